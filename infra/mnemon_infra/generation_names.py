@@ -5,21 +5,21 @@ from typing import Final, Literal
 GenerationKind = Literal["live", "former", "next", "as of"]
 
 OTHERS: Final = r"_(before|next|until_\d+)"
-"""How the name of a generation ends that is not live."""
+"""Pattern of the suffixes that mark generations other than the live one."""
 
 LONGEST_NAME: Final = 63
-"""Bytes that PostgreSQL keeps of a name."""
+"""Longest name in PostgreSQL, in bytes; longer names are cut off."""
 
 
 class NameTooLong(ValueError):
-    """PostgreSQL would cut the name of a generation off."""
+    """The name of a generation is longer than PostgreSQL allows."""
 
 
 def name_of(live: str, kind: GenerationKind, up_to: int | None = None) -> str:
-    """What a generation is called.
+    """Return the name of a generation, of its schema and of its folder of vectors.
 
     Raises:
-        NameTooLong: the name of the live one leaves no room.
+        NameTooLong: the live generation's name is too long for a suffix.
     """
     name = {
         "live": live,

@@ -1,1 +1,1 @@
-"""PostgreSQL: the only place where SQL stands."""
+"""PostgreSQL access: connections, schema, and the SQL of all projections."""

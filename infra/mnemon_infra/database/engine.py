@@ -1,4 +1,4 @@
-"""The connection pool, and what database errors mean to a caller."""
+"""Connection pool, compiled statements, and translation of driver errors."""
 
 import asyncio
 import re
@@ -22,32 +22,38 @@ from mnemon_infra.database import pool_usage
 from mnemon_infra.process.cancellation import abandon_quietly
 
 CONNECTION_WAIT = 2.0
-"""Seconds to wait for a connection: a bot that asks is to hear that there is none while it still listens."""
+"""Seconds to wait for a connection.
+
+A bot learns that the database has no free connection while it still waits for its reply.
+"""
 
 ANSWER_WAIT = 2.0
-"""Seconds for which a bot that listens for three is made to wait for an answer."""
+"""Seconds to wait for an answer of the database on behalf of a bot, which itself waits three seconds."""
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 QueryResult = TypeVar("QueryResult")
 Query = Callable[[Connection], Awaitable[QueryResult]]
-"""Something to be read on a connection."""
+"""A coroutine function that reads from a connection."""
 
 _KEEPALIVES: Mapping[str, Any] = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-"""A connection that only listens finds out within 25 s that its server is gone."""
+"""Keepalive settings in seconds: a connection that only listens notices a lost server within 25 s."""
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
 class DatabaseUnavailable(Exception):
-    """Not now: no connection, a deadlock, a time-out, a server that restarts. The same may work later."""
+    """The database cannot do it now; a later attempt may succeed.
+
+    Reasons are a missing connection, a deadlock, a time-out, or a server that restarts.
+    """
 
 
 class _ConnectionLost(DatabaseUnavailable):
-    """The connection ended under the statement; another one may stand."""
+    """The connection was lost while a statement ran; another connection may still work."""
 
 
 class DatabaseRefused(Exception):
-    """Never: the values cannot be stored. The same will fail again."""
+    """The database rejects the values for good; every further attempt fails too."""
 
 
 class DatabaseNotConfigured(Exception):
@@ -55,14 +61,18 @@ class DatabaseNotConfigured(Exception):
 
 
 def is_storable(identifier: str) -> bool:
-    """Whether a row can have this id. Points of earlier versions may have one that PostgreSQL cannot hold."""
+    """Return whether PostgreSQL can store this id.
+
+    Points that earlier versions wrote may have ids with a NUL character, which PostgreSQL cannot store.
+    """
     return "\0" not in identifier
 
 
 async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
-    """The answer, if it comes soon. Otherwise the database is left alone with it.
+    """Return the answer if it arrives within `ANSWER_WAIT`.
 
-    The driver cannot be told to stop: it would wait for the database to confirm that.
+    After that, the query continues in the background and its result is dropped: the driver cannot be told to
+    stop without waiting for the database to confirm it.
 
     Raises:
         DatabaseUnavailable: it takes too long.
@@ -76,7 +86,7 @@ async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
 
 
 def too_late() -> DatabaseUnavailable:
-    """What is said of an answer that does not come."""
+    """Return the error for an answer that does not arrive within `ANSWER_WAIT`."""
     return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
 
@@ -86,9 +96,9 @@ class _Compiled(NamedTuple):
 
 
 class Statement:
-    """A statement of SQLAlchemy Core, run by psycopg: half the time of a round trip.
+    """A SQLAlchemy Core statement that psycopg runs, in half the time of a round trip through SQLAlchemy.
 
-    It is compiled once, and not before it is needed: a process runs few of those that it imports.
+    It is compiled once, on first use: a process runs only a few of the statements that it imports.
     """
 
     def __init__(self, clause: ClauseElement) -> None:
@@ -100,10 +110,10 @@ class Statement:
         return _Compiled(str(compiled), dict(compiled.params))
 
     async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The one row that it gives.
+        """Return the only row of the result.
 
         Raises:
-            LookupError: it gives another number of rows.
+            LookupError: the result has no row, or more than one.
         """
         sql, constants = self.compiled
         cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
@@ -113,7 +123,7 @@ class Statement:
         return rows[0]
 
     async def change(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
-        """Run it with each of the parameters; returns how many rows were changed."""
+        """Run the statement once for each set of parameters and return the number of rows changed."""
         sql, constants = self.compiled
         async with connection.cursor() as cursor:
             await cursor.executemany(sql, [{**constants, **each} for each in parameters])
@@ -121,9 +131,10 @@ class Statement:
 
 
 class Lookup:
-    """A query that is asked for many sets of parameters in one round trip. Compiled as a `Statement` is.
+    """A query that runs for many sets of parameters in one round trip.
 
-    Starting a query takes PostgreSQL longer than finding a user's rows: each of 64 users costs a quarter.
+    It is compiled once, on first use, as a `Statement` is. Starting a query takes PostgreSQL longer than
+    finding a user's rows: in a batch of 64 users, each costs a quarter of a separate query.
     """
 
     def __init__(self, clause: Select[Any]) -> None:
@@ -147,19 +158,23 @@ class Lookup:
             SELECT w.place, found.* FROM json_to_recordset(%(wanted)s) AS w (place integer{columns})
             CROSS JOIN LATERAL ({each}) AS found"""  # noqa: S608 - made of SQLAlchemy's own text
         constants = {name: value for name, value in compiled.params.items() if name not in types}
-        # psycopg reads a statement once only if it has 4096 characters at most: a third of a read otherwise.
+        # psycopg caches the parsed statement only up to 4096 characters; parsing would take a third of a
+        # read.
         return _Compiled(" ".join(sql.split()), constants)
 
     async def rows(
         self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
     ) -> list[list[tuple[Any, ...]]]:
-        """For each set of parameters its rows, each after the number of the set, in no order."""
-        # One parameter for all sets: psycopg takes ten times as long for arrays.
+        """Return the rows of each set of parameters, in the order of the sets.
+
+        Each row begins with the index of its set. The rows of one set are in no particular order.
+        """
+        # One JSON parameter for all sets: psycopg takes ten times as long for arrays.
         sets = Json(
             [{"place": place, **each} for place, each in enumerate(wanted)], dumps=msgspec.json.encode
         )
         sql, constants = self.compiled
-        # In binary, numbers and times need no parsing.
+        # In binary format, numbers and times need no parsing.
         cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
         for row in await cursor.fetchall():
@@ -171,8 +186,8 @@ class Database:
     """A pool of connections to one generation of the projections (one schema).
 
     Attributes:
-        lock_places: whoever holds a lock holds a connection, and needs another one for what it is held for:
-            should locks take them all, nobody would come to an end.
+        lock_places: limits locks to half of the pool's connections. The holder of a lock occupies one
+            connection and needs a second one for its work; if locks took all of them, no holder could finish.
     """
 
     def __init__(self, deployment: Deployment, *, name: str = "mnemon") -> None:
@@ -184,7 +199,7 @@ class Database:
         settings = {
             "search_path": deployment.database_schema,
             "statement_timeout": f"{STATEMENT_TIMEOUT * 1000:.0f}",
-            # Planning anew takes longer than what is planned: no plan here depends on the values.
+            # Replanning takes longer than the query itself, and no plan here depends on the values.
             "plan_cache_mode": "force_generic_plan",
             "jit": "off",
         }
@@ -209,7 +224,7 @@ class Database:
         )
 
     async def __aenter__(self) -> Self:
-        """Raises what `open` raises."""
+        """Open the pool; raises what `open` raises."""
         await self.open()
         return self
 
@@ -217,13 +232,13 @@ class Database:
         await self.close()
 
     async def open(self) -> None:
-        """Make the first connection.
+        """Make the first connection, and open the pool.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or has not been migrated.
         """
         try:
-            # Directly: the pool would try for ever, and not say why.
+            # Connect without the pool first: the pool would retry for ever and not report the reason.
             first = await psycopg.AsyncConnection.connect(self._address, **self._options)
         except (psycopg.Error, OSError) as error:
             raise no_connection(self._shown, error) from error
@@ -242,7 +257,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, keep: bool = True) -> AsyncIterator[Connection]:
-        """A connection in a transaction, which is committed at the end of the block, or rolled back.
+        """Open a transaction on a connection of the pool, and commit it at the end of the block.
+
+        An exception in the block rolls the transaction back.
+
+        Args:
+            keep: False rolls the transaction back in any case.
 
         Raises:
             DatabaseUnavailable: the database cannot do it now.
@@ -252,7 +272,9 @@ class Database:
             yield connection
 
     async def read(self, query: Query[QueryResult]) -> QueryResult:
-        """What a query finds.
+        """Run a query and return its result.
+
+        It is run a second time if the connection is lost.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
@@ -261,7 +283,8 @@ class Database:
             async with self._connection() as connection:
                 return await query(connection)
         except _ConnectionLost:
-            # It was from before a restart of the database; the pool has looked at the others meanwhile.
+            # The connection dates from before a restart of the database; the pool has checked the others
+            # since.
             async with self._connection() as connection:
                 return await query(connection)
 
@@ -269,10 +292,10 @@ class Database:
         """Listen to a channel of PostgreSQL on a connection outside the pool.
 
         Yields:
-            None once it listens, then the payload of each notice.
+            None once the connection listens, then the payload of each notice.
 
         Raises:
-            DatabaseUnavailable: it does not listen any more; notices may be missed from now on.
+            DatabaseUnavailable: the connection no longer listens; notices may be missed from now on.
         """
         try:
             listener = await psycopg.AsyncConnection.connect(self._address, **self._options, **_KEEPALIVES)
@@ -291,7 +314,7 @@ class Database:
                 try:
                     yield connection
                 except (psycopg.OperationalError, OSError) as error:
-                    # An OSError may be of something else that is done while the connection is held.
+                    # An OSError may come from other work in the block while the connection itself is intact.
                     if not connection.closed:
                         raise
                     await self._pool.check()
@@ -313,7 +336,7 @@ _NEXT_STEP = {
 
 
 def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
-    """What is said where none came about: PostgreSQL's own reason, such as a wrong password."""
+    """Return the error for a failed connection, with PostgreSQL's own reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     said = "; ".join(line.strip() for line in lines if line.strip())
     return DatabaseUnavailable(
@@ -323,11 +346,16 @@ def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
 
 
 def meaning(error: Exception) -> Exception:
-    """What an error of the driver means to a caller, with the next step where a person has to do it."""
+    """Translate an error of the driver for callers, and add the next step if a person has to take it.
+
+    Returns:
+        DatabaseRefused for values that cannot be stored; the error itself for a programming error; else
+        DatabaseUnavailable.
+    """
     state = (error.sqlstate if isinstance(error, psycopg.Error) else None) or ""
     said = str(error).strip().partition("\n")[0]
     if state.startswith(_VALUES):
-        # Errors of values quote them, and are logged.
+        # Messages of such errors quote the values, and messages are logged.
         return DatabaseRefused(re.sub('".*"', "…", said))
     if state in _NEXT_STEP:
         return DatabaseUnavailable(f"{said}: {_NEXT_STEP[state]}")

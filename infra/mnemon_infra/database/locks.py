@@ -1,4 +1,4 @@
-"""One at a time, over all processes."""
+"""Advisory locks of PostgreSQL, which exclude each other across all processes."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -15,16 +15,17 @@ _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
 @asynccontextmanager
 async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
-    """Hold a lock as long as the block lasts; it ends with its process, or with the database.
+    """Hold a lock for the duration of the block.
 
-    Yields the connection that holds it.
+    The lock ends with its transaction, so also when the process or the database stops. Yields the connection
+    that holds it.
 
     Args:
-        database: where all who want it look.
-        of: what is locked, such as a tenant and a user.
+        database: the database that all contenders use.
+        of: the parts of the lock's name, such as a tenant and a user.
 
     Raises:
-        DatabaseUnavailable: the database cannot answer, or somebody else held the lock for too long.
+        DatabaseUnavailable: the database cannot answer, or another process held the lock for too long.
     """
     async with database.lock_places, database.transaction() as connection:
         await _LOCK.row(connection, {"key": _key(of)})
@@ -33,7 +34,9 @@ async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
-    """As `locked`, without waiting for it: False where somebody else holds the lock.
+    """Try to take a lock without waiting, and hold it for the duration of the block.
+
+    Yields False if another process holds the lock.
 
     Raises:
         DatabaseUnavailable: the database cannot answer.
@@ -44,13 +47,19 @@ async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
 
 
 async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
-    """Take what locks are free of several, until the end of the connection's transaction; which they are."""
+    """Take those of several locks that are free, until the end of the connection's transaction.
+
+    Returns:
+        For each lock whether it was taken.
+    """
     found = await _LOCK_IF_FREE.rows(connection, [{"key": _key(of)} for of in all_of])
     return [is_mine for ((_, is_mine),) in found]
 
 
 async def is_locked(database: Database, *of: str) -> bool:
-    """Whether somebody holds a lock now. Unlike an attempt to take it, this is in nobody's way.
+    """Return whether any process holds a lock now.
+
+    Unlike an attempt to take the lock, this never blocks others.
 
     Raises:
         DatabaseUnavailable: the database cannot answer.
@@ -58,7 +67,7 @@ async def is_locked(database: Database, *of: str) -> bool:
     key = _key(of)
 
     async def query(connection: Connection) -> bool:
-        # A key of 64 bits is shown as its two halves.
+        # pg_locks shows a key of 64 bits as its two halves.
         cursor = await connection.execute(
             "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted"
             " AND classid = %s::bigint::oid AND objid = %s::bigint::oid"

@@ -1,6 +1,6 @@
-"""Bringing a schema to what this version of mnemon needs.
+"""Migration of a schema to the revision that this version of mnemon needs.
 
-Alembic is imported where something is to be done: it takes a third of a second, at each start.
+Functions import Alembic only if they need it: the import takes a third of a second at each start.
 """
 
 import re
@@ -25,7 +25,7 @@ _CONNECT = {"connect_timeout": 5, "client_encoding": "utf8"}
 
 
 class SchemaTooNew(Exception):
-    """A newer mnemon prepared the schema: this one would misread it, and leaves it alone."""
+    """A newer mnemon prepared the schema. This version would misread it, and does not touch it."""
 
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(
@@ -35,19 +35,19 @@ class SchemaTooNew(Exception):
 
 
 def migrate(url: URL, schema: str) -> str:
-    """Create the schema if it is absent, and bring it to the newest revision.
+    """Create the schema if it is absent, and migrate it to the newest revision.
 
     Returns:
-        The revision it is at now.
+        The revision of the schema now.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
-        SchemaTooNew: the schema is that of a newer version; nothing was done.
+        SchemaTooNew: the schema belongs to a newer version; nothing was changed.
     """
     from alembic import command
 
     with _connected(url) as connection, connection.begin():
-        # Several processes may start at once: the lock lets them migrate one after the other.
+        # Several processes may start at once: the lock makes them migrate one after the other.
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"mnemon:{schema}",))
         if (found := _revision(connection, schema)) and not is_known(found):
             raise SchemaTooNew(schema, found)
@@ -60,11 +60,11 @@ def migrate(url: URL, schema: str) -> str:
 
 
 async def require_head(database: Database, schema: str) -> None:
-    """Stop before a schema that this version does not read and write as it is meant.
+    """Refuse a schema that is not at the revision of this version.
 
     Raises:
-        DatabaseUnavailable: it is older, and is to be migrated; or the database does not answer.
-        SchemaTooNew: it is that of a newer version.
+        DatabaseUnavailable: the schema is older and needs a migration, or the database does not answer.
+        SchemaTooNew: the schema belongs to a newer version.
     """
 
     async def revision(connection: Connection) -> str | None:
@@ -82,7 +82,7 @@ async def require_head(database: Database, schema: str) -> None:
 
 
 def current_revision(url: URL, schema: str) -> str | None:
-    """The revision a schema is at; None when there is none.
+    """Return the revision of a schema; None if it has none.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -92,18 +92,18 @@ def current_revision(url: URL, schema: str) -> str | None:
 
 
 def head_revision() -> str:
-    """The newest revision that this version of mnemon knows."""
+    """Return the newest revision that this version of mnemon knows."""
     return _revisions()[-1]
 
 
 def is_known(revision: str) -> bool:
-    """Whether this version of mnemon has the migration that made a schema what it is."""
+    """Return whether this version of mnemon contains the migration to a revision."""
     return revision in _revisions()
 
 
 @cache
 def _revisions() -> list[str]:
-    """All of them, as the files are called, oldest first."""
+    """List all revisions, oldest first, from the names of the migration files."""
     names = (file.name for file in (files("mnemon_migrations") / "versions").iterdir())
     found = sorted(match[1] for match in map(re.compile(r"(\d{4})_\w+\.py").fullmatch, names) if match)
     if not found:

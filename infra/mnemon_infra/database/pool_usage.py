@@ -1,4 +1,4 @@
-"""How the pools of connections of this process fare."""
+"""Usage of the connection pools of this process."""
 
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -7,7 +7,7 @@ from psycopg_pool import AsyncConnectionPool
 
 
 class PoolState(NamedTuple):
-    """How many connections a pool has, how many of them nobody uses, and who waits for one."""
+    """State of a pool: its connections, how many of them are idle, and how many requests wait for one."""
 
     name: str
     connections: int
@@ -16,11 +16,11 @@ class PoolState(NamedTuple):
 
 
 opened: WeakKeyDictionary[AsyncConnectionPool[Any], str] = WeakKeyDictionary()
-"""Those that are open, with what their connections are called in the database."""
+"""Open pools, each with the name that its connections have in the database."""
 
 
 def pools() -> list[PoolState]:
-    """Those that are open."""
+    """Return the state of each open pool."""
     return [_state(pool, name) for pool, name in opened.items()]
 
 

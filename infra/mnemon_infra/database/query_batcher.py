@@ -1,4 +1,4 @@
-"""Asking together what is asked at the same time."""
+"""Batching of concurrent lookups into one round trip."""
 
 import asyncio
 from collections import deque
@@ -8,20 +8,23 @@ from typing import Generic, TypeVar
 from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, too_late
 
 AT_ONCE = 64
-"""Questions of one round trip at most: by then starting it costs each of them next to nothing."""
+"""Most lookups in one round trip: with that many, each one's share of starting a query is next to nothing."""
 
 ROUND_TRIPS = 2
-"""At the same time: while the database answers one, the answers of the other are taken apart."""
+"""Most round trips at the same time.
+
+While the database answers one, the process parses the answers of the other.
+"""
 
 LookupKey = TypeVar("LookupKey")
 LookupResult = TypeVar("LookupResult")
 
 
 class QueryBatcher(Generic[LookupKey, LookupResult]):
-    """One kind of question to the database.
+    """Batches lookups of one kind.
 
-    What is asked while earlier questions are answered goes into the next round trip; nobody waits for others
-    to ask.
+    Lookups that arrive while earlier ones are answered go into the next round trip. No lookup waits for
+    others to arrive.
     """
 
     def __init__(
@@ -33,7 +36,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         self._round_trips: set[asyncio.Task[None]] = set()
 
     async def ask(self, wanted: LookupKey) -> LookupResult:
-        """The answer to one question.
+        """Return the answer to one lookup.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now, or not soon.
@@ -48,7 +51,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
             async with asyncio.timeout(ANSWER_WAIT):
                 return await answer
         except TimeoutError as error:
-            # Nobody waits for these any more: the database is not asked for them when it is back.
+            # Drop lookups whose callers have given up, so that a database that is back does not run them.
             while self._waiting and self._waiting[0][1].done():
                 self._waiting.popleft()
             raise too_late() from error
@@ -64,5 +67,5 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
                         answer.set_exception(error)
                 continue
             for (_, answer), value in zip(asked, found, strict=True):
-                if not answer.done():  # whoever asked may have gone
+                if not answer.done():  # the caller may have given up
                     answer.set_result(value)

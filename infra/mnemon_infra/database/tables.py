@@ -1,8 +1,8 @@
-"""The tables of one generation of the projections. They live in a schema of their own, found by search_path.
+"""Tables of one generation of the projections, in a schema of its own that search_path selects.
 
-Every event is a row, keyed by its id, and of several copies of an event the lowest log position counts.
-Nothing that depends on the order of events is stored: which conversation is the current one, what lies
-below a watermark, and what a user's data are, follows from these rows when they are read.
+Every event is a row, keyed by its id. Of several copies of an event the lowest log position counts.
+Nothing that depends on the order of events is stored: readers derive from these rows which conversation is
+current, what lies below a watermark, and what a user's data are.
 So rows may be written in any order, by any number of writers, any number of times.
 """
 
@@ -32,17 +32,17 @@ metadata = MetaData(
 )
 
 OF_BATCHES = "event IN ('batch.intended', 'batch.submitted', 'batch.completed', 'batch.failed')"
-"""Written out, as in the index: PostgreSQL finds it there."""
+"""Events of batches, written exactly as in the index: only then does PostgreSQL use it."""
 
 DIED = "event = 'window.answered' AND body ->> 'outcome' = 'dead'"
-"""Of a stretch that nobody could read; written out, as in the index."""
+"""Windows that failed for good, written exactly as in the index: only then does PostgreSQL use it."""
 
 KEY = ("tenant", "user_id", "event_id")
-"""What an event is known by."""
+"""Columns that identify an event."""
 
 
 def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> Table:
-    """A table of events of one kind."""
+    """Define a table for events of one kind."""
     return Table(
         name,
         metadata,
@@ -115,7 +115,7 @@ memory_events = _event(
         postgresql_where=text(OF_BATCHES),
     ),
     Index("memory_events_died", "at", postgresql_where=text(DIED)),
-    # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
+    # The id comes first: without statistics PostgreSQL would read all rows of a user to find one item.
     key=KEY[::-1],
 )
 
@@ -150,7 +150,7 @@ erasures = Table(
     PrimaryKeyConstraint("tenant", "user_id"),
     Index("erasures_newest", "seq"),
 )
-"""Users who were forgotten for good. The highest position counts, whatever comes first."""
+"""Users who were erased. The highest position counts, whatever the order of writing."""
 
 conversation_erasures = _event(
     "conversation_erasures",
@@ -169,13 +169,14 @@ conversation_erasures = _event(
     ),
     Index("conversation_erasures_newest", "up_to"),
 )
-"""Conversations that were forgotten for good. Each stands for the starts of its conversation, too."""
+"""Conversations that were erased. Each row also implies the starts of its conversation."""
 
-# The tables below are no projections: they are what `extract` has in hand. Lost, they are made anew from the
-# log: what was answered or submitted is known from its events, the rest is cut again.
+# The tables below are no projections: they hold the work in progress of `extract`. If they are lost,
+# `extract` rebuilds them from the log: answers and submissions are known from their events, other windows are
+# cut again.
 
 WAITS = "NOT is_answered AND batch_id IS NULL"
-"""Of a window that nobody has answered, and no batch has."""
+"""Matches a window that has no answer and belongs to no batch."""
 
 windows = Table(
     "windows",
@@ -205,7 +206,7 @@ windows = Table(
 )
 
 IS_OPEN = "state IN ('claimed', 'intended', 'submitted')"
-"""Of a batch that is not over."""
+"""Matches a batch that has neither completed nor failed."""
 
 batches = Table(
     "batches",

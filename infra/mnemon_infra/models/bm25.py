@@ -1,7 +1,7 @@
-"""Words as sparse vectors: BM25 by Qdrant's own encoder, in the language of each script.
+"""Sparse vectors of words: BM25 with Qdrant's encoder, in a language for each script.
 
-The engine multiplies by inverse document frequency; here go term frequency and length. The same text gives
-the same vector in every process.
+These vectors hold term frequency and text length; the engine multiplies by inverse document frequency. The
+same text gives the same vector in every process.
 """
 
 import re
@@ -14,13 +14,16 @@ from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVecto
 from mnemon_infra.models.embedding import Sparse
 
 K = 0.9
-"""How soon a repeated word stops to count: messages are short, and repeat little."""
+"""BM25's k: how soon repetitions of a word stop to count.
+
+It is low because messages are short and repeat little.
+"""
 
 B = 0.1
-"""How much a long text is held against it: little, for the same reason."""
+"""BM25's b: the penalty for long texts. It is low because messages are short."""
 
 USUAL_WORDS = 24.0
-"""Words of a usual text, stop words left out."""
+"""Number of words of an average text, without stop words."""
 
 RUSSIAN_STOP_WORDS = """
 ага будем будете будешь буду будут будучи вами ваш ваша ваше вашего вашей вашем ваши вашу вообще всем всеми
@@ -32,7 +35,10 @@ RUSSIAN_STOP_WORDS = """
 такая также таки такие таков такого такое твое твоего твоей твоем твои твоим твоих твой твою твоя тебе тобой
 тобою той тому тою туда хотя чей чему чье чьи чья эта этим этими этих это
 """
-"""Beside Qdrant's list, which is short. Its English one is left alone: with a longer one less was found."""
+"""Stop words in addition to Qdrant's list, which is short.
+
+The English list is Qdrant's alone: with a longer one, searches found less.
+"""
 
 CYRILLIC = re.compile(r"[\u0400-\u052f]+")
 GREEK = re.compile(r"[\u0370-\u03ff\u1f00-\u1fff]+")
@@ -40,7 +46,7 @@ ARABIC = re.compile(r"[\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff]+")
 
 HAN = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = re.compile(rf"[{HAN}\u3040-\u30ff\uac00-\ud7a3\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
-"""Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer: words run into each other, or into what follows."""
+"""Chinese, Japanese, Korean, Thai, Lao, Burmese, Khmer: scripts without spaces between words or suffixes."""
 
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 
@@ -48,12 +54,12 @@ YO = str.maketrans("ёЁ", "еЕ")
 
 
 def document(text: str) -> Sparse:
-    """What a text is found by: a weight per word. Empty where there is no word, as in an emoji."""
+    """Return the weights of a text's words; empty for a text without words, such as an emoji."""
     return _merged(encoder.embed_document(words) for encoder, words in _by_script(text))
 
 
 def query(text: str) -> Sparse:
-    """What a query asks for: each word once."""
+    """Return the weights of a query's words, each word once."""
     return _merged(encoder.embed_query(words) for encoder, words in _by_script(text))
 
 
@@ -71,7 +77,7 @@ def _encoder(language: str, stop_words: StopwordsSet | None = None, *, ascii_fol
 
 
 _OTHERS = _encoder("english", ascii_folding=True)
-"""Latin, numbers, and scripts without an entry below: English stems and stop words do not touch those."""
+"""Encoder for Latin, numbers, and scripts without an entry below: English stems and stop words leave them."""
 
 _LANGUAGES = (
     (
@@ -95,7 +101,7 @@ _GRAMS = Bm25(
 
 
 def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
-    """The words of a text, with the encoder for each script."""
+    """Split the words of a text by script, each with its encoder."""
     if text.isascii():
         yield _OTHERS, text
         return
@@ -111,7 +117,10 @@ def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
 
 
 def _grams(run: str) -> Iterator[str]:
-    """Every two neighbours, and every Chinese character: a segmenter splits a query otherwise than a text."""
+    """Yield every pair of neighbouring characters, and every Chinese character.
+
+    A word segmenter would split a query differently from a text.
+    """
     yield from map("".join, pairwise(run))
     yield from HAN_CHARACTER.findall(run)
 

@@ -1,4 +1,4 @@
-"""Which model embeds, by the settings."""
+"""Choice of the embedder by the settings."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,14 +12,14 @@ from mnemon_infra.models.embedding import Embedder, EmbeddingNotConfigured
 
 @asynccontextmanager
 async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIterator[Embedder | None]:
-    """The model, until the end of the block; None where the settings say that nothing embeds.
+    """Open the embedder for the duration of the block; None if the settings name no provider.
 
-    A provider's package is imported when it is asked for: some take a second.
+    A provider's package is imported only here: some take a second.
 
     Raises:
         EmbeddingNotConfigured: a package, a model or a key is missing.
         EmbeddingUnavailable: the provider does not answer.
-        EmbeddingRefused: it answers that it will not.
+        EmbeddingRefused: the provider refuses the request.
     """
     match settings.provider:
         case "none":

@@ -1,4 +1,4 @@
-"""What mnemon asks of an embedding model."""
+"""Port for embedding models."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class Sparse(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Cosine similarities that mean something for one model.
+    """Cosine similarities at which decisions change, for one model.
 
     Attributes:
-        update: above it a fact is rewritten by a newer one.
+        update: above it a newer fact rewrites an older one.
         duplicate: above it two facts say the same.
         relevant: below it a hit has nothing to do with the query.
-        update_other: `update` for texts that are not English, where the model reads those otherwise.
+        update_other: `update` for texts that are not English; None if the model needs no other value.
     """
 
     update: float
@@ -40,22 +40,22 @@ class Thresholds:
 
 
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
-"""For every model that reads a sentence as a whole."""
+"""Thresholds for every model that reads a sentence as a whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorpusStatistics:
-    """What is rare among some texts: a weight for each token of the model that made it, 125 KB in all."""
+    """Rarity of tokens among some texts: a weight for each token of one model, 125 KB in all."""
 
     weights: NDArray[np.float32]
 
 
 class EmbeddingUnavailable(Exception):
-    """Not now: the provider does not answer. The same may work later."""
+    """The provider does not answer now; a later attempt may succeed."""
 
 
 class EmbeddingRefused(EmbeddingUnavailable):
-    """The provider refuses the key, the model or the request, and will until that is mended."""
+    """The provider refuses the key, the model or the request; every attempt fails until that is corrected."""
 
 
 class EmbeddingNotConfigured(Exception):
@@ -68,7 +68,7 @@ class Embedder(Protocol):
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
         dimension: of its vectors.
-        thresholds: what its similarities mean.
+        thresholds: at which similarities decisions change.
     """
 
     @property
@@ -81,32 +81,33 @@ class Embedder(Protocol):
     def thresholds(self) -> Thresholds: ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1.
+        """Return the vectors to store, one row for each text, of length 1.
 
-        A text of nothing but white space is all zeros: near to nothing.
+        A text of nothing but white space gives zeros, which are similar to nothing.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
-            EmbeddingRefused: it answers that it will not.
+            EmbeddingRefused: the provider refuses the request.
         """
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
-        """What is rare among a tenant's texts, for its queries; None where the model does not ask for it.
+        """Return the rarity of tokens among a tenant's texts, for its queries.
 
-        Costs as much as `embed`: keep it, and make it anew now and then. Some thousand texts suffice.
+        It is None if the model does not use it. The call costs as much as `embed`: callers keep the result
+        and renew it now and then. Some thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
-        """The vector to search with, of length 1 or all zeros.
+        """Return the vector of a query, of length 1 or all zeros.
 
         Raises:
             EmbeddingUnavailable: the provider does not answer.
-            EmbeddingRefused: it answers that it will not.
+            EmbeddingRefused: the provider refuses the request.
         """
 
 
 def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same directions, for one vector or for rows of them; zeros stay zeros."""
+    """Scale vectors to length 1, for one vector or for rows of them; zeros stay zeros."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     normal: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)
     return normal

@@ -1,7 +1,8 @@
-"""Vectors from transformers that run in this process, by the package `fastembed` (extra `fastembed`).
+"""Embedder that runs transformers in this process with the package `fastembed` (extra `fastembed`).
 
-It downloads a model when it first runs. Neither is possible where mnemon is tested: what stands here is
-held against the package's documented interface, and has not been run with the package itself.
+The package downloads a model on first use. The environment in which mnemon is tested allows neither the
+download nor the run: this module is checked against the package's documented interface and has not been run
+with the package itself.
 """
 
 import asyncio
@@ -22,11 +23,11 @@ from mnemon_infra.models.embedding import (
 )
 
 USUAL_MODEL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
-"""50 languages, 384 numbers, 220 MB."""
+"""Default model: 50 languages, 384 dimensions, 220 MB."""
 
 
 class TextEmbedding(Protocol):
-    """What is used of `fastembed.TextEmbedding`."""
+    """The part of `fastembed.TextEmbedding` that this module uses."""
 
     def passage_embed(self, texts: Sequence[str]) -> Iterator[NDArray[np.float32]]: ...
 
@@ -48,7 +49,7 @@ class FastEmbed:
         self._transformer = transformer
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1; all zeros for white space."""
+        """Return the vectors to store, one row for each text, of length 1; all zeros for white space."""
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         said = {row: text for row, text in enumerate(texts) if text.strip()}
         if said:
@@ -59,10 +60,10 @@ class FastEmbed:
         return vectors
 
     async def statistics(self, texts: Sequence[str]) -> None:
-        """None: a transformer weighs words itself."""
+        """Return None: a transformer weighs words itself."""
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
-        """The vector to search with, of length 1, or all zeros for white space."""
+        """Return the vector of a query, of length 1, or all zeros for white space."""
         if not text.strip():
             return np.zeros(self.dimension, dtype=np.float32)
         (found,) = await asyncio.to_thread(lambda: list(self._transformer.query_embed(text)))
@@ -71,7 +72,7 @@ class FastEmbed:
 
 @cache
 def fastembed(name: str = USUAL_MODEL) -> FastEmbed:
-    """The model, loaded once per process; the first time on a machine it is downloaded.
+    """Return the model, loaded once per process and downloaded on first use on a machine.
 
     Raises:
         EmbeddingNotConfigured: the package is not installed, or has no such model.
@@ -86,5 +87,5 @@ def fastembed(name: str = USUAL_MODEL) -> FastEmbed:
         raise EmbeddingNotConfigured(f"fastembed has no model {name}; it has {', '.join(sorted(known))}")
     try:
         return FastEmbed(name, package.TextEmbedding(model_name=name))
-    except Exception as error:  # of its download: requests', huggingface's or its own
+    except Exception as error:  # errors of the download: of requests, huggingface or fastembed itself
         raise EmbeddingUnavailable(f"fastembed cannot load {name}: {error}") from error

@@ -1,4 +1,4 @@
-"""Months by name, as a date is written in a text that is to be found, and asked for in a query."""
+"""Names of months, for dates in searchable texts and in queries."""
 
 from typing import Final
 
@@ -30,4 +30,4 @@ RUSSIAN: Final = (
     "ноября",
     "декабря",
 )
-"""As in `8 мая`."""
+"""In the genitive, as in `8 мая`."""

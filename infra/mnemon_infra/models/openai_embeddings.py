@@ -1,4 +1,4 @@
-"""Vectors from OpenAI, or from anything that speaks its `/embeddings`: Ollama, LM Studio, vLLM, TEI."""
+"""Embedder for OpenAI and servers with the same `/embeddings`: Ollama, LM Studio, vLLM, TEI."""
 
 import asyncio
 import base64
@@ -27,22 +27,25 @@ USUAL_MODEL = "text-embedding-3-small"
 OPENAI = "https://api.openai.com/v1"
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-"""Of models that need not be asked for it."""
+"""Dimensions of known models; other models are asked for theirs."""
 
 TIMEOUT, RETRIES = 10.0, 3
-"""Seconds for one try, and how often it is repeated. In between the SDK waits, as long as the server says."""
+"""Seconds for one attempt, and number of repetitions; between them the SDK waits as the server says."""
 
 REQUESTS = 4
-"""Batches in flight at most. A query does not wait behind them."""
+"""Most batches in flight. A query does not wait for them."""
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
-"""OpenAI takes 8,192 tokens a text and 300,000 a request, and a token is a byte at least."""
+"""Limits of bytes and texts.
+
+OpenAI takes 8,192 tokens a text and 300,000 a request, and a token has at least a byte.
+"""
 
 NO_KEY = "none"
-"""Sent where no key is set: a server of one's own may ask for none, and the SDK wants one."""
+"""Sent if no key is set: the SDK requires a key, but a private server may not."""
 
 SHORTEST = 200
-"""Characters of a refused text that are tried last; then it has no vector."""
+"""Characters of the last attempt for a refused text; if that is refused too, the text gets no vector."""
 
 log = structlog.get_logger("embeddings")
 
@@ -53,7 +56,7 @@ TextBatch = dict[int, str]
 class _EmbeddingEndpoint:
     """One model at one address.
 
-    Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
+    Its errors contain neither the key nor the server's words, because some servers repeat the key.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str) -> None:
@@ -61,11 +64,11 @@ class _EmbeddingEndpoint:
         self._model = model
 
     async def vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A row per text, of whatever length.
+        """Return one row for each text, of any length.
 
         Raises:
-            EmbeddingUnavailable: it does not answer, or not with a vector for each text.
-            EmbeddingRefused: it answers that it will not.
+            EmbeddingUnavailable: the endpoint does not answer, or not with a vector for each text.
+            EmbeddingRefused: the endpoint refuses the request.
         """
         begun, outcome = time.perf_counter(), "unavailable"
         try:
@@ -95,6 +98,7 @@ class _EmbeddingEndpoint:
             raise EmbeddingUnavailable(f"{self._at} does not answer with a vector for each text") from None
 
     def refused(self, why: str) -> EmbeddingRefused:
+        """Return the error of a refusal by this endpoint."""
         return EmbeddingRefused(f"{self._at} {why}")
 
     @property
@@ -137,11 +141,13 @@ class OpenAIEmbeddings:
         self._free = asyncio.Semaphore(REQUESTS)
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1; white space is all zeros, and not asked about.
+        """Return the vectors to store, one row for each text, of length 1.
+
+        White space gives zeros and is not sent.
 
         Raises:
             EmbeddingUnavailable: the endpoint does not answer.
-            EmbeddingRefused: it answers that it will not.
+            EmbeddingRefused: the endpoint refuses the request.
         """
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         try:
@@ -155,14 +161,14 @@ class OpenAIEmbeddings:
         raise first
 
     async def statistics(self, texts: Sequence[str]) -> None:
-        """None: a transformer weighs words itself."""
+        """Return None: a transformer weighs words itself."""
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
-        """The vector to search with, of length 1, or all zeros for white space.
+        """Return the vector of a query, of length 1, or all zeros for white space.
 
         Raises:
             EmbeddingUnavailable: the endpoint does not answer.
-            EmbeddingRefused: it answers that it will not.
+            EmbeddingRefused: the endpoint refuses the request.
         """
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
         for batch in _batches([text]):
@@ -189,8 +195,12 @@ class OpenAIEmbeddings:
     async def _fill_in_part(
         self, batch: TextBatch, vectors: NDArray[np.float32], refused: "_TextRefused"
     ) -> None:
-        """One text must not keep the others from being embedded, nor its length itself."""
-        await self._endpoint.vectors(["dimension"])  # were this refused too, no text would be the reason
+        """Embed a refused batch in halves, and a refused text by its first half, repeatedly.
+
+        So a refused text does not keep the others from being embedded, and a text that is too long gets a
+        vector all the same.
+        """
+        await self._endpoint.vectors(["dimension"])  # if this is refused too, no text is the reason
         rows = list(batch)
         if len(rows) > 1:
             for half in (rows[: len(rows) // 2], rows[len(rows) // 2 :]):
@@ -204,19 +214,19 @@ class OpenAIEmbeddings:
 
 
 class _TextRefused(EmbeddingRefused):
-    """Of some texts at least one is refused: too long, perhaps."""
+    """The endpoint refuses at least one of some texts, perhaps because it is too long."""
 
 
 @asynccontextmanager
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """The model, until the end of the block. One that is not OpenAI's is asked for its dimension first.
+    """Open the model for the duration of the block. A model with an unknown dimension is asked for it first.
 
     Raises:
         EmbeddingNotConfigured: there is no key, or one that no request can carry.
         EmbeddingUnavailable: the endpoint does not answer.
-        EmbeddingRefused: it answers that it will not.
+        EmbeddingRefused: the endpoint refuses the request.
     """
     name = model or USUAL_MODEL
     async with AsyncOpenAI(
@@ -259,7 +269,11 @@ def _batches(texts: Sequence[str]) -> Iterator[TextBatch]:
 
 
 def _rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
-    """The vectors in the order of the texts; ValueError and its like where the answer is something else."""
+    """Return the vectors in the order of the texts.
+
+    Raises:
+        AttributeError, TypeError, ValueError: the answer does not have a vector for each text.
+    """
     by_index = {item.index: _numbers(item.embedding) for item in answer.data}
     if len(answer.data) != wanted or by_index.keys() != set(range(wanted)):
         raise ValueError("not a vector for each text")
@@ -270,7 +284,7 @@ def _rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
 
 
 def _numbers(vector: list[float] | str) -> NDArray[np.float32]:
-    """Some servers answer with numbers, whatever they are asked for."""
+    """Decode a vector. Some servers answer with numbers although base64 was requested."""
     if isinstance(vector, str):
         return np.frombuffer(base64.b64decode(vector), dtype="<f4")
     return np.asarray(vector, dtype=np.float32)

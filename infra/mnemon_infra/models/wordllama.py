@@ -1,4 +1,7 @@
-"""Static vectors that ship in the `wordllama` wheel: one per token, added up. No network, no wait."""
+"""Embedder with static vectors from the `wordllama` wheel, one for each token.
+
+A text's vector is the sum of its tokens' vectors. It needs no network.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -15,37 +18,40 @@ from mnemon_infra.models.llama_tokenizer import llama_tokenizer, package_folder
 MODEL = "l2_supercat_256"
 
 THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
-"""Thresholds by `mnemon calibrate` on the labelled pairs of `bench`, over those that alignment leaves open.
+"""Thresholds from `mnemon calibrate` on the labelled pairs of `bench`, for pairs that alignment leaves open.
 
-Of English ones, 95 % are alike from 0.66 on; none that differs reaches 0.72. Of Russian ones, no similarity
-tells those that are alike from others, so that it decides nothing.
+Of English pairs with a similarity of at least 0.66, 95 % are alike; no pair that differs reaches 0.72. Of
+Russian pairs, no similarity separates alike ones from others, so that it decides nothing there.
 """
 
 LONGEST = 8_000
-"""Characters that are read of a text: the mean of more tokens says nothing in particular."""
+"""Characters of a text that are read: a mean of more tokens has no particular meaning."""
 
 AT_ONCE = 256
-"""Texts that go to the tokenizer at once: it holds the interpreter while it takes them over."""
+"""Texts in one call of the tokenizer, which holds the interpreter lock while it takes them over."""
 
 IN_PLACE = 8_000
-"""Characters that are embedded in the caller's thread: 2 ms. More go to another thread."""
+"""Most characters that are embedded in the caller's thread, in 2 ms; more go to another thread."""
 
 SIF_A = 1e-3
-"""A token that is this share of all tokens counts half (smooth inverse frequency)."""
+"""Smooth inverse frequency: a token with this share of all tokens has half the weight."""
 
 PRIOR_TOKENS = 5_000
-"""So many tokens of the tenant weigh as much as what is known of every language: a few hundred messages."""
+"""Tokens of the tenant that weigh as much as the general prior: a few hundred messages."""
 
 FIRST_MERGED, FIRST_CHARACTER = 259, 29_871
-"""Before them stand bytes, then what was merged, then single characters; the two latter by frequency."""
+"""Vocabulary positions of the first merged token and of the first single character.
+
+Bytes come before both. Merged tokens and single characters are each sorted by frequency.
+"""
 
 EmbeddingResult = TypeVar("EmbeddingResult")
 
 
 class WordLlama:
-    """The mean of a text's tokens; of a query's tokens, the rare ones count more.
+    """The mean of a text's token vectors; in a query, rare tokens weigh more.
 
-    Only the query is weighted, so that nothing has to be embedded anew when a tenant's words change.
+    Only the query is weighted, so that no stored vector has to change when a tenant's words do.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.
@@ -55,7 +61,7 @@ class WordLlama:
     thresholds = THRESHOLDS
 
     def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
-        """`table` has a row for each token."""
+        """Keep a tokenizer and a table with a row for each token."""
         self._tokenizer = tokenizer
         self._table = table
         self._prior = _zipf(len(table)) * PRIOR_TOKENS
@@ -67,21 +73,21 @@ class WordLlama:
         return int(self._table.shape[1])
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors to be stored, a row each, of length 1.
+        """Return the vectors to store, one row for each text, of length 1.
 
-        The same text gives the same vector, whatever stands beside it. Of a long text the first 8,000
-        characters count. A text of nothing but white space is all zeros: near to nothing.
+        The same text gives the same vector, whatever texts it is embedded with. Of a long text the first
+        8,000 characters count. A text of nothing but white space gives zeros, which are similar to nothing.
         """
         return await _apart(self._embed, texts)
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics:
-        """What is rare among texts of a tenant."""
+        """Return the rarity of tokens among a tenant's texts."""
         return CorpusStatistics(self._rarity(await _apart(self._counts, texts)))
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
-        """The vector to search with, of length 1, or all zeros for white space.
+        """Return the vector of a query, of length 1, or all zeros for white space.
 
-        Without statistics, tokens are as rare as they are in general.
+        Without statistics, the rarity of tokens in general applies.
         """
         weights = self._usual if statistics is None else statistics.weights
         (tokens,) = self._tokens([text])
@@ -118,7 +124,7 @@ class WordLlama:
 
 @cache
 def wordllama() -> WordLlama:
-    """The model, loaded once per process, in 0.1 s.
+    """Return the model, loaded once per process in 0.1 s.
 
     Raises:
         EmbeddingNotConfigured: the package is not installed.
@@ -135,12 +141,12 @@ def wordllama() -> WordLlama:
 
 
 WORDS = 20_000
-"""Words whose vectors a process keeps: 20 MB."""
+"""Words whose vectors a process caches: 20 MB."""
 
 
 @cache
 def word_similarity() -> Callable[[str, str], float] | None:
-    """Return the cosine similarity of words by static vectors; None where the package is not installed."""
+    """Return the cosine similarity of words by static vectors; None if the package is not installed."""
     try:
         model = wordllama()
     except EmbeddingNotConfigured:
@@ -158,14 +164,14 @@ def word_similarity() -> Callable[[str, str], float] | None:
 
 
 async def _apart(work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]) -> EmbeddingResult:
-    """Do it in another thread unless it is done in no time."""
+    """Do short work in the caller's thread, and longer work in another one."""
     if sum(map(len, texts)) <= IN_PLACE:
         return work(texts)
     return await asyncio.to_thread(work, texts)
 
 
 def _zipf(tokens: int) -> NDArray[np.float64]:
-    """The share that each token has in text, going by its place in the vocabulary."""
+    """Estimate each token's share of text from its position in the vocabulary (Zipf's law)."""
     place = np.arange(tokens, dtype=np.float64)
     rank = np.where(place < FIRST_CHARACTER, place - FIRST_MERGED + 1, place - FIRST_CHARACTER + 1)
     rank[:FIRST_MERGED] = tokens

@@ -1,7 +1,7 @@
-"""Collections of a Qdrant server: made, exchanged for others, dropped.
+"""Collections of a Qdrant server: creation, swap and removal.
 
-Everybody looks under aliases, `<schema>.<collection>`. What they stand for is called `<schema>_<collection>`,
-or something longer where a switch has left that name to another generation.
+All readers and writers use aliases, `<schema>.<collection>`. The collections are named
+`<schema>_<collection>`, or longer if a swap has left that name to another generation.
 """
 
 from collections.abc import Iterator
@@ -32,16 +32,16 @@ from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias, answering
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
-    # It is users that are kept apart: every search is within one.
+    # Users are kept apart because every search is within one user.
     USER: KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True),
 }
 
 
 async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> QdrantServer:
-    """The vectors of a schema, their collections created if absent.
+    """Return the vectors of a schema, and create absent collections.
 
     Raises:
-        VectorsOutdated: another model made what is in them.
+        VectorsOutdated: another model made the vectors in them.
         VectorsUnavailable: the server does not answer.
     """
     with answering():
@@ -63,7 +63,7 @@ async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Qdra
 
 
 async def are_there(client: AsyncQdrantClient, schema: str) -> bool:
-    """Whether a schema has collections.
+    """Return whether a schema has collections.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -73,7 +73,7 @@ async def are_there(client: AsyncQdrantClient, schema: str) -> bool:
 
 
 async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
-    """Put the collections of one schema in the place of the live one's, which become the former, at once.
+    """Put a schema's collections in the place of the live ones, which become the former ones, in one step.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -88,14 +88,14 @@ async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -
                 for name in named.keys() & {alias(live, collection), alias(to, collection)}
             ]
             changes.append(_alias(at_other[collection], alias(live, collection)))
-            # A former version may not have had it.
+            # An earlier version of mnemon may not have had this collection.
             if collection in at_live:
                 changes.append(_alias(at_live[collection], alias(former, collection)))
         await client.update_collection_aliases(changes)
 
 
 async def rename(client: AsyncQdrantClient, schema: str, to: str) -> None:
-    """Have the collections of a schema stand for another one, which has none.
+    """Give the collections of a schema to another one, which has none.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -109,7 +109,7 @@ async def rename(client: AsyncQdrantClient, schema: str, to: str) -> None:
 
 
 async def made_by(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
-    """Which model made the vectors of a schema; None where it cannot be told, or there are none.
+    """Return the model that made the vectors of a schema; None if it is not recorded, or there are none.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -133,12 +133,15 @@ async def drop(client: AsyncQdrantClient, schema: str) -> None:
 
 
 async def _named(client: AsyncQdrantClient) -> dict[str, str]:
-    """By alias what it stands for."""
+    """Return the collection of each alias."""
     return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
 
 
 async def _names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
-    """What the collections that a schema has are called. Before there were aliases, the name said it."""
+    """Return the names of a schema's collections.
+
+    Versions before aliases named a collection by its schema alone.
+    """
     there = {each.name for each in (await client.get_collections()).collections}
     named = await _named(client)
     taken = set(named.values())
@@ -163,7 +166,7 @@ async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None
             name,
             vectors_config=dense,
             sparse_vectors_config={SPARSE: SparseVectorParams(modifier=Modifier.IDF)},
-            # A graph of each large user, and none of all.
+            # Build an index graph for each large user, and none over all users.
             hnsw_config=HnswConfigDiff(m=0, payload_m=16, full_scan_threshold=max(10, compared)),
             metadata={"made_by": made_by.model_dump_json()},
         )
@@ -171,7 +174,7 @@ async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None
 
 @contextmanager
 def _unless_there_is_one() -> Iterator[None]:
-    """Pass over what another process has created at the same moment."""
+    """Ignore that another process has created the collection at the same moment."""
     try:
         yield
     except grpc.RpcError as error:

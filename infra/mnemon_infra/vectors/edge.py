@@ -1,4 +1,4 @@
-"""Qdrant Edge: the engine in this process, its data in a folder that this process alone has open."""
+"""Qdrant Edge: the embedded engine, with data in a folder that only this process has open."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -48,13 +48,13 @@ _PAYLOAD = PayloadSelector.Exclude([TENANT, USER])
 
 
 class Edge:
-    """The vectors of one folder."""
+    """The vectors of one folder of the embedded engine; see `VectorStore`."""
 
     def __init__(self, shards: Mapping[Collection, Shard]) -> None:
         self._shards = shards
 
     def stand_for(self, shards: Mapping[Collection, Shard]) -> None:
-        """Answer from others from now on."""
+        """Use other shards from now on."""
         self._shards = shards
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -74,7 +74,7 @@ class Edge:
     ) -> list[list[PointHit]]:
         shard = self._shards[collection]
         within = _within(owner, where, ids)
-        # Counting the terms of one tenant costs a look at each of its points; who is alone is everybody.
+        # An IDF over one tenant visits each of its points; a tenant that is alone needs no filter.
         alone = shard.tenants <= {owner[0]}
         corpus = None if alone else SearchParams(idf=IdfParams(Filter(must=[_is(TENANT, owner[0])])))
         requests = [
@@ -143,7 +143,7 @@ class Edge:
 
 
 class _Opened:
-    """A folder that this process has open, and how many in it use it."""
+    """A folder that this process has open, with the number of its users in the process."""
 
     def __init__(self, folder: Path, made_by: MadeBy) -> None:
         self.users = 0
@@ -160,9 +160,10 @@ class _Opened:
         self.vectors = Edge(shards)
 
     async def exchange(self, to: Path) -> None:
+        """Swap the folder for another one, and answer from that one."""
         for shard in self._shards.values():
             await shard.rest()
-        # In one step of the event loop from here on: who reads finds the one or the other.
+        # No await from here on: readers see either the old shards or the new ones.
         with ExitStack() as failing:
             failing.enter_context(alone_in(to))
             _claim(to, self._made_by)
@@ -177,7 +178,7 @@ class _Opened:
         former.close()
 
     def renew(self) -> None:
-        """Open the folder again, with what is left of it."""
+        """Open the folder again with its remaining content."""
         former = self._ends
         former.close()
         with ExitStack() as failing:
@@ -189,6 +190,7 @@ class _Opened:
         self.vectors.stand_for(shards)
 
     def close(self) -> None:
+        """Close the shards and unlock the folder."""
         self._ends.close()
 
     def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
@@ -205,11 +207,11 @@ _opened: dict[Path, _Opened] = {}
 
 @asynccontextmanager
 async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
-    """The vectors of a folder, created if absent. All who open it in one process share them.
+    """Open the vectors of a folder, and create it if absent. All who open it in one process share them.
 
     Raises:
         VectorsInUse: another process has it open.
-        VectorsOutdated: another model made what is in it.
+        VectorsOutdated: another model made its vectors.
         VectorsUnavailable: the engine cannot read it.
     """
     folder = folder.resolve()  # noqa: ASYNC240 (once, at the start)
@@ -229,32 +231,33 @@ async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
 
 
 async def take_over(folder: Path, to: Path) -> None:
-    """Have another folder take the place of one that this process has open, while it is searched.
+    """Replace a folder that this process has open by another one, while searches continue.
 
-    Nobody may write meanwhile. The former one is beside it, as `folders.former_of` says.
+    Writers must pause meanwhile. Afterwards the former folder is at the path of `folder_swap.former_of`.
 
     Raises:
-        VectorsUnavailable: it cannot be done; all is as it was.
-        VectorsInUse, VectorsOutdated: somebody else has the other open, or another model made it.
+        VectorsUnavailable: the swap failed; nothing has changed.
+        VectorsInUse: another process has the other folder open.
+        VectorsOutdated: another model made the vectors of the other folder.
     """
     await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
 
 
 def renew(folder: Path) -> None:
-    """Open a folder again that this process has open, after it was deleted; what is gone is empty.
+    """Open a folder of this process again after it was deleted; missing collections are empty.
 
     Raises:
-        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be done now.
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be opened now.
     """
     _opened[folder.resolve()].renew()
 
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes out of the folder.
+    """Lock the folder against other processes for the duration of the block.
 
     Raises:
-        VectorsInUse: one is in it.
+        VectorsInUse: another process holds the lock.
     """
     try:
         with held(folder):

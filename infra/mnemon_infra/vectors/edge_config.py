@@ -1,4 +1,4 @@
-"""How a collection of the embedded engine is made."""
+"""Configuration of a collection in the embedded engine."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
 
 
 def created(path: Path, dimension: int | None) -> EdgeShard:
-    """An empty shard, open; `dimension` of its vectors is None where it compares words only."""
+    """Create and open an empty shard; `dimension` is None without an embedder, for words only."""
     dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
     compared_kilobytes = max(1, COMPARED * (dimension or 0) * 4 // 1024)
     shard = EdgeShard.create(
@@ -27,7 +27,7 @@ def created(path: Path, dimension: int | None) -> EdgeShard:
         EdgeConfig(
             vectors=dense,
             sparse_vectors={SPARSE: EdgeSparseVectorParams(modifier=Modifier.Idf)},
-            # Every search is within one user: a graph of each large one, and none of all.
+            # Every search is within one user: build a graph for each large user, and none over all users.
             hnsw_config=HnswIndexConfig(
                 m=0,
                 payload_m=16,
@@ -35,7 +35,7 @@ def created(path: Path, dimension: int | None) -> EdgeShard:
                 full_scan_threshold=compared_kilobytes,
                 max_indexing_threads=1,
             ),
-            # Else nothing below 10 MB has a graph at all.
+            # By default nothing below 10 MB would have a graph.
             optimizers=EdgeOptimizersConfig(indexing_threshold=compared_kilobytes),
         ),
     )

@@ -1,4 +1,4 @@
-"""The process that holds the folder of the embedded engine answers others: they cannot open it."""
+"""Requests to the Edge owner, the only process that can open the folder of the embedded engine."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -22,23 +22,23 @@ from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore,
 log = structlog.get_logger("vectors")
 
 _SUBJECT: Final = "changed.vectors.holder"
-"""Among the subjects that our own processes may use, and no bot."""
+"""A subject that mnemon's own processes may use, and bots may not."""
 
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 
 MOST: Final = 64
-"""Points of a page: about a millisecond of the event loop that bots wait for."""
+"""Most points of a page: about a millisecond of the event loop, which also serves bots."""
 
 _MOST_BYTES: Final = 400_000
 _PATIENCE: Final = 20.0
-"""Seconds for an answer, and for what is under way to end."""
+"""Seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
-"""Seconds after which writers go on, whatever became of the one who had them wait."""
+"""Seconds after which paused writers continue, whether or not the process that paused them has finished."""
 
 
 class PointMessage(msgspec.Struct, array_like=True):
-    """A point on its way."""
+    """A point as it is sent between processes."""
 
     id: bytes
     owner: tuple[str, str]
@@ -49,7 +49,7 @@ class PointMessage(msgspec.Struct, array_like=True):
 
 
 class OwnerReply(msgspec.Struct):
-    """What the holder says."""
+    """A reply of the Edge owner."""
 
     error: str | None = None
     points: list[PointMessage] = []
@@ -58,7 +58,7 @@ class OwnerReply(msgspec.Struct):
 
 
 class OwnerRequest(msgspec.Struct):
-    """What it is asked."""
+    """A request to the Edge owner."""
 
     collection: str = ""
     begin: bytes | None = None
@@ -67,16 +67,16 @@ class OwnerRequest(msgspec.Struct):
 
 
 class EdgeOwner:
-    """The process that holds the folder, as others see it."""
+    """Client of the Edge owner for other processes."""
 
     def __init__(self, connection: Client) -> None:
         self._connection = connection
 
     async def page(self, collection: Collection, begin: UUID | None = None, most: int = MOST) -> PointPage:
-        """As of `VectorStore`; a page may be shorter than what is asked for.
+        """Return points, as `VectorStore.page` does; a page may be shorter than requested.
 
         Raises:
-            VectorsUnavailable: it does not answer.
+            VectorsUnavailable: the Edge owner does not answer.
         """
         asked = OwnerRequest(collection, begin.bytes if begin else None, most)
         answer = await self._ask("page", asked)
@@ -86,26 +86,26 @@ class EdgeOwner:
         )
 
     async def counts(self) -> Mapping[str, int]:
-        """How many points there are, by collection.
+        """Count the points of each collection.
 
         Raises:
-            VectorsUnavailable: it does not answer.
+            VectorsUnavailable: the Edge owner does not answer.
         """
         return (await self._ask("counts", OwnerRequest())).counts
 
     async def pause(self) -> None:
-        """Have its writers wait, until `take` or for `LEASE` seconds.
+        """Pause the owner's writers, until `take` or for `LEASE` seconds.
 
         Raises:
-            VectorsUnavailable: it does not answer, or what is under way takes too long.
+            VectorsUnavailable: the Edge owner does not answer, or running writes take too long.
         """
         await self._ask("pause", OwnerRequest())
 
     async def take(self, folder: Path) -> None:
-        """Have it put a folder in the place of its own, and its writers go on.
+        """Make the owner swap its folder for another one, and let its writers continue.
 
         Raises:
-            VectorsUnavailable: it does not answer, or cannot.
+            VectorsUnavailable: the Edge owner does not answer, or the swap failed.
         """
         await self._ask("take", OwnerRequest(to=str(folder)))
 
@@ -128,13 +128,13 @@ class EdgeOwner:
 async def answering_for(
     connection: Client, vectors: VectorStore, folder: Path, gate: Gate
 ) -> AsyncIterator[None]:
-    """Answer those who want the points of the folder that this process holds, as long as the block lasts.
+    """Answer other processes' requests for this process's vectors, for the duration of the block.
 
     Args:
-        connection: where they ask.
-        vectors: of the folder.
-        folder: the live one.
-        gate: that all pass who write; it is told when the points are others.
+        connection: to NATS.
+        vectors: the vectors of the folder.
+        folder: the live folder.
+        gate: passed by all writers; it is told when a swap has replaced the points.
     """
     lease: asyncio.TimerHandle | None = None
 
@@ -185,7 +185,7 @@ async def answering_for(
 
 @asynccontextmanager
 async def hearing_of_exchanges(connection: Client, gate: Gate) -> AsyncIterator[None]:
-    """Hear, as long as the block lasts, that a server's collections were exchanged by somebody else."""
+    """Listen for swaps of a server's collections by other processes, for the duration of the block."""
 
     async def heard(message: Msg) -> None:
         gate.exchanged()
@@ -198,7 +198,7 @@ async def hearing_of_exchanges(connection: Client, gate: Gate) -> AsyncIterator[
 
 
 async def tell_of_exchange(connection: Client) -> None:
-    """Tell all who write that a server's collections were exchanged.
+    """Tell all writers that a server's collections were swapped.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -220,7 +220,7 @@ def _answering(answer: Callable[[OwnerRequest], Awaitable[OwnerReply]]) -> Calla
 
 
 def _cut(page: PointPage) -> OwnerReply:
-    """As much of a page as fits into a message."""
+    """Return as much of a page as fits into a message."""
     points: list[PointMessage] = []
     size = 0
     for point in page.points:

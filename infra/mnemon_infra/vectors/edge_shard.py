@@ -1,8 +1,8 @@
-"""One collection in the embedded engine: written, flushed, and sorted anew as it grows.
+"""One collection in the embedded engine: writes, flushes, and optimisation as it grows.
 
-The engine is called on the event loop itself: no call of qdrant-edge-py 0.9.0 lets go of the interpreter's
-lock, so that in a thread it would stop the loop all the same, and wait for its turn besides. Calls are kept
-short instead, and what takes long (`organising`) is done by another process on a copy.
+The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so
+that a call in a thread would block the loop all the same, and wait for its turn besides. Calls are kept short
+instead, and long work (`organising`) is done by another process on a copy.
 """
 
 import asyncio
@@ -35,17 +35,17 @@ log = structlog.get_logger("vectors")
 
 _FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
-_MOST_MISSED = 10_000  # points, where who writes can wait
+_MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
-"""Points: about two milliseconds of the event loop."""
+"""Points of one write: about two milliseconds of the event loop."""
 
 
 def require_room(folder: Path, needed: int = 0) -> None:
-    """Stop before the engine writes: into a mapped file without room, it would take this process with it.
+    """Refuse to write to a full disk: a write to a mapped file without room would kill this process.
 
     Args:
-        folder: on the disk.
-        needed: bytes, besides those that any disk must have free.
+        folder: a folder on the disk.
+        needed: bytes that are needed in addition to the reserve that any disk must have free.
 
     Raises:
         VectorsUnavailable: the disk is full.
@@ -61,11 +61,11 @@ def require_room(folder: Path, needed: int = 0) -> None:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raise `VectorsUnavailable` for what the engine cannot do now."""
+    """Raise `VectorsUnavailable` for errors of the engine that may pass."""
     try:
         yield
     except Exception as error:
-        # The engine raises nothing more particular.
+        # The engine raises no more specific exception.
         if type(error) is Exception and str(error).startswith("Service runtime error"):
             raise VectorsUnavailable(str(error)) from error
         raise
@@ -73,10 +73,10 @@ def answering() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Missed:
-    """What is done while a copy is organised, and the copy has to be told of.
+    """Writes and removals since a copy was made, which the optimised copy lacks.
 
-    The points themselves are read from the engine then: held here, the memory for all that a rebuild writes
-    in the meantime would grow with it.
+    It holds ids only, and the points are read from the engine later: a rebuild writes so many points
+    meanwhile that copies of them would fill the memory.
     """
 
     written: set[int | UUID | str] = field(default_factory=set)
@@ -84,12 +84,12 @@ class _Missed:
 
 
 class Shard:
-    """A collection, in a folder: its file `current` names the subfolder that the engine has open.
+    """A collection in a folder, whose file `current` names the subfolder that the engine has open.
 
     Attributes:
-        folder: Where it is kept.
-        engine: The engine; another one after every organising.
-        tenants: Whose points it holds, or held since it was opened.
+        folder: the folder of the collection.
+        engine: the open engine; every optimisation replaces it.
+        tenants: the tenants whose points it holds, or has held since it was opened.
     """
 
     def __init__(self, folder: Path, dimension: int | None) -> None:
@@ -99,7 +99,7 @@ class Shard:
         name = self._current.read_text(encoding="utf-8") if self._current.exists() else None
         for entry in folder.iterdir():
             if entry.is_dir() and entry.name != name:
-                shutil.rmtree(entry, ignore_errors=True)  # a killed run's
+                shutil.rmtree(entry, ignore_errors=True)  # left by a killed process
         if name:
             self._path = folder / name
             self.engine = EdgeShard.load(str(self._path))
@@ -119,14 +119,14 @@ class Shard:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the subfolder that the engine has open was deleted, or another one put in its place."""
+        """Whether the subfolder that the engine has open was deleted or replaced."""
         try:
             return not self._path.is_dir() or self._current.read_text(encoding="utf-8") != self._path.name
         except FileNotFoundError:
             return True
 
     async def write(self, points: Sequence[Point]) -> None:
-        """Add a few points, or write them again, once nobody is kept waiting by it.
+        """Add or replace a few points, after it has given way to other work on the event loop.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
@@ -140,7 +140,7 @@ class Shard:
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
     async def remove(self, which: Filter) -> None:
-        """Remove points, once nobody is kept waiting by it.
+        """Remove points, after it has given way to other work on the event loop.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
@@ -152,12 +152,12 @@ class Shard:
                 self._missed.removals.append(removal)
 
     async def organised(self) -> None:
-        """Return once not much is left that a copy which is being organised has to be told of."""
+        """Wait for a running optimisation if its copy lacks many points."""
         if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
             await asyncio.wait([self._organising])
 
     async def rest(self) -> None:
-        """Have all of it on the disk, and nothing going on in the background; searches go on.
+        """Stop all background work and flush to disk; searches continue.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
@@ -173,12 +173,12 @@ class Shard:
             self.engine.flush()
 
     def close(self) -> None:
-        """Let go of the folder. Background work ends in the next turns of the loop."""
+        """Release the folder. Background work ends in the next turns of the loop."""
         if self._flushing:
             self._flushing.cancel()
         if self._organising:
             self._organising.cancel()
-        # Moved to another place, it was flushed before.
+        # A folder that was moved has been flushed before.
         with suppress(VectorsUnavailable), answering():
             require_room(self._path)
             self.engine.flush()
@@ -186,7 +186,7 @@ class Shard:
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """For a short piece of work of whoever writes."""
+        """Hold the lock of writers for a short piece of work, and schedule a flush after it."""
         await give_way()
         async with self._writing:
             require_room(self._path)
@@ -196,8 +196,8 @@ class Shard:
             self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
 
     def _flush(self) -> None:
-        # What a killed process wrote is in the write-ahead log; this keeps the log short, and is what
-        # stays after a power cut.
+        # The write-ahead log keeps the writes of a killed process. A flush keeps that log short, and only
+        # flushed writes survive a power cut.
         self._flushing = None
         try:
             require_room(self._path)
@@ -222,7 +222,7 @@ class Shard:
             self._organising = None
 
     async def _organise(self) -> None:
-        """Have a copy organised, add what was written meanwhile, and go on with it."""
+        """Optimise a copy in another process, add the writes since the copy, and replace the engine by it."""
         former, draft = self._path, self.folder / uuid4().hex
         try:
             async with self._writing:
@@ -241,7 +241,10 @@ class Shard:
             await asyncio.to_thread(shutil.rmtree, unused, ignore_errors=True)
 
     async def _switch_to(self, draft: Path, missed: _Missed) -> None:
-        """What was written again after it was removed is there; so removals go first."""
+        """Bring an optimised copy up to date and replace the engine by it.
+
+        Removals go first, because a point may have been written again after its removal.
+        """
         with answering():
             fresh = EdgeShard.load(str(draft))
         try:
@@ -265,7 +268,7 @@ class Shard:
 
 
 def _size(folder: Path) -> int:
-    """Bytes on the disk; files of the engine have holes."""
+    """Return the bytes on disk; files of the engine have holes."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 

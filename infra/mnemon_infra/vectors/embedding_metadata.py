@@ -1,4 +1,4 @@
-"""Which embedding model made the vectors: similarities between two models mean nothing."""
+"""Record of the embedding model that made the vectors: similarities between two models mean nothing."""
 
 from typing import Final, Self
 
@@ -7,17 +7,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mnemon_infra.vectors.port import VectorsOutdated
 
 RECORD: Final = "made_by.json"
-"""The file that says it, in a folder of vectors."""
+"""File of the record, in a folder of vectors."""
 
 
 def provider_and_model(spelled: str) -> tuple[str, str | None]:
-    """What `provider/model` names, or `provider` alone."""
+    """Split `provider/model`, or `provider` alone, into both parts."""
     provider, _, model = spelled.partition("/")
     return provider, model or None
 
 
 class MadeBy(BaseModel):
-    """An embedding model; what the engine keeps beside its vectors. No dimension: nothing embeds."""
+    """An embedding model, as the engine records it with its vectors.
+
+    The dimension is None if there is no embedder.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -26,17 +29,17 @@ class MadeBy(BaseModel):
 
     @classmethod
     def read(cls, kept: str) -> Self | None:
-        """What was kept beside the vectors; None when it cannot be told."""
+        """Parse a record; None if it cannot be parsed."""
         try:
             return cls.model_validate_json(kept)
         except ValidationError:
             return None
 
     def require(self, found: "MadeBy | None", place: str) -> None:
-        """Stop at vectors that another model made.
+        """Refuse vectors that another model made.
 
         Raises:
-            VectorsOutdated: it was another one, or nobody knows which.
+            VectorsOutdated: another model made them, or the model is not recorded.
         """
         if found is None:
             raise VectorsOutdated(f"{place} do not say which embedding model made them: run `mnemon reindex`")

@@ -1,4 +1,4 @@
-"""Which engine a deployment has: a Qdrant server, or the one in this process."""
+"""Choice of the vector engine of a deployment: a Qdrant server, or Qdrant Edge in this process."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -14,22 +14,22 @@ from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
 async def open_vectors(
     deployment: Deployment, *, model: str, dimension: int | None
 ) -> AsyncIterator[VectorStore]:
-    """The vectors of a deployment, empty if there were none. In one process it may be opened many times.
+    """Open the vectors of a deployment, and create them if absent. A process may open them many times.
 
     Args:
-        deployment: A Qdrant server goes before a folder.
-        model: Provider and model of the embedder.
-        dimension: Of its vectors; None where nothing embeds: then there are sparse ones only.
+        deployment: a Qdrant server takes precedence over a folder.
+        model: provider and model of the embedder.
+        dimension: dimension of its vectors; None without an embedder: then there are sparse vectors only.
 
     Raises:
-        VectorsNotConfigured: there is neither a server nor a folder.
+        VectorsNotConfigured: neither a server nor a folder is set.
         VectorsInUse: another process has the folder open.
-        VectorsOutdated: another model made the vectors that are there.
+        VectorsOutdated: another model made the existing vectors.
         VectorsUnavailable: the engine does not answer.
     """
     made_by = MadeBy(model=model, dimension=dimension)
     if deployment.qdrant_url:
-        # Imported where it is used: qdrant-client takes a second.
+        # Imported on use: qdrant-client takes a second.
         from mnemon_infra.vectors.collections import serve
         from mnemon_infra.vectors.server import connected
 
@@ -43,10 +43,10 @@ async def open_vectors(
 
 
 async def reset_vectors(deployment: Deployment) -> None:
-    """Remove all vectors, and the record of who made them; they can be made anew from the log.
+    """Remove all vectors and the record of their model; they can be rebuilt from the log.
 
     Raises:
-        VectorsNotConfigured: there is neither a server nor a folder.
+        VectorsNotConfigured: neither a server nor a folder is set.
         VectorsInUse: a process has the folder open, this one included.
         VectorsUnavailable: the server does not answer.
     """

@@ -1,4 +1,7 @@
-"""Folders of vectors change places. Whatever a kill leaves, the next who opens them puts right."""
+"""Swap of two folders of vectors.
+
+The next process that opens the folders completes or rolls back a swap that a kill has interrupted.
+"""
 
 from pathlib import Path
 from typing import Final
@@ -10,14 +13,14 @@ _FORMER: Final = "_before"
 
 
 def former_of(live: Path) -> Path:
-    """Where the folder goes that is live no more."""
+    """Return the path of the former folder after a swap."""
     return live.with_name(live.name + _FORMER)
 
 
 def exchange(live: Path, to: Path) -> None:
-    """Put one folder in the place of the live one, which becomes the former; there must be none.
+    """Put a folder in the place of the live one, which becomes the former one; no former one may exist.
 
-    Files in them may be open to be read. What is written by name would go astray.
+    Their files may be open for reading. Writes by path during the swap could reach the wrong folder.
     """
     aside = live.with_name(live.name + _ASIDE)
     live.rename(aside)
@@ -26,13 +29,13 @@ def exchange(live: Path, to: Path) -> None:
 
 
 def undo(live: Path, to: Path) -> None:
-    """Everything as it was before `exchange`."""
+    """Roll back `exchange`."""
     live.rename(to)
     former_of(live).rename(live)
 
 
 def settle(live: Path) -> None:
-    """End an exchange that was cut off: before the other was live it counts for nothing."""
+    """Complete an interrupted swap, or roll it back if the new folder was not live yet."""
     aside = live.with_name(live.name + _ASIDE)
     if aside.exists():
         aside.rename(former_of(live) if (live / RECORD).exists() else live)

@@ -1,6 +1,7 @@
-"""Generations of the vectors: beside the live ones, each with the rows that were made from the same log.
+"""Generations of the vectors, each beside the rows that were derived from the same log.
 
-With the embedded engine a generation is a folder beside the live one, on a Qdrant server it is collections.
+With the embedded engine a generation is a folder beside the live one, on a Qdrant server a set of
+collections.
 """
 
 import shutil
@@ -18,14 +19,14 @@ from mnemon_infra.vectors.folder_swap import exchange, settle
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512
-"""Bytes; files of the engine have holes."""
+"""Bytes of a disk block; files of the engine have holes."""
 
 
 def of_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
-    """The same servers, with the rows and the vectors of a generation.
+    """Return the deployment with the schema and the vectors folder of a generation.
 
     Raises:
-        NameTooLong: the name of the live one leaves no room.
+        NameTooLong: the live generation's name is too long for a suffix.
     """
     own: dict[str, object] = {"database_schema": name_of(deployment.database_schema, kind, up_to)}
     if folder := deployment.vectors_folder:
@@ -37,13 +38,13 @@ def of_generation(deployment: Deployment, kind: GenerationKind, up_to: int | Non
 async def open_as_of(
     deployment: Deployment, position: int, *, model: str, dimension: int | None
 ) -> AsyncIterator[VectorStore]:
-    """The vectors as of a former log position, to be searched. In one process they may be opened many times.
+    """Open the vectors as of a former log position for searches. A process may open them many times.
 
     Args:
-        deployment: the live one.
-        position: that a generation was made of.
+        deployment: the live deployment.
+        position: the log position of the generation.
         model: provider and model of the embedder.
-        dimension: of its vectors; None where nothing embeds.
+        dimension: dimension of its vectors; None without an embedder.
 
     Raises:
         VectorsNotMade: there are none.
@@ -59,7 +60,7 @@ async def open_as_of(
 
 
 async def are_there(deployment: Deployment) -> bool:
-    """Whether a deployment, or a generation of it, has vectors.
+    """Return whether a deployment, or a generation of it, has vectors.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -75,7 +76,7 @@ async def are_there(deployment: Deployment) -> bool:
 
 
 async def drop_generation(deployment: Deployment) -> None:
-    """Remove the vectors of a generation that is not live; who searches it goes on until the end.
+    """Remove the vectors of a generation that is not live; processes that have its folder open keep it.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -91,7 +92,7 @@ async def drop_generation(deployment: Deployment) -> None:
 
 
 async def rename_generation(deployment: Deployment, to: Deployment) -> None:
-    """Give the vectors of a generation that is not live the name of another, of which there are none.
+    """Rename the vectors of a generation that is not live; the new name must be free.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -107,10 +108,12 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
 
 
 async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
-    """Put the collections of a generation in the place of the live ones, which become the former, at once.
+    """Put a generation's collections in the place of the live ones, in one step.
+
+    The live ones become the former ones.
 
     Raises:
-        VectorsUnavailable: it is as it was.
+        VectorsUnavailable: the live collections are unchanged.
     """
     from mnemon_infra.vectors.collections import exchange
     from mnemon_infra.vectors.server import connected
@@ -122,10 +125,10 @@ async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
 
 
 def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
-    """The same with folders that no process has open.
+    """Put a generation's folder in the place of the live one; no process may have the live one open.
 
     Raises:
-        VectorsInUse: one has.
+        VectorsInUse: a process has it open.
     """
     assert deployment.vectors_folder, "they are in a folder"
     assert to.vectors_folder, "beside it"
@@ -134,7 +137,7 @@ def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
 
 
 def is_held(deployment: Deployment) -> bool:
-    """Whether a process has the live folder open, this one included; a server serves anybody."""
+    """Return whether a process has the live folder open, this one included; False for a server."""
     folder = deployment.vectors_folder
     if deployment.qdrant_url or folder is None or not folder.exists():
         return False
@@ -146,13 +149,13 @@ def is_held(deployment: Deployment) -> bool:
 
 
 def settle_exchange(deployment: Deployment) -> None:
-    """Put right what a kill has left of an exchange of folders; nobody else may be at it."""
+    """Complete or roll back an interrupted swap of folders; no other process may be swapping them."""
     if deployment.vectors_folder and not deployment.qdrant_url:
         settle(deployment.vectors_folder)
 
 
 async def made_by_of(deployment: Deployment) -> MadeBy | None:
-    """Which model made the vectors that are there; None where it cannot be told.
+    """Return the model that made the existing vectors; None if it is not recorded.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -170,7 +173,7 @@ async def made_by_of(deployment: Deployment) -> MadeBy | None:
 
 
 def bytes_of(deployment: Deployment) -> int | None:
-    """What the vectors take on this disk; None where they are not in a folder."""
+    """Return the bytes of the vectors on this disk; None if they are not in a folder."""
     folder = deployment.vectors_folder
     if deployment.qdrant_url or folder is None or not folder.exists():
         return None
@@ -180,5 +183,5 @@ def bytes_of(deployment: Deployment) -> int | None:
 def _on_disk(path: Path) -> int:
     try:
         return path.stat().st_blocks * _BLOCK
-    except FileNotFoundError:  # it was there a moment ago
+    except FileNotFoundError:  # deleted since it was listed
         return 0

@@ -1,4 +1,4 @@
-"""How a point is laid out, in either engine."""
+"""Layout of a point, the same in both engines."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,23 +10,23 @@ from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.vectors.port import Point
 
 DENSE, SPARSE = "dense", "sparse"
-"""The names of the vectors."""
+"""Names of the vectors."""
 
 TENANT, USER = "tenant", "user"
-"""The indexed fields, beside those of the payload."""
+"""Indexed fields in addition to those of the payload."""
 
 COMPARED = 2_000
-"""Points of one user that are compared one by one; among more, the engine walks a graph of them."""
+"""Number of a user's points up to which the engine compares all of them; above it, it searches a graph."""
 
 
 def kept(point: Point) -> dict[str, Any]:
-    """The fields that the engine keeps."""
+    """Return the fields that the engine stores."""
     tenant, user = point.owner
     return {**point.payload, TENANT: tenant, USER: user}
 
 
 def stored(place: UUID, payload: Mapping[str, Any], vectors: Mapping[str, Any]) -> Point:
-    """A point as the engine gives it back."""
+    """Return a point from the values that the engine has stored."""
     terms = vectors[SPARSE]
     weights = sorted(zip(terms.indices, terms.values, strict=True))
     dense = vectors.get(DENSE)

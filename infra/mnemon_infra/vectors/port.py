@@ -1,4 +1,4 @@
-"""What mnemon asks of a vector engine, and no more. Two engines serve it: `edge` and `server`."""
+"""Port for vector engines. Two engines implement it: `edge` and `server`."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mnemon_infra.models.embedding import Dense, Sparse
 
 
 class Collection(StrEnum):
-    """What is kept apart."""
+    """Collections of points, which are searched separately."""
 
     MEMORIES = "memories"
     MESSAGES = "messages"
@@ -24,10 +24,10 @@ class Collection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Something to be found. `dense` is None where nothing embeds.
+    """A searchable point. `dense` is None without an embedder.
 
-    The payload says what it stands for, never what it says: texts are read from the database, which knows
-    what has been forgotten since.
+    The payload identifies its item and never holds its text: texts are read from the database, which knows
+    everything that was erased since.
     """
 
     id: UUID
@@ -38,7 +38,7 @@ class Point:
 
 
 class StoredPoint(NamedTuple):
-    """A point, as a scroll gives it."""
+    """A point as a scroll returns it."""
 
     id: UUID
     payload: Mapping[str, JsonValue]
@@ -52,14 +52,14 @@ class IdFilter(NamedTuple):
 
 
 class PointPage(NamedTuple):
-    """Points with their vectors, in the order of their ids; `following` is where the next ones begin."""
+    """Points with their vectors, sorted by id; `following` is the first id of the next page."""
 
     points: Sequence[Point]
     following: UUID | None
 
 
 class PointHit(NamedTuple):
-    """A point, as a search gives it. `score` is a cosine similarity, or a sum of term weights."""
+    """A point as a search returns it. `score` is a cosine similarity, or a sum of term weights."""
 
     id: UUID
     score: float
@@ -67,15 +67,15 @@ class PointHit(NamedTuple):
 
 
 PAGE: Final = 256
-"""Points of a page, where nothing else is asked for."""
+"""Default number of points of a page."""
 
 
 class VectorsUnavailable(Exception):
-    """Not now: the engine does not answer. The same may work later."""
+    """The engine does not answer now; a later attempt may succeed."""
 
 
 class VectorsLost(VectorsUnavailable):
-    """The folder that is open was deleted or replaced; the process that has it open makes it anew."""
+    """The folder was deleted or replaced while it was open; the process that has it open rebuilds it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
@@ -84,11 +84,11 @@ class VectorsLost(VectorsUnavailable):
 
 
 class VectorsNotConfigured(Exception):
-    """There is neither a Qdrant server nor a folder; the message says what to set."""
+    """Neither a Qdrant server nor a folder is set; the message says which settings to use."""
 
 
 class VectorsNotMade(Exception):
-    """There are none of that generation; the message says what makes them."""
+    """That generation has no vectors; the message says which command makes them."""
 
 
 class VectorsInUse(Exception):
@@ -100,17 +100,17 @@ class VectorsOutdated(Exception):
 
 
 class PointPages(Protocol):
-    """Where points can be read in the order of their ids."""
+    """A source of points in the order of their ids."""
 
     async def page(self, collection: Collection, begin: UUID | None = None, most: int = PAGE) -> PointPage:
-        """Some points from an id on, `most` at most."""
+        """Return at most `most` points, from an id on."""
 
 
 class VectorStore(Protocol):
     """Collections of points.
 
-    Every method raises `VectorsUnavailable` when the engine does not answer. What is written is found by
-    whoever asks after the call returned, and survives a kill; a power cut may take the last seconds.
+    Every method raises `VectorsUnavailable` when the engine does not answer. Writes are visible to every
+    request after the call has returned, and survive a kill; a power cut may lose the last seconds.
     """
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
@@ -125,34 +125,40 @@ class VectorStore(Protocol):
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
     ) -> list[list[PointHit]]:
-        """The nearest points for each query, best first, at most `limit` each, where payload fields match.
+        """Return the nearest points for each query, best first, at most `limit` each.
 
-        With `ids`, only among points with these ids, or with any others.
+        Term rarity is computed within the owner's tenant. A point without any term of a sparse query is no
+        hit of it.
 
-        A term is rare or common within the owner's tenant. A point that has no term of a sparse query is
-        no hit of it.
+        Args:
+            collection: the collection to search.
+            owner: only points of this user.
+            queries: dense or sparse vectors.
+            limit: most hits of each query.
+            where: values that payload fields must have.
+            ids: only points with these ids, or all others.
         """
 
     async def organised(self) -> None:
-        """Return once not too much of what was written waits to be sorted: until then it is in memory.
+        """Wait until most writes are optimised; until then they take up memory.
 
-        For whoever writes without end, and has nobody wait for it.
+        For writers that write without pause and that no request waits for.
         """
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         """Remove points; None removes all of the owner's."""
 
     async def require_kept(self) -> None:
-        """Look whether what was written is kept where it belongs.
+        """Check that the stored points are still in their place.
 
         Raises:
-            VectorsLost: it was deleted.
+            VectorsLost: they were deleted.
         """
 
     def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
     ) -> AsyncIterator[Sequence[StoredPoint]]:
-        """All points of the owner, page by page, in no order."""
+        """Yield the points of the owner whose payload fields match, page by page, in no particular order."""
 
     async def page(
         self,
@@ -161,7 +167,7 @@ class VectorStore(Protocol):
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        """Points as they are stored, of an owner or of all: `most` at most, from an id on, or the first."""
+        """Return at most `most` stored points, of an owner or of all, from an id on or from the first."""
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
-        """How many points there are, of one owner or of all."""
+        """Count the points, of one owner or of all."""

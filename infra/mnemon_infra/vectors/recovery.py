@@ -1,6 +1,6 @@
-"""Recovery of the embedded engine's folder, should it be deleted while this process has it open.
+"""Recovery of the embedded engine's folder if it is deleted while this process has it open.
 
-The engine goes on with files that have no name any more: searches find what was there, writes go nowhere.
+The engine continues on files without a name: searches find the old points, writes are lost.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ from mnemon_infra.vectors.port import (
 log = structlog.get_logger("vectors")
 
 CHECK_INTERVAL = 1.0
-"""Seconds between two looks: a few stat calls each."""
+"""Seconds between two checks, each of a few stat calls."""
 
 
 @asynccontextmanager
 async def recovering(
     vectors: VectorStore, folder: Path, gate: Gate, refill: Callable[[], Awaitable[int]]
 ) -> AsyncIterator[None]:
-    """Open the folder again after it was deleted, and have it filled, as long as the block lasts.
+    """Reopen and refill the folder whenever it was deleted, for the duration of the block.
 
     Args:
-        vectors: of the folder.
-        folder: the live one.
-        gate: that all pass who write; it is told when the points are others.
-        refill: has the log indexed from its start, and returns how many events that takes.
+        vectors: the vectors of the folder.
+        folder: the live folder.
+        gate: passed by all writers; it is told when the points have been replaced.
+        refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 
     async def look_after() -> None:
@@ -52,7 +52,7 @@ async def recovering(
     async def recover() -> None:
         try:
             await gate.close()
-            # First: killed after it, the next start finds nothing to be done twice.
+            # First: if the process is killed after this line, the next start does not repeat it.
             events = await refill()
             renew(folder)
             gate.exchanged()

@@ -1,4 +1,4 @@
-"""A Qdrant server, 1.19 or newer: any number of processes may use it at once."""
+"""Vectors on a Qdrant server, 1.19 or newer; any number of processes may use it at once."""
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -47,7 +47,7 @@ _PASSING = {
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.INTERNAL,
-    # Somebody dropped the collections, or the key was changed: the same may work once that is mended.
+    # The collections were dropped or the key was changed: requests work again once that is corrected.
     grpc.StatusCode.NOT_FOUND,
     grpc.StatusCode.PERMISSION_DENIED,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -60,7 +60,7 @@ _BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raise `VectorsUnavailable` for what the server cannot do now."""
+    """Raise `VectorsUnavailable` for errors of the server that may pass."""
     try:
         yield
     except grpc.RpcError as error:
@@ -76,12 +76,12 @@ def answering() -> Iterator[None]:
 
 
 def alias(schema: str, collection: Collection) -> str:
-    """The name that all look under; which collection it stands for, a switch changes."""
+    """Return the alias that all processes use; a swap changes its collection."""
     return f"{schema}.{collection}"
 
 
 class QdrantServer:
-    """The vectors of one schema: its name begins the aliases of the collections."""
+    """The vectors of one schema, whose name begins the aliases of its collections; see `VectorStore`."""
 
     def __init__(self, client: AsyncQdrantClient, schema: str) -> None:
         self._client = client
@@ -105,7 +105,7 @@ class QdrantServer:
         where: Mapping[str, str | int] | None = None,
         ids: IdFilter | None = None,
     ) -> list[list[PointHit]]:
-        # A server before 1.19 passes over `idf`, and counts the terms of all tenants.
+        # A server before 1.19 ignores `idf` and counts the terms of all tenants.
         corpus = SearchParams(idf=IdfCorpusParams(corpus=Filter(must=[_is(TENANT, owner[0])])))
         within = _within(owner, where, ids)
         requests = [
@@ -127,7 +127,7 @@ class QdrantServer:
         ]
 
     async def organised(self) -> None:
-        """The server sees to it by itself."""
+        """Return at once: the server optimises its collections without help."""
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
@@ -138,7 +138,7 @@ class QdrantServer:
             )
 
     async def require_kept(self) -> None:
-        """Collections that are dropped at a server are no folder's: its own answers say so."""
+        """Return at once: requests report dropped collections themselves."""
 
     async def scroll(
         self, collection: Collection, owner: Owner, where: Mapping[str, str | int] | None = None
@@ -184,7 +184,7 @@ class QdrantServer:
 
 @asynccontextmanager
 async def connected(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
-    """A client of the server; it need not answer yet."""
+    """Open a client of the server; the server need not answer yet."""
     client = AsyncQdrantClient(
         url=url,
         api_key=api_key.get_secret_value() if api_key else None,

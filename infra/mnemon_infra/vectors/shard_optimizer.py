@@ -1,7 +1,7 @@
-"""A program of its own: sort and index the points of a shard that nobody else has open.
+"""Program that optimises a shard which no other process has open.
 
-In the process of the consumers it would stop everything for seconds: the engine never lets go of the
-interpreter's lock.
+It runs as a process of its own because the engine never releases the interpreter's lock: within a consumer
+process it would block everything for seconds.
 """
 
 import os
@@ -11,6 +11,7 @@ from qdrant_edge import EdgeShard
 
 
 def main(folder: str) -> None:
+    """Optimise the shard in a folder, at the lowest priority of the operating system."""
     os.nice(19)
     shard = EdgeShard.load(folder)
     shard.optimize()

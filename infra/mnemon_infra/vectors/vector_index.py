@@ -1,4 +1,4 @@
-"""What finds: the vectors, and what makes them."""
+"""Vector store and embedder, opened together."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -22,12 +22,12 @@ from mnemon_infra.vectors.generations import open_as_of
 from mnemon_infra.vectors.port import Point, VectorStore
 
 IN_PLACE = 20
-"""Texts whose words are weighed in the caller's thread: half a millisecond. More go to another thread."""
+"""Texts whose words are weighed in the caller's thread, in half a millisecond; more go to another thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """`embedder` is None where only words are searched. All who write pass the `gate`."""
+    """Vector store and embedder, which is None for words only. All writers pass the `gate`."""
 
     vectors: VectorStore
     embedder: Embedder | None
@@ -35,7 +35,7 @@ class VectorIndex:
 
 
 class Findable(NamedTuple):
-    """Something to be found: by its `words`, and by the `meaning` of a text that need not be the same."""
+    """A searchable item: `words` give its sparse vector, `meaning` its dense one; the texts may differ."""
 
     id: UUID
     owner: Owner
@@ -45,23 +45,23 @@ class Findable(NamedTuple):
 
 
 def fact(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
-    """A fact to be found; `event_id` is of the event that made this version of it."""
+    """Return the searchable item of a fact; `event_id` is of the event that wrote this version."""
     place = point_id(*owner, "fact", fact_id)
     return Findable(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
 def summary(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
-    """A summary to be found; `event_id` is of the event that wrote it."""
+    """Return the searchable item of a summary; `event_id` is of the event that wrote it."""
     place = point_id(*owner, "summary", summary_id)
     return Findable(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
 
 @asynccontextmanager
 async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[VectorIndex]:
-    """Open the vectors for as long as the block lasts.
+    """Open the vectors for the duration of the block.
 
     Raises:
-        mnemon_infra.vectors.port.VectorsNotConfigured: there is neither a Qdrant server nor a folder.
+        mnemon_infra.vectors.port.VectorsNotConfigured: neither a Qdrant server nor a folder is set.
         mnemon_infra.vectors.port.VectorsInUse: another process holds the folder.
         mnemon_infra.vectors.port.VectorsOutdated: another model made the vectors.
         mnemon_infra.vectors.port.VectorsUnavailable: the Qdrant server does not answer.
@@ -78,10 +78,9 @@ async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[V
 async def opened_as_of(
     deployment: Deployment, position: int, live: VectorIndex
 ) -> AsyncIterator[VectorIndex]:
-    """Open the vectors as of a former log position, to be searched with the model of the live ones.
+    """Open the vectors as of a former log position, for searches with the embedder of the live ones.
 
-    Raises:
-        What `mnemon_infra.vectors.generations.open_as_of` raises.
+    It raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
     """
     name, dimension = _made_by(live.embedder)
     async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
@@ -95,12 +94,12 @@ def _made_by(model: Embedder | None) -> tuple[str, int | None]:
 async def points(
     finding: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
-    """The points of what is to be found.
+    """Make the points of searchable items.
 
     Args:
-        finding: what embeds.
-        findables: what is to be found.
-        meanings: vectors that are there already, by text: a provider is not asked for them again.
+        finding: its embedder makes the dense vectors.
+        findables: the items.
+        meanings: known dense vectors, by text: the embedder is not asked for them again.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.

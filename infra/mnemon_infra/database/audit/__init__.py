@@ -1,1 +1,1 @@
-"""Queries of the audit."""
+"""Queries of the audit, which compares the log with the projections."""

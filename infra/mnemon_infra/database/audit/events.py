@@ -1,4 +1,4 @@
-"""What the projections have of events that the log has: by their keys, and compared value by value."""
+"""Comparison of events with their rows: by key, and value by value."""
 
 import json
 import zlib
@@ -24,12 +24,12 @@ _OF_CONVERSATIONS: Final = {"starts", "clears"}
 
 
 class Remark(NamedTuple):
-    """What is to be said of an event; of one whose row is as it must be there is none.
+    """A deviation between an event and its row; an event whose row is correct has none.
 
     Attributes:
         seq: the log position of the event.
-        stored: the log position that its row names; None: there is no row.
-        differs: the columns that are not as the event says.
+        stored: the log position that its row names; None if there is no row.
+        differs: the columns whose values differ from the event.
         is_gone: the content is removed.
     """
 
@@ -39,7 +39,7 @@ class Remark(NamedTuple):
     is_gone: bool = False
 
 
-# Of a user that is not sampled, a row has no body: then only its place is looked at.
+# Rows of users outside the sample are passed without a body: then only their position is compared.
 _OF_MESSAGES: Final = """
     SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.role IS NULL
     FROM jsonb_to_recordset(%(rows)s) AS row
@@ -81,32 +81,33 @@ _OF_MEMORIES: Final = """
 
 
 class UserSample(NamedTuple):
-    """Every `every`-th user, the same ones every time; 1 is all of them, 0 none."""
+    """A sample of every `every`-th user, always the same ones; 1 takes all users, 0 none."""
 
     every: int = 1
 
     def has(self, key: EventKey) -> bool:
+        """Return whether the sample includes the user of an event."""
         if not self.every:
             return False
         return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0
 
 
 async def remarks(database: Database, rows: Iterable[Row], sample: UserSample) -> list[Remark]:
-    """What is to be said of the rows of events that are applied: one statement for each kind.
+    """Compare applied events with their rows, in one statement for each kind, and return the deviations.
 
     Args:
-        database: where.
-        rows: what the events must have become. Of copies, each is asked for by itself.
-        sample: whose content is compared; that there is a row is looked at for everybody.
+        database: the generation to compare.
+        rows: the rows that the events must have. Each copy of an event is checked separately.
+        sample: the users whose content is compared; the presence of a row is checked for all users.
 
     Raises:
-        DatabaseUnavailable: it cannot answer now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     expected = list(rows)
     try:
         return await _remarks(database, expected, sample)
     except DatabaseRefused:
-        # What the database would not store it cannot be asked about either: the halves tell which it is.
+        # The database rejects a query for a value that it could not store: halve the rows to find that one.
         if len(expected) == 1:
             return [Remark(expected[0].seq, None)]
         half = len(expected) // 2
@@ -141,10 +142,10 @@ async def _remarks(database: Database, rows: Sequence[Row], sample: UserSample) 
 
 
 async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
-    """Those of the rows that are not there, and that no erasure has taken.
+    """Return the rows that are absent and that no erasure covers.
 
     Raises:
-        DatabaseUnavailable: it cannot answer now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     said = {each.seq: each for each in await remarks(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
@@ -153,7 +154,7 @@ async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
 
 
 def is_erased(row: Row, erased: Erasures) -> bool:
-    """Whether an erasure takes a row: with the first log position that it is made of."""
+    """Return whether an erasure covers a row; the first log position that it is derived from decides."""
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):
@@ -179,10 +180,10 @@ def _place(row: MessageRow | MemoryRow) -> bytes:
 
 
 async def erasures_of(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
-    """What is gone of users.
+    """Load the erasures of users and of their conversations.
 
     Raises:
-        DatabaseUnavailable: it cannot answer now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     users = list(dict.fromkeys(owners))
 
@@ -204,7 +205,7 @@ async def _erased(connection: Connection, users: Sequence[Owner]) -> dict[Owner,
 
 
 async def _of_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[Remark]:
-    """A user has one row for all erasures: that of the one that goes furthest."""
+    """Compare erasures of users: a user has one row for all of them, with the highest position."""
     if not rows:
         return []
     erased = await _erased(connection, [row.key[:2] for row in rows])
@@ -237,13 +238,13 @@ _ERASED: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
 
 
 def _said(table: Table) -> list[Column[Any]]:
-    """The columns that an event says."""
+    """Return the columns whose values an event determines."""
     return [column for column in table.c if column.name not in (*KEY, "seq") and column not in NOTED]
 
 
 @cache
 def _events(table: Table) -> Lookup:
-    """The row of a key, and of each column whether it is another value than the one given."""
+    """Return a lookup by key that gives the row's position and, for each column, whether it differs."""
     others = [
         column.is_distinct_from(bindparam(f"as_{column.name}", type_=column.type)).label(f"of_{column.name}")
         for column in _said(table)

@@ -1,4 +1,4 @@
-"""All rows of the projections by the log positions that they name: some may name none that there is."""
+"""All rows of the projections by log position, to find rows whose event is not in the log."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ _LAST: Final = 2**63 - 1
 
 
 class RowPlace(NamedTuple):
-    """A row: its table, the log position that it names, and its key."""
+    """Place of a row: its table, its log position, and its key."""
 
     table: str
     seq: int
@@ -35,7 +35,9 @@ _BENEATH: Final = f"""
 
 @asynccontextmanager
 async def patient(database: Database) -> AsyncIterator[Connection]:
-    """A connection whose statements may take as long as whole tables take; what is read is of one moment.
+    """Open a read-only transaction without a statement timeout, for reads of whole tables.
+
+    All reads in it see the same moment.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -47,7 +49,7 @@ async def patient(database: Database) -> AsyncIterator[Connection]:
 
 
 async def count(database: Database, up_to: int) -> int:
-    """How many rows name a log position up to this one.
+    """Count the rows up to a log position.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -60,7 +62,7 @@ async def count(database: Database, up_to: int) -> int:
 
 
 async def beneath_erasures(database: Database, up_to: int) -> list[RowPlace]:
-    """Rows that are left of users, and of conversations, that were forgotten for good.
+    """Return the rows that are left of erased users and erased conversations.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -72,7 +74,7 @@ async def beneath_erasures(database: Database, up_to: int) -> list[RowPlace]:
 
 
 async def highest_position(database: Database) -> int:
-    """The highest log position that a row names; 0 without any row.
+    """Return the highest log position of any row; 0 without any row.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -84,7 +86,12 @@ async def highest_position(database: Database) -> int:
 
 
 async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[RowPlace], None]:
-    """The rows up to a log position and after another one, page by page, in the order of the log.
+    """Yield the rows between two log positions, page by page, in log order.
+
+    Args:
+        database: the generation to read.
+        up_to: the last log position.
+        after: the log position before the first.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

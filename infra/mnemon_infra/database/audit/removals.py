@@ -1,4 +1,4 @@
-"""Whether content is there exactly where no watermark and no ending has taken it."""
+"""Check that content is removed exactly where a watermark or an ending requires it."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from mnemon_infra.database.projections.sweep import below_floors, gone_memories,
 from mnemon_infra.database.tables import memory_events, messages
 
 USERS: Final = 16
-"""Users who are looked at together."""
+"""Users that one query checks."""
 
 _OWNERS: Final = """
     SELECT tenant, user_id FROM clears
@@ -26,7 +26,7 @@ _OWNERS: Final = """
 
 
 class Unlike(NamedTuple):
-    """An event whose content is gone though nothing takes it, or there though something does."""
+    """An event whose content is wrongly gone, or wrongly still there; `is_gone` tells which."""
 
     owner: Owner
     seq: int
@@ -34,7 +34,7 @@ class Unlike(NamedTuple):
 
 
 class GoneSummary(NamedTuple):
-    """A summary without content, and what the log says of it: where it begins is no longer in its row."""
+    """A summary without content, with its range from the log: the row no longer contains its beginning."""
 
     owner: Owner
     seq: int
@@ -70,7 +70,7 @@ _SUMMARY = Lookup(
 
 
 async def watermarked(database: Database) -> AsyncGenerator[list[Owner], None]:
-    """The users of whom something is, or must be, without content.
+    """Yield the users who have, or must have, events without content, page by page.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -82,14 +82,14 @@ async def watermarked(database: Database) -> AsyncGenerator[list[Owner], None]:
 
 
 async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_to: int) -> list[Unlike]:
-    """The events of users that are not as they must be.
+    """Return the events of users whose content is wrongly gone or wrongly still there.
 
     Args:
-        database: where.
-        owners: whose.
-        limit: events beyond this log position are left out.
-        up_to: what takes others away beyond this one counts for nothing yet: not everything before it is
-            applied.
+        database: the generation to check.
+        owners: the users.
+        limit: events above this log position are left out.
+        up_to: watermarks and endings above this log position do not count yet, because not all events before
+            them are applied.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -108,7 +108,7 @@ async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_
 async def unlike_summaries(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[Unlike]:
-    """Those of the summaries that no floor has taken.
+    """Return those of the summaries that no floor covers.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

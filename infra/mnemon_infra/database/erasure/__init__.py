@@ -1,1 +1,1 @@
-"""Removal of erased rows."""
+"""Erasure of users and conversations: deletes their rows, and keeps them from being written again."""

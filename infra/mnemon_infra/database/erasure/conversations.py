@@ -1,7 +1,8 @@
-"""Forgetting one conversation for good: what is of it below a log position is deleted, and not written again.
+"""Erasure of one conversation: deletes its rows below a log position and keeps them from being written again.
 
-Its event says all that has to be known of it, and nothing of what was said: where the conversation was the
-current one, and where what was drawn from it alone is in the log. So it does not matter what comes first.
+The erasure event carries all that later writes have to know and nothing of the content: the positions at
+which the conversation was the current one, and the positions of what was derived from it alone. So the order
+in which events are written does not matter.
 """
 
 from collections.abc import Sequence
@@ -31,7 +32,7 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
 class StoredErasure(NamedTuple):
-    """How a conversation was forgotten; `is_settled`: log, dead letters and triggers are purged too."""
+    """A stored erasure of a conversation; `is_settled`: log, dead letters and triggers are purged too."""
 
     erased: ErasedConversation
     is_settled: bool
@@ -43,7 +44,7 @@ def _deletion(table: Any) -> Delete:
 
 
 def _release() -> Delete:
-    """Those that somebody asks about just now are left for the next time: nobody waits for a model."""
+    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
     key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
     its = owned(windows), covered(windows.name, columns_of(windows), WANTED)
     return delete(windows).where(tuple_(*key).in_(select(*key).where(*its).with_for_update(skip_locked=True)))
@@ -92,7 +93,7 @@ _SETTLE: Final = Statement(
 
 
 async def begin(connection: Connection, owners: Sequence[Owner]) -> None:
-    """Have the conversations gone that are noted as erased of these users, and their starts noted."""
+    """Apply the stored conversation erasures of these users: insert starts and delete the covered rows."""
     parameters = [owner(*each) for each in owners]
     async with connection.cursor() as cursor:
         await cursor.executemany(_BEGUN, parameters)
@@ -101,7 +102,7 @@ async def begin(connection: Connection, owners: Sequence[Owner]) -> None:
 
 
 async def beneath(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
-    """Rows that are left up to a log position of conversations that are erased: table, position and key."""
+    """Return the rows of erased conversations that are left up to a log position: table, position and key."""
     found: list[tuple[Any, ...]] = []
     for lookup in _BENEATH:
         (rows,) = await lookup.rows(connection, [{"up_to": up_to}])
@@ -110,7 +111,7 @@ async def beneath(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
 
 
 def conversation_erasures_of(owners: Sequence[Owner]) -> Query[list[list[StoredErasure]]]:
-    """Of each user, how conversations were forgotten, in the order of the log."""
+    """Return for each user the stored erasures of conversations, in log order."""
 
     async def query(connection: Connection) -> list[list[StoredErasure]]:
         found = await _STORED.rows(connection, [owner(*each) for each in owners])
@@ -130,27 +131,27 @@ def _stored(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
 
 
 async def release(database: Database, erased: ErasedConversation) -> None:
-    """Take its stretches out of hand, those that nobody asks about just now.
+    """Delete the windows of an erased conversation, except those that a model is being asked about now.
 
     Raises:
-        DatabaseUnavailable: none of them.
+        DatabaseUnavailable: no window was deleted.
     """
     async with database.transaction() as connection:
         await _RELEASE.change(connection, [parameters(erased)])
 
 
 async def settle(database: Database, erased: ErasedConversation) -> None:
-    """Note that everything else is purged, too.
+    """Record that log, dead letters and triggers are purged of the conversation too.
 
     Raises:
-        DatabaseUnavailable: it is not noted.
+        DatabaseUnavailable: it is not recorded.
     """
     async with database.transaction() as connection:
         await _SETTLE.change(connection, [owner(*erased.owner) | {"erasure": erased.event_id}])
 
 
 async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
-    """Those of some stretches whose conversation was not forgotten with them."""
+    """Return those windows whose conversation has no erasure that covers them."""
     owners = list(dict.fromkeys(window.owner for window in held))
     found = await conversation_erasures_of(owners)(connection)
     of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}

@@ -1,4 +1,7 @@
-"""Erasures in the generations that are not live: nobody writes there, so nobody erases there but this."""
+"""Erasure in the generations that are not live.
+
+No consumer writes to these generations, so no consumer applies erasures there.
+"""
 
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -39,10 +42,10 @@ _SEARCHES: Final = _counts(PROJECTED, containing)
 
 
 async def forget(database: Database, erased: Erased) -> None:
-    """Delete what an erasure takes in all generations that are not live.
+    """Delete the rows that an erasure covers in all generations that are not live.
 
     Raises:
-        DatabaseUnavailable: not all of it is deleted; it may be done again.
+        DatabaseUnavailable: some rows may be left; the call can be repeated.
     """
     whose, statements = _of(erased, _OF_USERS, _OF_CONVERSATIONS)
     async with database.transaction() as connection, _schemas(connection) as schemas:
@@ -52,13 +55,13 @@ async def forget(database: Database, erased: Erased) -> None:
 
 
 def counted_elsewhere(erased: Erased) -> Query[dict[str, int]]:
-    """How many rows of what an erasure takes there are in each generation that is not live."""
+    """Count the rows that an erasure covers in each generation that is not live."""
     whose, statements = _of(erased, _COUNTS_OF_USERS, _COUNTS_OF_CONVERSATIONS)
     return _counted(whose, statements)
 
 
 def found_elsewhere(tenant: str, user: str, words: str) -> Query[dict[str, int]]:
-    """How many rows of a user hold some words in each generation that is not live, in whatever case."""
+    """Count the rows of a user that contain some words, in any case, in each generation that is not live."""
     return _counted(owner(tenant, user) | {"words": words}, _SEARCHES)
 
 
@@ -84,7 +87,10 @@ def _of(
 
 @asynccontextmanager
 async def _schemas(connection: Connection) -> AsyncIterator[list[str]]:
-    """The generations beside the one that the connection is to, which it leads to again at the end."""
+    """Yield the schemas of all other generations, within the open transaction.
+
+    At the end the search path leads to the connection's own generation again.
+    """
     cursor = await connection.execute("SELECT current_schema(), array_agg(nspname::text) FROM pg_namespace")
     ((live, names),) = await cursor.fetchall()
     pattern = re.compile(rf"{re.escape(live)}{OTHERS}")
@@ -93,7 +99,7 @@ async def _schemas(connection: Connection) -> AsyncIterator[list[str]]:
 
 
 async def _in(connection: Connection, schema: str, statements: Mapping[str, Statement]) -> list[Statement]:
-    """Those of the statements whose tables a generation has: an older one has not all of them."""
+    """Return the statements whose tables exist in a generation: an older one lacks some of them."""
     await _lead_to(connection, schema)
     cursor = await connection.execute(
         "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",
@@ -101,7 +107,7 @@ async def _in(connection: Connection, schema: str, statements: Mapping[str, Stat
     )
     ((there,),) = await cursor.fetchall()
     if "replay" not in (there or ()):
-        return []  # somebody else's
+        return []  # the schema belongs to another program
     return [statement for name, statement in statements.items() if name in there]
 
 

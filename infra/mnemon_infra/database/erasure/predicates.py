@@ -1,4 +1,4 @@
-"""What an erasure of one conversation takes, as query parts."""
+"""Query parts that select the rows which an erasure of one conversation covers."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,13 +27,13 @@ from mnemon_infra.database.tables import clears, memory_events, messages, starts
 from mnemon_infra.database.tables import conversation_erasures as erasures
 
 TAKEN: Final = (messages, starts, clears, memory_events)
-"""Where rows of a conversation are."""
+"""Tables that contain rows of a conversation."""
 
 Columns = Mapping[str, ColumnElement[Any]]
 
 
 def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
-    """Of a row of a table, of the same user: whether an erasure takes it."""
+    """Return the condition that an erasure covers a row of a table; both belong to the same user."""
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])
@@ -42,7 +42,7 @@ def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
         begins = func.least(row["seq"], sequence("from_seq"))
         return or_(row["seq"] == any_(erased["derived"]), and_(its, begins < erased["up_to"]))
     if name == starts.name:
-        # Those that an erasure itself stands for are called after it.
+        # An erasure writes starts of its own, whose ids begin with the id of the erasure: it keeps them.
         is_own = row["event_id"] == func.concat(erased["event_id"], ":", row["seq"])
         return and_(below, its, ~is_own)
     on_current = and_(row["conversation"].is_(None), row["seq"].op("<@")(erased["spans"]))
@@ -50,13 +50,13 @@ def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
 
 
 def is_kept(name: str, row: Columns) -> ColumnElement[bool]:
-    """Whether no erasure of a conversation takes a row that is about to be written."""
+    """Return the condition that no erasure of a conversation covers a row that is about to be written."""
     same = erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
     return ~exists().where(*same, covered(name, row, columns_of(erasures)))
 
 
 def columns_of(table: FromClause) -> Columns:
-    """The columns of a table, by name."""
+    """Return the columns of a table, by name."""
     return dict(table.c.items())
 
 
@@ -70,12 +70,12 @@ WANTED: Final[Columns] = {
 
 
 def taken(table: Table) -> ColumnElement[bool]:
-    """The rows that the erasure takes which `parameters` describe, noted or not."""
+    """Select the rows that the erasure described by `parameters` covers, whether it is stored or not."""
     return and_(owned(table), covered(table.name, columns_of(table), WANTED))
 
 
 def parameters(erased: ErasedConversation) -> dict[str, Any]:
-    """What the query parts here have to know of an erasure."""
+    """Return the parameters of an erasure for the query parts of this module."""
     spans = ",".join(f"[{begin},{end})" for begin, end in erased.spans)
     return owner(*erased.owner) | {
         "erasure": erased.event_id,

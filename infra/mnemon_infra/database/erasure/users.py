@@ -1,7 +1,7 @@
-"""Forgetting users for good: what lies below an erasure is deleted, and not written again, whenever it comes.
+"""Erasure of users: deletes their rows below a log position and keeps them from being written again.
 
-Nothing is kept of what was there, not even the ids of the events. So an event that was published again
-beyond the erasure is a new one, as it is for whoever reads the log once it is purged.
+Rows that arrive late are rejected too. Nothing of the erased events is kept, not even their ids. So an event
+that is published again above the erasure counts as new, as it does for every reader of the purged log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,16 +59,20 @@ PROJECTED: Final = (
     model_calls,
     conversation_erasures,
 )
-"""All that is made of events. What models cost is the user's too: no rebuild could bring it back."""
+"""All tables that are derived from events.
+
+The cost of model calls is erased with the user too: no rebuild could restore it.
+"""
 
 BELOW: Final = bindparam("below", type_=BigInteger)
 
 
 class Erasure(NamedTuple):
-    """How a user was forgotten.
+    """The stored erasure of a user.
 
     Attributes:
-        seq: what lies below this log position is gone.
+        seq: the log position below which everything is gone.
+        at: the time of the erasure in the log.
         is_settled: log, dead letters and triggers are purged too.
     """
 
@@ -78,7 +82,7 @@ class Erasure(NamedTuple):
 
 
 def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
-    """Whether nothing has erased a row that is about to be written: one step by the index."""
+    """Return the condition that a new row lies above the user's erasure, checked by one index lookup."""
     its = select(erasures.c.seq).where(
         erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
     )
@@ -86,7 +90,10 @@ def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
 
 
 def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """A summary, or what was noted of a stretch, is gone with the first message that it covers."""
+    """Select the rows of a table that begin below a log position.
+
+    A summary or a window is erased with the first message that it covers.
+    """
     if table is windows:
         return windows.c.from_seq < seq
     below = table.c.seq < seq
@@ -97,7 +104,7 @@ def _put() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
     new = insertion.excluded
     changed = {name: new[name] for name in ("seq", "at", "is_settled")}
-    # Of two that go as far the first counts, whichever comes first.
+    # Of two erasures at the same position the earlier one counts, whichever is written first.
     is_it = or_(new.seq > erasures.c.seq, and_(new.seq == erasures.c.seq, new.at < erasures.c.at))
     return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 
@@ -108,7 +115,7 @@ def _deletion(table: Table) -> Delete:
 
 
 def _release() -> Delete:
-    """Those that somebody asks about just now are left for the next time: nobody waits for a model."""
+    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
     key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
     free = select(*key).where(owned(windows), lies_below(windows, BELOW)).with_for_update(skip_locked=True)
     return delete(windows).where(tuple_(*key).in_(free))
@@ -119,7 +126,7 @@ def _count(table: Table) -> Select[Any]:
 
 
 def containing(table: Table) -> ColumnElement[bool]:
-    """The rows that hold some words, wherever they stand there, in whatever case."""
+    """Select the rows that contain some words in any column, in any case."""
     whole = func.lower(literal_column(f"{table.name}::text"))
     return func.strpos(whole, func.lower(bindparam("words", type_=Text))) > 0
 
@@ -152,7 +159,7 @@ def _known() -> Select[Any]:
     )
 
 
-# In modes of their own, which readers and backups do not wait for.
+# These lock modes do not block readers or backups.
 _WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
 _ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
 _PUT: Final = Statement(_put())
@@ -194,12 +201,15 @@ _SETTLE: Final = Statement(
 async def begin_writing(
     connection: Connection, erased: Sequence[Mapping[str, Any]], *, others: bool = False
 ) -> None:
-    """Begin a transaction that writes events, with the rows of those that erase users.
+    """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
 
-    Others that erase something may follow: then `others`.
+    An eraser waits until all writers have finished, and writers wait until it has finished. Otherwise a
+    writer that began earlier could write below an erasure that it does not see.
 
-    Whoever erases waits until all others have written, and they wait for the end of it. Otherwise one that
-    began before could write beneath an erasure that it does not see.
+    Args:
+        connection: in a transaction that writes events.
+        erased: rows of the events that erase users.
+        others: the transaction will apply other erasures too.
     """
     await (_ERASING if erased or others else _WRITING).change(connection, [{}])
     if not erased:
@@ -211,7 +221,7 @@ async def begin_writing(
 
 
 def erasure(tenant: str, user: str) -> Query[Erasure | None]:
-    """How a user was forgotten; None: never."""
+    """Return how a user was erased; None if never."""
 
     async def query(connection: Connection) -> Erasure | None:
         seq, at, is_settled = await _STORED.row(connection, owner(tenant, user))
@@ -221,7 +231,7 @@ def erasure(tenant: str, user: str) -> Query[Erasure | None]:
 
 
 def last_erased(tenant: str, user: str) -> Query[int]:
-    """Below which log position something of a user was forgotten at last; 0: nothing was."""
+    """Return the highest log position below which something of a user was erased; 0 if nothing was."""
 
     async def query(connection: Connection) -> int:
         (below,) = await _LAST.row(connection, owner(tenant, user))
@@ -231,7 +241,7 @@ def last_erased(tenant: str, user: str) -> Query[int]:
 
 
 def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
-    """Those of some stretches that no erasure has taken out of hand."""
+    """Return the windows that no erasure covers."""
     owners = list(dict.fromkeys(window.owner for window in held))
 
     async def query(connection: Connection) -> list[StoredWindow]:
@@ -244,7 +254,7 @@ def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
 
 
 def counted_below(tenant: str, user: str, seq: int) -> Query[dict[str, int]]:
-    """How many rows of a user lie below a log position, by table; those that hold none are left out."""
+    """Count the rows of a user below a log position, by table; tables without such rows are left out."""
 
     async def query(connection: Connection) -> dict[str, int]:
         below = owner(tenant, user) | {"below": seq}
@@ -255,7 +265,7 @@ def counted_below(tenant: str, user: str, seq: int) -> Query[dict[str, int]]:
 
 
 def counted_with(tenant: str, user: str, words: str) -> Query[int]:
-    """How many rows of a user hold some words, wherever they stand there, in whatever case."""
+    """Count the rows of a user that contain some words in any column, in any case."""
 
     async def query(connection: Connection) -> int:
         wanted = owner(tenant, user) | {"words": words}
@@ -265,9 +275,9 @@ def counted_with(tenant: str, user: str, words: str) -> Query[int]:
 
 
 def counted_in_statistics(words: str) -> Query[int]:
-    """How many columns there are whose samples hold some words, in this schema and its other generations.
+    """Count the columns whose statistics contain some words, in this schema and its other generations.
 
-    No column with content is sampled, unless somebody has changed that, or a generation is of an earlier
+    No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
     version.
     """
 
@@ -279,7 +289,7 @@ def counted_in_statistics(words: str) -> Query[int]:
 
 
 def held_by_providers(tenant: str, user: str, seq: int) -> Query[list[str]]:
-    """The batches that are not over with something of a user below a log position; the providers' ids."""
+    """Return the providers' ids of open batches that hold windows of a user below a log position."""
 
     async def query(connection: Connection) -> list[str]:
         (ids,) = await _PROVIDERS.row(connection, owner(tenant, user) | {"below": seq})
@@ -289,7 +299,7 @@ def held_by_providers(tenant: str, user: str, seq: int) -> Query[list[str]]:
 
 
 def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[str]]:
-    """Those of some events of a user that there are rows of."""
+    """Return those of some events of a user that have rows."""
 
     async def query(connection: Connection) -> set[str]:
         (found,) = await _KNOWN.row(
@@ -301,20 +311,20 @@ def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[
 
 
 async def release(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Take the stretches below a log position out of hand, those that nobody asks about just now.
+    """Delete the windows below a log position, except those that a model is being asked about now.
 
     Raises:
-        DatabaseUnavailable: none of them.
+        DatabaseUnavailable: no window was deleted.
     """
     async with database.transaction() as connection:
         await _RELEASE.change(connection, [owner(tenant, user) | {"below": seq}])
 
 
 async def settle(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Note that everything else is purged up to an erasure; not of a later one.
+    """Record that log, dead letters and triggers are purged up to an erasure; a later one stays unsettled.
 
     Raises:
-        DatabaseUnavailable: it is not noted.
+        DatabaseUnavailable: it is not recorded.
     """
     async with database.transaction() as connection:
         await _SETTLE.change(connection, [owner(tenant, user) | {"below": seq}])

@@ -1,4 +1,4 @@
-"""What became of proposals and of batches, over all users."""
+"""Counts of decisions and batches over all users, and proposals without a decision."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.reject
 
 
 class Proposed(NamedTuple):
-    """A proposal: its log position and id, the id that its decision must have, and where it was learned."""
+    """A proposal: its log position and id, the id that its decision must have, and its lineage."""
 
     seq: int
     owner: Owner
@@ -30,14 +30,14 @@ class Proposed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchCounts:
-    """Batches of requests, counted once for each user who is in one.
+    """Counts of batches; a batch counts once for each user who is in it.
 
     Attributes:
-        intended: how many there are.
-        open: those without an end.
-        oldest: for how long the oldest of them has been open.
-        ended: those with one, by its name.
-        answered: stretches of conversations that were read, by outcome.
+        intended: number of batches.
+        open: number of batches that have neither completed nor failed.
+        oldest: age of the oldest open batch.
+        ended: number of ended batches, by event name.
+        answered: number of answered windows, by outcome.
     """
 
     intended: int
@@ -88,7 +88,7 @@ _ANSWERED: Final = """
 
 
 async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[Proposed]:
-    """Those of which no decision is projected.
+    """Return the proposals that have no projected decision.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -107,7 +107,14 @@ async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[P
 
 
 async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
-    """Decisions up to a log position by outcome, and the positions of those that a proposal has too many.
+    """Count decisions by outcome, and list the positions of surplus ones.
+
+    Args:
+        database: the live generation.
+        up_to: the last log position that counts.
+
+    Returns:
+        Decisions by event name, and for each proposal with several decisions the position of the last.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -120,7 +127,7 @@ async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], 
 
 
 async def batches(database: Database, up_to: int) -> BatchCounts:
-    """What became of batches up to a log position.
+    """Count batches and answered windows up to a log position.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -1,4 +1,4 @@
-"""Reading facts, derived from the rows of their events."""
+"""Queries that derive facts from the rows of their events."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ FACT_EVENTS: Final = (
 )
 
 MOST_VERSIONS: Final = 100
-"""Versions of a fact that are read, the newest."""
+"""Number of versions of a fact that are read, newest first."""
 
 
 class FactRecord(NamedTuple):
@@ -34,16 +34,16 @@ class FactRecord(NamedTuple):
 
     Attributes:
         id: its short id, such as `pf_001`.
-        text: the fact.
-        kind: what sort of fact.
-        tier: how it is kept.
+        text: the sentence.
+        kind: the sort of fact.
+        tier: where the fact belongs.
         importance: 1 to 10.
-        expires_at: whoever shows it leaves it out from then on; None is never.
-        saved_at: when the log took it first.
-        changed_at: when the log took it as it stands.
-        seq: the log position of the event that wrote it as it stands.
+        expires_at: from then on readers leave it out; None is never.
+        saved_at: when the log took its first version.
+        changed_at: when the log took its current version.
+        seq: the log position of the event that wrote its current version.
         event_id: that event's id.
-        unsupported: names and numbers of it that its source messages do not have.
+        unsupported: names and numbers of the text that its source messages do not contain.
     """
 
     id: str
@@ -60,7 +60,7 @@ class FactRecord(NamedTuple):
 
 
 class FactHistory(NamedTuple):
-    """A fact as it stands, and its former versions, newest first."""
+    """The current version of a fact, and its former versions, newest first."""
 
     fact: FactRecord
     versions: Sequence[Fact]
@@ -116,7 +116,7 @@ def _events() -> Select[Any]:
 
 
 def _versions() -> Select[Any]:
-    # What is on record, not what an update said of it: two updates at once would say the same.
+    # Read the recorded versions instead of an update's account: two updates at once would say the same.
     return (
         select(events.c.seq, events.c.body["fact"].astext)
         .where(owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None))
@@ -132,7 +132,7 @@ _VERSIONS = Lookup(_versions())
 
 
 def live_facts(owners: Sequence[Owner]) -> Query[list[list[FactRecord]]]:
-    """All facts of users, by id, those past their date among them: time is the caller's."""
+    """Return all facts of users, sorted by id, expired ones included: callers compare dates."""
 
     async def query(connection: Connection) -> list[list[FactRecord]]:
         found = await _LIVE.rows(connection, [owner(*each) for each in owners])
@@ -142,7 +142,7 @@ def live_facts(owners: Sequence[Owner]) -> Query[list[list[FactRecord]]]:
 
 
 def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[FactRecord]]]:
-    """Of each user the facts with these ids, in their order; those that are not there are left out."""
+    """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
 
     async def query(connection: Connection) -> list[list[FactRecord]]:
         parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
@@ -157,12 +157,12 @@ def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[lis
 
 
 def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | None]]:
-    """Facts with what they were before; None for those that are not there."""
+    """Return facts with their former versions; None for a fact that does not exist."""
     parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
 
     async def query(connection: Connection) -> list[FactHistory | None]:
         versions = await _VERSIONS.rows(connection, parameters)
-        # Read last: what ended in between has no history.
+        # Read the facts last: a fact that has ended since the first query then gets no history.
         found = await _BY_ID.rows(connection, parameters)
         return [
             _history(_facts(rows)[0], past) if rows else None
@@ -173,7 +173,7 @@ def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | N
 
 
 def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEventRecord]]]:
-    """Every event about the facts of users, in log order."""
+    """Return every event about the facts of users, in log order."""
 
     async def query(connection: Connection) -> list[list[FactEventRecord]]:
         found = await _EVENTS.rows(connection, [owner(*each) for each in owners])

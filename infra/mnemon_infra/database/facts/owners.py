@@ -1,14 +1,18 @@
-"""Whose facts there are."""
+"""Users who have facts."""
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Query
 
 PAGE = 500
-"""Users that are asked for at a time."""
+"""Number of users that one query returns at most."""
 
 
 def owners_of_facts(after: Owner | None) -> Query[list[Owner]]:
-    """The next users, in order, of whom a fact was ever saved: beyond one of them, or from the first."""
+    """Return the next page of users with a saved fact, sorted by owner.
+
+    Args:
+        after: the last owner of the page before; None starts with the first user.
+    """
 
     async def query(connection: Connection) -> list[Owner]:
         cursor = await connection.execute(
@@ -23,7 +27,7 @@ def owners_of_facts(after: Owner | None) -> Query[list[Owner]]:
 
 
 async def how_many_own_facts(connection: Connection) -> int:
-    """The users of whom a fact was ever saved."""
+    """Count the users with a saved fact."""
     cursor = await connection.execute(
         "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"
         " AS owners"

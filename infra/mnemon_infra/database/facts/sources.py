@@ -23,7 +23,7 @@ from mnemon_infra.database.projections.rows import read
 from mnemon_infra.delivery import Delivery
 
 _TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
-"""What says of a fact where it was learned."""
+"""Events that carry the lineage of a fact."""
 
 
 class _Logged(NamedTuple):
@@ -35,16 +35,19 @@ class _Logged(NamedTuple):
 async def drawn_alone(
     connection: Client, owner: Owner, conversation: str, below: int, said: Collection[int]
 ) -> list[int]:
-    """The log positions of the facts and proposals that nothing but a conversation taught.
+    """Return the log positions of facts and proposals whose only source is one conversation.
 
-    A fact that was learned or confirmed elsewhere, too, or changed by hand, is not one of them.
+    A fact that has another source too, was confirmed elsewhere, or was changed by hand, is not one of them.
 
     Args:
-        connection: where the log is.
-        owner: whose.
-        conversation: which.
-        below: only what lies below this log position.
-        said: where its messages are.
+        connection: to NATS.
+        owner: the user.
+        conversation: its id.
+        below: only events below this log position count.
+        said: log positions of the conversation's messages.
+
+    Returns:
+        The positions of all events of these facts, of these proposals, and of their rejections.
 
     Raises:
         nats.errors.Error: the log does not answer.
@@ -75,7 +78,7 @@ async def drawn_alone(
 
 
 async def drawn_below(connection: Client, owner: Owner, position: int) -> set[str]:
-    """Find the facts that nothing but messages below a log position taught.
+    """Find the facts whose only sources are messages below a log position.
 
     A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is not one of them.
 
@@ -100,7 +103,7 @@ async def _logged(connection: Client, owner: Owner) -> AsyncIterator[_Logged]:
 
 
 def _logged_of(delivery: Delivery) -> _Logged | None:
-    """What cannot be read is a dead letter."""
+    """Decode a delivery; None if it cannot be decoded, because it is a dead letter then."""
     try:
         _, event, event_id = read(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):

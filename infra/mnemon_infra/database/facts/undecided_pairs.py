@@ -24,7 +24,7 @@ PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
 
 
 class OpenedPairs(NamedTuple):
-    """Facts that dedupe left undecided when it wrote another one; they sort by log position."""
+    """Pairs that dedupe left undecided when it wrote a fact; they sort by log position."""
 
     seq: int
     fact_id: str
@@ -37,12 +37,12 @@ class PairRecord:
     """State of a user's undecided pairs, as the log has it.
 
     Attributes:
-        opened: what was left undecided, oldest first.
-        merged: by fact that went into another one, that other one.
+        opened: the facts with undecided pairs, oldest first.
+        merged: for each fact that was merged into another one, that other one.
         merges: event ids of the merges.
         answered: pairs that a model has answered.
-        unanswered: pairs that a model was asked about and did not answer, each as often as it was asked.
-        asked: pairs that another batch asks about which has not ended.
+        unanswered: pairs that a model was asked about and did not answer, once for each attempt.
+        asked: pairs that another open batch asks about.
     """
 
     opened: list[OpenedPairs] = field(default_factory=list)
@@ -101,7 +101,7 @@ def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[
 
     Args:
         owners: the users.
-        batch_id: the batch that is about to ask: its questions from before a crash do not count.
+        batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """
     each = list(dict.fromkeys(owners))
 

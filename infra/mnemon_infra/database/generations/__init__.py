@@ -1,1 +1,1 @@
-"""Generations of the projections."""
+"""Generations of the projections: creation, progress, comparison and swap."""

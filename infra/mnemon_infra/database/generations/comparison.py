@@ -1,4 +1,4 @@
-"""Two generations, row for row."""
+"""Comparison of two generations, row by row."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -10,20 +10,20 @@ from mnemon_infra.database.engine import Connection, Query
 from mnemon_infra.database.generations.generation_repository import NOTED
 
 PAGE: Final = 5000
-"""Rows of each side that are compared in one go."""
+"""Rows of each generation that one query compares."""
 
 RowKey = tuple[str, ...]
 """The values of a table's primary key, in its order."""
 
 
 class Difference(NamedTuple):
-    """A row that is not the same in both.
+    """A row that differs between two generations.
 
     Attributes:
-        table: where.
-        key: of the row, by column.
-        live: what it says in the live one, by column, where the two differ; None: it is not there.
-        rebuilt: the same of the rebuilt one.
+        table: the table of the row.
+        key: the primary key of the row, by column.
+        live: the differing values in the live generation, by column; None if the row is absent there.
+        rebuilt: the differing values in the rebuilt generation, by column; None if the row is absent there.
     """
 
     table: str
@@ -33,12 +33,12 @@ class Difference(NamedTuple):
 
 
 class ComparedRows(NamedTuple):
-    """A page of a table.
+    """Comparison of one page of a table.
 
     Attributes:
-        rows: how many of the live one were looked at.
-        differences: between the two.
-        last: the key at which it ends; None at the end of the table.
+        rows: number of rows of the live generation on this page.
+        differences: rows that differ.
+        last: the key at which the page ends; None at the end of the table.
     """
 
     rows: int
@@ -47,14 +47,14 @@ class ComparedRows(NamedTuple):
 
 
 def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int) -> Query[ComparedRows]:
-    """What differs in the next rows of a table.
+    """Compare the next page of a table.
 
     Args:
         table: one of the projections.
-        live: the schema of the one generation.
-        rebuilt: that of the other.
-        after: rows beyond this key are looked at; None: from the first.
-        up_to: only events up to this log position.
+        live: the schema of one generation.
+        rebuilt: the schema of the other generation.
+        after: the page begins after this key; None begins with the first row.
+        up_to: only events up to this log position are compared.
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))
@@ -62,7 +62,7 @@ def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to:
     beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
 
     async def query(connection: Connection) -> ComparedRows:
-        # As one statement it would be planned anew for each page: these are two short ones.
+        # Two short statements: PostgreSQL would plan a single one again for each page.
         last = await _last(connection, table.name, (live, rebuilt), key, beyond)
         within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
 
@@ -88,7 +88,7 @@ def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to:
 async def _last(
     connection: Connection, table: str, schemas: tuple[str, str], key: Composed, beyond: Any
 ) -> RowKey | None:
-    """The key up to which neither of the two has more than a page of rows."""
+    """Return the first key at which either generation fills a page; None if neither does."""
     ends = SQL(" UNION ALL ").join(
         SQL("(SELECT {} FROM {} WHERE {} ORDER BY {} OFFSET {} LIMIT 1)").format(
             key, Identifier(schema, table), beyond, key, PAGE - 1

@@ -1,7 +1,7 @@
-"""Generations of the projections: made beside the live one, put in its place, dropped.
+"""Generations of the projections: creation, listing, progress and removal.
 
-A generation is a schema. All but the live one have two tables more: how far the log is in them, and of whom
-something has to be removed yet.
+A generation is a schema. Each one but the live one has two more tables: `replay` for its applied position,
+and `replay_sweeps` for users with content that is yet to be removed.
 """
 
 import re
@@ -18,13 +18,13 @@ from mnemon_infra.database.tables import batches, conversation_erasures, erasure
 from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
 
 AT_ONCE: Final = 200
-"""Users whose content is removed in one go."""
+"""Most users in one sweep."""
 
 WORK_IN_HAND: Final = (windows, batches, rounds)
-"""What is no projection, and goes along with the live generation."""
+"""Tables that are no projections; a swap moves them to the new live generation."""
 
 NOTED: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
-"""Columns that no event says: what was done outside of the database."""
+"""Columns that no event determines: they record work that was done outside the database."""
 
 PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_IN_HAND)
 _own = MetaData()
@@ -52,17 +52,17 @@ _SWEPT = Statement(
 
 
 class Generation(NamedTuple):
-    """A generation that is there.
+    """An existing generation.
 
     Attributes:
         schema: its name.
-        kind: what it is to the live one.
-        revision: of its tables; empty when it has none.
-        reached: the log up to here is in it; None for the live one, which persist writes.
-        up_to: nothing beyond is wanted in it.
-        sweeps: users of whom something has to be removed yet, rows or vectors.
-        vectors: the log up to here is in its vectors; None where it is not written down, or there are none.
-        bytes: on the disk.
+        kind: its role: live, former, next, or as of a position.
+        revision: revision of its tables; empty if it has none.
+        reached: its applied position; None for the live one, which persist writes.
+        up_to: the last log position that it is to contain; None for no limit.
+        sweeps: number of users with rows or vectors that are yet to be removed.
+        bytes: size on disk.
+        vectors: the applied position of its vectors; None if it is not recorded, or there are no vectors.
     """
 
     schema: str
@@ -76,19 +76,22 @@ class Generation(NamedTuple):
 
     @property
     def is_made_here(self) -> bool:
-        """A schema of such a name that has not what a rebuild writes down is somebody else's."""
+        """Whether mnemon made this schema.
+
+        A schema with the name of a generation but without the record of a rebuild belongs to another program.
+        """
         return self.kind == "live" or self.reached is not None
 
     @property
     def is_complete(self) -> bool:
-        """Nothing is left to be done in it."""
+        """Whether no work is left for this generation."""
         if self.kind in ("live", "former"):
             return True
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
 
 
 async def generations(database: Database, live: str) -> list[Generation]:
-    """All that are there, the live one first.
+    """List all generations, the live one first.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -109,7 +112,7 @@ async def generations(database: Database, live: str) -> list[Generation]:
 
 
 async def positions_as_of(database: Database, live: str) -> list[int]:
-    """The log positions as of which there are generations, complete or not, in order.
+    """Return the sorted log positions as of which generations exist, complete or not.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -125,7 +128,7 @@ async def positions_as_of(database: Database, live: str) -> list[int]:
 
 
 async def as_of(database: Database, live: str, position: int) -> Generation:
-    """What is to be known of the generation as of a position; it may have gone meanwhile.
+    """Describe the generation as of a position. It may have been dropped since it was listed.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -170,7 +173,7 @@ async def _described(connection: Connection, schema: str, kind: GenerationKind) 
 
 
 async def begin(database: Database, schema: str, up_to: int | None = None) -> None:
-    """Make a schema that remembers how far it is; it has no other tables yet.
+    """Create the schema of a generation with the record of its progress; it has no other tables yet.
 
     Raises:
         DatabaseUnavailable: the database cannot do it now.
@@ -181,7 +184,7 @@ async def begin(database: Database, schema: str, up_to: int | None = None) -> No
 
 
 async def remember(connection: Connection, schema: str, reached: int, up_to: int | None = None) -> None:
-    """Have a generation remember how far it is, from now on."""
+    """Create the record of a generation's progress."""
     await connection.execute(
         SQL("CREATE TABLE {} (reached bigint NOT NULL, up_to bigint)").format(Identifier(schema, "replay"))
     )
@@ -196,10 +199,10 @@ async def remember(connection: Connection, schema: str, reached: int, up_to: int
 
 
 async def note(database: Database, reached: int, watermarked: Iterable[Owner]) -> None:
-    """Write down that the log up to here is written, and of whom something has to be removed now.
+    """Record the applied position, and the users whose content is to be removed from now on.
 
     Raises:
-        DatabaseUnavailable: nothing is written down.
+        DatabaseUnavailable: nothing is recorded.
     """
     async with database.transaction() as connection:
         if later := [{"tenant": tenant, "user_id": user} for tenant, user in sorted(watermarked)]:
@@ -208,7 +211,7 @@ async def note(database: Database, reached: int, watermarked: Iterable[Owner]) -
 
 
 async def to_sweep(database: Database) -> list[Owner]:
-    """Some of the users of whom something has to be removed, `AT_ONCE` at most.
+    """Return some of the users whose content is to be removed, at most `AT_ONCE`.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -222,17 +225,17 @@ async def to_sweep(database: Database) -> list[Owner]:
 
 
 async def swept(database: Database, owners: Sequence[Owner]) -> None:
-    """Strike users off that list.
+    """Remove users from the list of those to sweep.
 
     Raises:
-        DatabaseUnavailable: they stay there.
+        DatabaseUnavailable: they stay on the list.
     """
     async with database.transaction() as connection:
         await _SWEPT.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
 
 
 async def analyze(database: Database) -> None:
-    """Have PostgreSQL look what is in the tables, so that the first readers need not pay for its guesses.
+    """Update PostgreSQL's statistics, so that the first readers do not pay for bad plans.
 
     Raises:
         DatabaseUnavailable: the database cannot do it now.
@@ -244,7 +247,7 @@ async def analyze(database: Database) -> None:
 
 
 async def drop(database: Database, schema: str) -> None:
-    """Remove a generation with all that is in it.
+    """Drop a generation with all its tables.
 
     Raises:
         DatabaseUnavailable: it stays.

@@ -1,4 +1,4 @@
-"""Putting one generation in the place of another, in one transaction."""
+"""Swap of the live generation for another, in one transaction."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,9 +14,9 @@ from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
 
 LOCK_TIMEOUT: Final = 2.0
-"""Seconds for which the switch may keep others waiting for the tables that it waits for itself."""
+"""Seconds for which the swap may wait for tables, and block others that wait for them too."""
 
-# In the order in which persist writes them: it and the switch are not to wait for each other.
+# The order in which persist writes them, so that it and the swap cannot deadlock.
 _FIRST: Final = ("erasures", "messages", "memory_events")
 _WRITTEN: Final = sorted(PROJECTIONS, key=lambda table: (*_FIRST, table.name).index(table.name))
 
@@ -27,22 +27,26 @@ _SETTLED: Final = SQL(
 
 
 class Busy(DatabaseUnavailable):
-    """Somebody writes for longer than others may be kept waiting; a moment later it may be better."""
+    """Other transactions keep the tables longer than the swap may wait.
+
+    A later attempt may succeed.
+    """
 
 
 @asynccontextmanager
 async def without_writers(database: Database, live: str) -> AsyncIterator[Connection]:
-    """A transaction during which nobody else writes the live generation: they wait for its end.
+    """Open a transaction during which no other one writes the live generation: writers wait for its end.
 
-    Readers go on. Those who wait find the table of that name then, in whatever generation it is.
+    Readers are not blocked. Writers that waited then use the table of that name, whichever generation it
+    belongs to by then.
 
     Raises:
-        Busy: nothing is held.
+        Busy: nothing is locked.
         DatabaseUnavailable: the database cannot do it now.
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
-        # First what may be held long, while a model is asked. The others can be read on.
+        # First the tables that may be locked for long, while a model is asked. The others stay readable.
         for tables, mode in (WORK_IN_HAND, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
             names = SQL(", ").join(Identifier(live, table.name) for table in tables)
             try:
@@ -53,13 +57,13 @@ async def without_writers(database: Database, live: str) -> AsyncIterator[Connec
 
 
 async def switch(connection: Connection, live: str, to: str, applied: int) -> None:
-    """Put a generation in the place of the live one, which becomes the former.
+    """Put a generation in the place of the live one, which becomes the former one.
 
     Args:
         connection: of `without_writers`.
-        live: the name that all look under.
-        to: the generation that it is to stand for.
-        applied: the log up to here is in the one that is live now.
+        live: the schema name that all processes use.
+        to: the schema of the generation that becomes live.
+        applied: the applied position of the generation that is live now.
     """
     former = name_of(live, "former")
     for table in WORK_IN_HAND:

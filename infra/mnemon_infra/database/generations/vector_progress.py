@@ -1,7 +1,7 @@
-"""How far the vectors of a generation are: written down beside its rows, and going with them.
+"""Progress of the vectors of a generation, recorded in its schema so that a swap moves both together.
 
-The live one has such a record only between the switch of its rows and that of its vectors: it says that the
-latter is still to be done.
+The live generation has such a record only between the swap of its rows and the swap of its vectors: the
+record says that the latter is still to be done.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ _TABLES = "vector_replay", "vector_sweeps"
 
 
 async def reached(database: Database, schema: str) -> int | None:
-    """The log up to here is in the vectors; None where there is no record of any.
+    """Return the applied position of the vectors; None without a record.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -34,10 +34,10 @@ async def reached(database: Database, schema: str) -> int | None:
 
 
 async def begin(database: Database, schema: str) -> None:
-    """Begin a record anew, at the start of the log.
+    """Replace the record by an empty one, at the start of the log.
 
     Raises:
-        DatabaseUnavailable: it is as it was.
+        DatabaseUnavailable: the old record stays.
     """
     async with database.transaction() as connection:
         await _drop(connection, schema)
@@ -45,7 +45,7 @@ async def begin(database: Database, schema: str) -> None:
 
 
 async def remember(connection: Connection, schema: str, position: int, owed: Iterable[Owner]) -> None:
-    """Have a generation remember how far its vectors are, and whose are to be looked through yet."""
+    """Create the record: the applied position of the vectors, and the users whose vectors are to be swept."""
     await connection.execute(
         SQL("CREATE TABLE {} (reached bigint NOT NULL)").format(Identifier(schema, "vector_replay"))
     )
@@ -61,10 +61,10 @@ async def remember(connection: Connection, schema: str, position: int, owed: Ite
 
 
 async def note(database: Database, schema: str, position: int, owed: Iterable[Owner]) -> None:
-    """Write down that the log up to here is in the vectors, and whose are to be looked through now.
+    """Record the applied position of the vectors, and further users whose vectors are to be swept.
 
     Raises:
-        DatabaseUnavailable: nothing is written down.
+        DatabaseUnavailable: nothing is recorded.
     """
     async with database.transaction() as connection:
         await _owe(connection, schema, owed)
@@ -75,7 +75,7 @@ async def note(database: Database, schema: str, position: int, owed: Iterable[Ow
 
 
 async def owed(database: Database, schema: str) -> list[Owner]:
-    """Some of the users whose vectors are to be looked through, `AT_ONCE` at most.
+    """Return some of the users whose vectors are to be swept, at most `AT_ONCE`.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -90,10 +90,10 @@ async def owed(database: Database, schema: str) -> list[Owner]:
 
 
 async def settled(database: Database, schema: str, owners: Sequence[Owner]) -> None:
-    """Strike users off that list.
+    """Remove users from the list of those to sweep.
 
     Raises:
-        DatabaseUnavailable: they stay there.
+        DatabaseUnavailable: they stay on the list.
     """
     gone = SQL(
         "DELETE FROM {} WHERE (tenant, user_id) IN (SELECT * FROM unnest(%s::text[], %s::text[]))"
@@ -103,7 +103,7 @@ async def settled(database: Database, schema: str, owners: Sequence[Owner]) -> N
 
 
 async def forget(database: Database, schema: str) -> None:
-    """Remove a record.
+    """Drop the record.
 
     Raises:
         DatabaseUnavailable: it stays.
@@ -115,7 +115,7 @@ async def forget(database: Database, schema: str) -> None:
 async def _owe(connection: Connection, schema: str, owners: Iterable[Owner]) -> None:
     insertion = SQL("INSERT INTO {} SELECT * FROM unnest(%s::text[], %s::text[]) ON CONFLICT DO NOTHING")
     sweeps = Identifier(schema, "vector_sweeps")
-    # In order: two that note the same users would else wait for each other.
+    # Sorted: two transactions that insert the same users could otherwise deadlock.
     await connection.execute(insertion.format(sweeps), _columns(sorted(set(owners))))
 
 

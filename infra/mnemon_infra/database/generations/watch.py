@@ -1,4 +1,4 @@
-"""Notices of a switch of generations, for processes that keep what they read of the former one."""
+"""Notices of a swap of generations, for processes that cache what they read from the former one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,34 +13,34 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 log = structlog.get_logger("database")
 
 CHANNEL: Final = "mnemon_generation"
-"""Channel of PostgreSQL; the payload is the schema that has another generation."""
+"""Channel of PostgreSQL; the payload is the schema name whose generation has changed."""
 
 PAUSE: Final = 0.5
-"""Seconds before a database that does not answer is asked again."""
+"""Seconds before the next attempt to listen when the database does not answer."""
 
 _IDENTITY: Final = "SELECT current_schema()::regnamespace::oid::bigint"
 
 
 async def generation_identity(connection: Connection) -> int:
-    """Identify the generation that this connection reads: a rename moves the name, never the number."""
+    """Return an id of the generation that this connection reads: a rename moves the name, never the id."""
     row = await (await connection.execute(_IDENTITY)).fetchone()
     assert row is not None
     return int(row[0])
 
 
 async def announce_switch(connection: Connection, live: str) -> None:
-    """Tell all processes of a switch; PostgreSQL sends it when the transaction commits, and only then."""
+    """Notify all processes of a swap; PostgreSQL sends the notice when the transaction commits."""
     await connection.execute(SQL("SELECT pg_notify({}, {})").format(Literal(CHANNEL), Literal(live)))
 
 
 @asynccontextmanager
 async def watch_switches(database: Database, live: str, on_switch: Callable[[], None]) -> AsyncIterator[None]:
-    """Call back after each switch of generations, as long as the block lasts.
+    """Call back after each swap of generations, for the duration of the block.
 
     Args:
-        database: where the notices come from; they take a connection of their own.
+        database: the source of the notices; listening takes a connection outside its pool.
         live: the schema of the live generation.
-        on_switch: also called whenever a notice may have been missed: each time listening begins.
+        on_switch: also called each time listening begins, because a notice may have been missed.
     """
 
     async def watch() -> None:

@@ -1,4 +1,4 @@
-"""Reading documents, derived from the rows of their events."""
+"""Queries that derive documents from the rows of their events."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from mnemon_infra.database.projections.item_states import WANTED, last_seq, newe
 
 
 class DocumentEntry(NamedTuple):
-    """A document that was added, and not removed since, without its text; they sort by id."""
+    """A document that was added and not removed since, without its text; documents sort by id."""
 
     id: str
     seq: int
@@ -26,7 +26,7 @@ class DocumentEntry(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document with its text, as it was added last."""
+    """A document with its text, as it was last added."""
 
     id: str
     seq: int
@@ -53,7 +53,7 @@ _BY_ID = Lookup(_documents(WANTED, text=True))
 
 
 def documents(owners: Sequence[Owner]) -> Query[list[list[DocumentEntry]]]:
-    """The documents of users, by id."""
+    """Return the documents of users without their texts, sorted by id."""
 
     async def query(connection: Connection) -> list[list[DocumentEntry]]:
         found = await _ENTRIES.rows(connection, [owner(*each) for each in owners])
@@ -63,7 +63,7 @@ def documents(owners: Sequence[Owner]) -> Query[list[list[DocumentEntry]]]:
 
 
 def documents_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredDocument]]]:
-    """Of each user the documents with these ids, whole, by id; those that are not there are left out."""
+    """Return each user's documents with these ids, with texts, sorted by id; missing ones are left out."""
 
     async def query(connection: Connection) -> list[list[StoredDocument]]:
         parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]

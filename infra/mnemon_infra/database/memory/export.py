@@ -1,4 +1,4 @@
-"""All that is kept of a user and not gone, event by event, as a stream: for taking it elsewhere."""
+"""Export of a user's memory: every event that is kept, read as a stream."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -19,16 +19,16 @@ from mnemon_infra.database.projections.sweep import below_floors
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000
-"""Rows that are read at a time."""
+"""Rows that one fetch reads."""
 
 USERS: Final = 500
-"""Users that are listed at a time."""
+"""Users that one query lists."""
 
 _UP_TO: Final = bindparam("up_to", type_=BigInteger)
 
 
 class KeptMessage(NamedTuple):
-    """A message. `conversation` is as its subject names it: None is the one that was current."""
+    """A message. `conversation` is as in its subject: None is the current one at that position."""
 
     seq: int
     event_id: str
@@ -43,14 +43,14 @@ class KeptMessage(NamedTuple):
 
 
 class ConversationChange(NamedTuple):
-    """A conversation started, or was cleared.
+    """The start or the clear of a conversation.
 
     Attributes:
         seq: the log position.
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
-        event_id: of the event; of the message, where it is `named`.
-        conversation: None is the one that was current.
-        discard_previous: everything before it is gone.
+        event_id: of the event; for `named`, of the message.
+        conversation: None is the current one at that position.
+        discard_previous: the start removes everything before it.
     """
 
     seq: int
@@ -61,7 +61,7 @@ class ConversationChange(NamedTuple):
 
 
 class KeptMemory(NamedTuple):
-    """What was derived or decided; `body` is the event's."""
+    """A memory event; `body` is the body of the event."""
 
     seq: int
     event_id: str
@@ -71,7 +71,7 @@ class KeptMemory(NamedTuple):
 
 
 class KeptField(NamedTuple):
-    """A field of the user's data, as it was set last."""
+    """A field of the profile with its latest value."""
 
     seq: int
     event_id: str
@@ -80,7 +80,7 @@ class KeptField(NamedTuple):
 
 
 def _messages() -> Select[Any]:
-    # The first column is the conversation that a message belongs to: it goes out as its subject names it.
+    # The first column is the message's conversation as derived; the export gives the subject's instead.
     columns = [messages.c[name] for name in KeptMessage._fields]
     return (
         visible_messages(parts.timeline(), *columns).where(messages.c.seq <= _UP_TO).order_by(messages.c.seq)
@@ -88,7 +88,7 @@ def _messages() -> Select[Any]:
 
 
 def _stretches() -> Select[Any]:
-    """Summaries and what was read, each after the last message that it is about."""
+    """Select summaries and answered windows, each with the position of the last message that it covers."""
     columns = (memory_events.c[name] for name in KeptMemory._fields)
     from_seq, to_seq = sequence("from_seq"), sequence("to_seq")
     return (
@@ -156,7 +156,7 @@ _OTHERS: Final = """
     END
     ORDER BY seq
 """
-"""Facts with all their versions, and only that they ended where they did; tasks and documents as they are."""
+"""Facts with all their versions; endings of facts as bare events; current tasks and documents."""
 
 _FIELDS: Final = """
     SELECT seq, event_id, key, value FROM (
@@ -180,11 +180,11 @@ _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2
 
 
 def owners(after: Owner | None, tenant: str | None) -> Query[list[Owner]]:
-    """The next users, in order, of whom there is anything: beyond one of them, or from the first.
+    """Return the next page of users with any rows, sorted by owner.
 
     Args:
-        after: the last of those before.
-        tenant: only this one's; None: all.
+        after: the last owner of the page before; None starts with the first user.
+        tenant: restricts the list to one tenant; None lists all tenants.
     """
     begins, user = after or ("", "")
 
@@ -197,34 +197,34 @@ def owners(after: Owner | None, tenant: str | None) -> Query[list[Owner]]:
 
 
 class WholeMemory:
-    """All of one user, as of one moment; each part may be read once, while another is."""
+    """The memory of one user as of one moment; its parts may be read side by side, each of them once."""
 
     def __init__(self, connection: Connection, whose: Owner, up_to: int) -> None:
         self._connection = connection
         self._parameters = owner(*whose) | {"up_to": up_to}
 
     async def messages(self) -> AsyncGenerator[KeptMessage, None]:
-        """What was said, in the order of the log."""
+        """Yield the messages, in log order."""
         async for row in self._rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
     async def stretches(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
-        """Summaries and what was read, each with the position of the last message that it is about."""
+        """Yield summaries and answered windows, each with the position of the last message that it covers."""
         async for to_seq, *row in self._rows("stretches", *_STRETCHES.compiled):
             yield to_seq, KeptMemory._make(row)
 
     async def turns(self) -> AsyncGenerator[ConversationChange, None]:
-        """Where conversations started and were cleared, in the order of the log."""
+        """Yield starts and clears of conversations, in log order."""
         async for row in self._rows("turns", _TURNS):
             yield ConversationChange._make(row)
 
     async def memories(self) -> AsyncGenerator[KeptMemory, None]:
-        """Facts, tasks and documents, in the order of the log."""
+        """Yield the events of facts, tasks and documents, in log order."""
         async for row in self._rows("memories", _OTHERS):
             yield KeptMemory._make(row)
 
     async def fields(self) -> AsyncGenerator[KeptField, None]:
-        """The user's data, in the order of the log."""
+        """Yield the fields of the profile, in log order."""
         async for row in self._rows("fields", _FIELDS):
             yield KeptField._make(row)
 
@@ -240,7 +240,7 @@ class WholeMemory:
 
 @asynccontextmanager
 async def whole_memory(database: Database, whose: Owner, up_to: int) -> AsyncGenerator[WholeMemory, None]:
-    """All that is kept of a user up to a log position, as long as the block lasts.
+    """Open the memory of a user up to a log position, for the duration of the block.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

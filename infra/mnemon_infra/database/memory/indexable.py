@@ -1,4 +1,4 @@
-"""What the rows say that can be found: what points must stand for, and what must have points."""
+"""Rows that can be searched: the audit of vectors compares points with them."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any, Final, NamedTuple
@@ -15,12 +15,14 @@ PAGE: Final = 5000
 
 
 class IndexableItem(NamedTuple):
-    """Something that can be found.
+    """An item that can be searched.
 
     Attributes:
-        seq: the log position of the event that its row is of.
-        item: the fact, document or summary; of a message the event.
-        body: of a document, all that its event says.
+        seq: the log position of the event that wrote its row.
+        owner: the user.
+        event_id: that event's id.
+        item: the id of the fact, document or summary; of a message the event id.
+        body: of a document the body of its event; else None.
     """
 
     seq: int
@@ -31,7 +33,7 @@ class IndexableItem(NamedTuple):
 
 
 class _Of(NamedTuple):
-    """Where things of a collection are: the table, what it is about, and which rows count."""
+    """Source of a collection's items: the table, the columns of the item, and the rows that count."""
 
     table: str
     item: str
@@ -72,7 +74,12 @@ _OF: Final = {
 async def shown_by(
     database: Database, collection: Collection, wanted: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
-    """Those of some events, each of a user, that make something that can be found, and where they are.
+    """Return those of some events whose rows are searchable, each with its log position.
+
+    Args:
+        database: the generation to read.
+        collection: the collection that the events belong to.
+        wanted: owners, each with an event id.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -94,7 +101,7 @@ async def shown_by(
 
 
 async def is_any_shown(database: Database, collection: Collection) -> bool:
-    """Whether there is anything that can be found.
+    """Return whether a collection has any searchable row.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -107,7 +114,7 @@ async def is_any_shown(database: Database, collection: Collection) -> bool:
 
 
 async def owners_shown(database: Database, collection: Collection) -> list[Owner]:
-    """The users of whom something of a collection was ever written as a memory event.
+    """Return the users who ever had a memory event of a collection.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -123,7 +130,7 @@ async def owners_shown(database: Database, collection: Collection) -> list[Owner
 async def all_shown(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[IndexableItem], None]:
-    """All that can be found, of events up to a log position, page by page, in no order.
+    """Yield all searchable items up to a log position, page by page, in no particular order.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

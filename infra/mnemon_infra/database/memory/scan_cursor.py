@@ -1,4 +1,4 @@
-"""Going through all users of a tenant, page by page: how far it has come outlasts whoever does it."""
+"""Cursor of a scan through all users of a tenant, stored so that it survives the process."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,11 +11,12 @@ from mnemon_infra.database.tables import messages, rounds
 
 
 class Round(NamedTuple):
-    """A tenant's last round.
+    """The last scan of a tenant.
 
     Attributes:
-        begun_at: None: there was none yet.
-        reached: the user that it has come to; None: it is over.
+        tenant: the tenant.
+        begun_at: when it began; None if there was none yet.
+        reached: the last user it has handled; None if it is complete.
     """
 
     tenant: str
@@ -24,7 +25,7 @@ class Round(NamedTuple):
 
 
 def _tenants() -> Select[Any]:
-    """From one tenant to the next by the index, a step each."""
+    """Select all tenants with their scans, with one index lookup for each tenant."""
     others = messages.alias("others")
     first = select(messages.c.tenant).order_by(messages.c.tenant).limit(1).cte("tenants", recursive=True)
     following = (
@@ -41,7 +42,7 @@ def _tenants() -> Select[Any]:
 
 
 def _users() -> Select[Any]:
-    """The same, from one user of a tenant to the next."""
+    """Select the users of a tenant, with one index lookup for each user."""
 
     def beyond(user: Any, table: FromClause) -> Select[Any]:
         return (
@@ -69,7 +70,7 @@ _REACHED = Statement(_reached())
 
 
 def last_rounds() -> Query[list[Round]]:
-    """The last round of every tenant of whom there are messages."""
+    """Return the last scan of every tenant that has messages."""
 
     async def query(connection: Connection) -> list[Round]:
         (found,) = await _TENANTS.rows(connection, [{}])
@@ -79,7 +80,7 @@ def last_rounds() -> Query[list[Round]]:
 
 
 def users_beyond(tenant: str, reached: str, at_most: int) -> Query[list[str]]:
-    """The next users of a tenant, in an order that stays; "" is before the first."""
+    """Return the next users of a tenant in a stable order; "" starts with the first user."""
 
     async def query(connection: Connection) -> list[str]:
         wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
@@ -90,5 +91,5 @@ def users_beyond(tenant: str, reached: str, at_most: int) -> Query[list[str]]:
 
 
 async def note(connection: Connection, reached: Round) -> None:
-    """Note how far a round has come."""
+    """Record how far a scan has come."""
     await _REACHED.change(connection, [reached._asdict()])

@@ -1,4 +1,4 @@
-"""Reading summaries, derived from the rows of their events and the watermarks of their conversations."""
+"""Queries that derive summaries from the rows of their events and the watermarks of their conversations."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -29,11 +29,11 @@ from mnemon_infra.database.projections.item_states import SUMMARIES, WANTED, nam
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8
-"""Summaries that are looked at besides as many as are asked for: one may stand for others of them."""
+"""Summaries that a query reads beyond its limit: a merged one may replace several of them."""
 
 
 class ConversationSummary(NamedTuple):
-    """A summary that no other stands for, and the conversation that it is of; they sort by log position."""
+    """A summary that was not merged into another one, with its conversation; they sort by log position."""
 
     seq: int
     id: str
@@ -46,7 +46,7 @@ class ConversationSummary(NamedTuple):
 
 
 class StoredSummary(NamedTuple):
-    """A summary that no other stands for; they sort by what they cover."""
+    """A summary that was not merged into another one; they sort by the range that they cover."""
 
     from_seq: int
     to_seq: int
@@ -73,7 +73,7 @@ def _newest() -> Select[Any]:
         .prefix_with("MATERIALIZED")
     )
     name = func.unnest(literal(list(SUMMARIES), ARRAY(Text))).table_valued("name").render_derived("n")
-    # A conversation may have thousands, of which those that count are the newest: others stand for the rest.
+    # A conversation may have thousands of summaries; the newest count, because merged ones replace the rest.
     last = (
         select(events)
         .where(
@@ -116,7 +116,7 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
     from_seq = sequence("from_seq")
 
     def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
-        """Rows of summaries that no floor has taken."""
+        """Select rows of summaries that no floor covers."""
         return (
             select(*columns)
             .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
@@ -135,7 +135,7 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
         events.c.at,
         events.c.body["text"].astext.label("text"),
     )
-    # Not `exists`: without statistics, PostgreSQL would look through all that were merged for each of them.
+    # Not `exists`: without statistics, PostgreSQL would scan all merged summaries for each row.
     others = select(merged.c.conversation, merged.c.item)
     is_merged = tuple_(events.c.conversation, events.c.item).in_(others)
     return standing(SUMMARIES, *columns).where(~is_merged, *only)
@@ -147,7 +147,7 @@ _BY_ID = Lookup(_live(WANTED))
 
 
 def newest_summaries(wanted: Sequence[NewestMessages]) -> Query[list[list[StoredSummary]]]:
-    """The newest summaries of conversations, oldest first."""
+    """Return the newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
         for each in wanted
@@ -161,7 +161,7 @@ def newest_summaries(wanted: Sequence[NewestMessages]) -> Query[list[list[Stored
 
 
 def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSummary]]]:
-    """The summaries of users that count, of all conversations, by log position."""
+    """Return the current summaries of users, over all conversations, by log position."""
 
     async def query(connection: Connection) -> list[list[ConversationSummary]]:
         found = await _LIVE.rows(connection, [owner(*each) for each in owners])
@@ -173,7 +173,7 @@ def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSumma
 def summaries_by_id(
     wanted: Sequence[tuple[Owner, Sequence[str]]],
 ) -> Query[list[list[ConversationSummary]]]:
-    """Of each user the summaries with these ids that count, by log position."""
+    """Return each user's current summaries with these ids, by log position."""
 
     async def query(connection: Connection) -> list[list[ConversationSummary]]:
         parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
@@ -184,6 +184,6 @@ def summaries_by_id(
 
 
 def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
-    """Of summaries with one id, the newest."""
+    """Keep the newest of several summaries with the same id."""
     stored = sorted(ConversationSummary._make(row[1:]) for row in rows)
     return list({each.id: each for each in stored}.values())

@@ -1,4 +1,4 @@
-"""Reading tasks, derived from the rows of their events."""
+"""Queries that derive tasks from the rows of their events."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from mnemon_infra.database.projections.item_states import last_seq, newest
 
 
 class StoredTask(NamedTuple):
-    """A task that was added, and not removed since; they sort by log position."""
+    """A task that was added and not removed since; tasks sort by log position."""
 
     seq: int
     id: str
@@ -42,7 +42,7 @@ _TASKS = Lookup(_tasks())
 
 
 def tasks(owners: Sequence[Owner]) -> Query[list[list[StoredTask]]]:
-    """The tasks of users, oldest first. A task that is added again is a new one under the same id."""
+    """Return the tasks of users, oldest first. A task that was added again is a new one under the same id."""
 
     async def query(connection: Connection) -> list[list[StoredTask]]:
         found = await _TASKS.rows(connection, [owner(*each) for each in owners])

@@ -1,4 +1,4 @@
-"""Reading the projections: a user's memory, derived from the rows of their events."""
+"""Queries that derive a user's messages, counts and profile from the rows of their events."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ from mnemon_infra.database.tables import messages, profile_sets
 _AT_MOST = bindparam("at_most", type_=BigInteger)
 
 BEGINNING = 1000
-"""Characters of a tool's result that are read: who asks for results wants to know what they are about."""
+"""Characters of a tool's result that are read: callers only need to know what a result is about."""
 
 
 class NewestMessages(NamedTuple):
-    """Which messages: the newest `limit` of a conversation; None is the current one."""
+    """A request for the newest `limit` messages of a conversation; None is the current one."""
 
     tenant: str
     user: str
@@ -44,7 +44,7 @@ class NewestMessages(NamedTuple):
 
 
 class OfTask(NamedTuple):
-    """Which results of tools: the newest `limit` that belong to a task, in any conversation."""
+    """A request for the newest `limit` tool results that belong to a task, in any conversation."""
 
     tenant: str
     user: str
@@ -70,7 +70,7 @@ class ConversationView:
     """The newest messages of one conversation, oldest first.
 
     Attributes:
-        conversation: its id; it need not have messages.
+        conversation: its id; it may have no messages.
         messages: at most as many as were asked for.
         complete: there are no older ones.
     """
@@ -82,7 +82,7 @@ class ConversationView:
 
 @dataclass(frozen=True, slots=True)
 class UserCounts:
-    """What is stored of a user and not gone."""
+    """Counts of a user's visible messages, and the current conversation."""
 
     conversation: str
     conversations: int
@@ -102,21 +102,21 @@ def _newest_messages() -> Select[Any]:
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
-    # Materialized: each of the two scans would find it again.
+    # Materialized: otherwise each of the two scans would derive it again.
     floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 
     shown = and_(owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
-        # The same again, for the index: where the scan begins.
+        # A redundant condition for the index: it sets where the scan begins.
         messages.c.seq < func.coalesce(func.upper(covered.c.spans), 2**63 - 1),
     )
-    # Two scans of the index, each of which ends at the limit.
+    # Two index scans, each of which stops at the limit.
     scans = (
         select(*(messages.c[name] for name in StoredRow._fields))
         .where(shown, place)
-        # By the conversation too, though it is the same one: this is the order of the index.
+        # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
         .order_by(messages.c.conversation.desc(), messages.c.seq.desc())
         .limit(_AT_MOST)
         .correlate(chosen, covered, floor)
@@ -131,7 +131,7 @@ def _newest_messages() -> Select[Any]:
 
 
 def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
-    """Messages of every conversation; the first column is the conversation."""
+    """Select the visible messages of every conversation; the first column is the conversation."""
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
     on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
@@ -197,8 +197,8 @@ _PROFILE = Lookup(_profile())
 
 
 def newest_messages(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
-    """The newest messages of conversations."""
-    # One more than asked for tells whether there are older ones.
+    """Return the newest messages of conversations."""
+    # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
         for each in wanted
@@ -212,7 +212,7 @@ def newest_messages(wanted: Sequence[NewestMessages]) -> Query[list[Conversation
 
 
 def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
-    """How results of tools begin, oldest first."""
+    """Return the first `BEGINNING` characters of tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
     ]
@@ -225,7 +225,7 @@ def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
 
 
 def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
-    """The data of users: of each field, what was set last."""
+    """Return the profiles of users, with the latest value of each field."""
 
     async def query(connection: Connection) -> list[dict[str, Any]]:
         found = await _PROFILE.rows(connection, [owner(*each) for each in owners])
@@ -235,7 +235,7 @@ def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
 
 
 def counts(owners: Sequence[Owner]) -> Query[list[UserCounts]]:
-    """How much is stored of users."""
+    """Count the visible messages and conversations of users."""
 
     async def query(connection: Connection) -> list[UserCounts]:
         found = await _COUNTS.rows(connection, [owner(*each) for each in owners])

@@ -1,4 +1,4 @@
-"""Finding users, and what there is of one: for a person who looks."""
+"""Queries that list tenants, users and their conversations, for the admin page."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +16,7 @@ from mnemon_infra.database.projections.item_states import WANTED, named
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
-"""Tables of what there is of a user; each has an index that begins with tenant and user."""
+"""Tables with rows of a user; each has an index that begins with tenant and user."""
 
 MOST_CONVERSATIONS: Final = 500
 
@@ -34,7 +34,7 @@ _NEXT_USER: Final = "least({})".format(
     )
 )
 
-# From one to the next by the index, a step each: what lies between is not read.
+# One index lookup for each tenant: the rows in between are not read.
 _TENANTS: Final = f"""
     WITH RECURSIVE found (tenant) AS (
         SELECT {_NEXT_TENANT.format(beyond="''")}
@@ -44,8 +44,8 @@ _TENANTS: Final = f"""
     SELECT tenant FROM found WHERE tenant IS NOT NULL LIMIT %(most)s
 """  # noqa: S608 - made of our own text
 
-# Where the database sorts by code points, as ours does ('B' is before 'a' then), ids that begin alike stand
-# together: the first of them is gone to, and behind the last is the end. Elsewhere all are gone through.
+# If the database sorts by code points, as ours does ('B' comes before 'a' then), ids with the same prefix are
+# neighbours: the scan starts at the first of them and stops after the last. Otherwise it visits all users.
 _USERS: Final = f"""
     WITH RECURSIVE found (user_id) AS (
         SELECT {
@@ -62,7 +62,7 @@ _USERS: Final = f"""
 
 
 class ConversationOverview(NamedTuple):
-    """A conversation with messages; they are as many, and the newest was said then."""
+    """A conversation with the number of its messages and the times of the first and the last."""
 
     id: str
     messages: int
@@ -71,7 +71,7 @@ class ConversationOverview(NamedTuple):
 
 
 class FactOrigin(NamedTuple):
-    """All that happened to a fact, in log order, and the messages that it was learned from."""
+    """The events of a fact in log order, and the messages that it was learned from."""
 
     events: Sequence[FactEventRecord]
     sources: Sequence[StoredRow]
@@ -107,7 +107,7 @@ _SOURCES = Lookup(_sources())
 
 
 def tenants(most: int) -> Query[list[str]]:
-    """Tenants of whose users there is anything, in order."""
+    """Return the tenants whose users have any rows, in order."""
 
     async def query(connection: Connection) -> list[str]:
         cursor = await connection.execute(_TENANTS, {"most": most})
@@ -117,7 +117,14 @@ def tenants(most: int) -> Query[list[str]]:
 
 
 def users(tenant: str, begins: str, after: str, most: int) -> Query[list[str]]:
-    """Users of a tenant, in order: those whose id begins so, beyond one of them ("": from the first)."""
+    """Return the users of a tenant whose id has a prefix, in order.
+
+    Args:
+        tenant: the tenant.
+        begins: the prefix.
+        after: the last user of the page before; "" starts with the first user.
+        most: most users to return.
+    """
     wanted = {"tenant": tenant, "begins": begins, "after": after, "most": most}
 
     async def query(connection: Connection) -> list[str]:
@@ -128,7 +135,7 @@ def users(tenant: str, begins: str, after: str, most: int) -> Query[list[str]]:
 
 
 def conversations(whose: Owner) -> Query[list[ConversationOverview]]:
-    """A user's conversations, that with the newest message first."""
+    """Return a user's conversations; the one with the newest message comes first."""
 
     async def query(connection: Connection) -> list[ConversationOverview]:
         [found] = await _CONVERSATIONS.rows(connection, [owner(*whose)])
@@ -142,7 +149,7 @@ def conversations(whose: Owner) -> Query[list[ConversationOverview]]:
 
 
 def origin(whose: Owner, fact_id: str) -> Query[FactOrigin]:
-    """What happened to a fact, and the messages that it was learned from, as far as they are there."""
+    """Return the events of a fact, and those of its source messages that are visible."""
 
     async def query(connection: Connection) -> FactOrigin:
         [rows] = await _EVENTS.rows(connection, [owner(*whose) | {"items": [fact_id]}])

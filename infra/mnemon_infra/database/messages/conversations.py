@@ -1,4 +1,4 @@
-"""What there is of a conversation, for whoever is about to forget it."""
+"""Queries on the rows of one conversation, for its erasure."""
 
 from typing import Any, Final
 
@@ -67,7 +67,7 @@ _POSITIONS: Final = Statement(
 
 
 def spans_of(of: Owner, conversation: str, up_to: int) -> Query[tuple[list[tuple[int, int]], int | None]]:
-    """Where a conversation was the current one below a log position, and its last start that discarded."""
+    """Return the spans of a conversation below a log position, and its last start that discarded."""
 
     async def query(connection: Connection) -> tuple[list[tuple[int, int]], int | None]:
         wanted = owner(*of) | {"conversation": conversation, "up_to": up_to}
@@ -78,7 +78,7 @@ def spans_of(of: Owner, conversation: str, up_to: int) -> Query[tuple[list[tuple
 
 
 def positions_of(erased: ErasedConversation) -> Query[set[int]]:
-    """Where the log has, or had, the messages that an erasure takes."""
+    """Return the log positions of the stored messages that an erasure covers."""
 
     async def query(connection: Connection) -> set[int]:
         (found,) = await _POSITIONS.row(connection, parameters(erased))
@@ -88,7 +88,7 @@ def positions_of(erased: ErasedConversation) -> Query[set[int]]:
 
 
 def counted(erased: ErasedConversation) -> Query[dict[str, int]]:
-    """How many rows there are of what an erasure takes, by table; those that hold none are left out."""
+    """Count the rows that an erasure covers, by table; tables without such rows are left out."""
 
     async def query(connection: Connection) -> dict[str, int]:
         wanted = parameters(erased)
@@ -99,7 +99,7 @@ def counted(erased: ErasedConversation) -> Query[dict[str, int]]:
 
 
 def events_of(erased: ErasedConversation) -> Query[set[str]]:
-    """The ids of the events that an erasure takes, of which there are rows that can be found."""
+    """Return the ids of searchable events that an erasure covers."""
 
     async def query(connection: Connection) -> set[str]:
         (found,) = await _EVENT_IDS.row(connection, parameters(erased))
@@ -109,7 +109,7 @@ def events_of(erased: ErasedConversation) -> Query[set[str]]:
 
 
 def held_by_providers(erased: ErasedConversation) -> Query[list[str]]:
-    """The batches that are not over with something of what an erasure takes; the providers' ids."""
+    """Return the providers' ids of open batches that hold windows which an erasure covers."""
 
     async def query(connection: Connection) -> list[str]:
         (ids,) = await _PROVIDERS.row(connection, parameters(erased))

@@ -1,4 +1,4 @@
-"""Counting the visible messages of a conversation between log positions, without reading them."""
+"""Counts of the visible messages of a conversation between log positions, without reading them."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -32,7 +32,7 @@ class CountedConversation(NamedTuple):
 
 
 class MessageCount(NamedTuple):
-    """A number of messages that follow one another; `from_seq` is the edge at which they begin."""
+    """Number of consecutive messages; `from_seq` is the edge at which they begin."""
 
     from_seq: int
     messages: int
@@ -46,7 +46,7 @@ def _counts() -> Select[Any]:
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0)).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
-    # Materialized: each of the two scans would derive it again.
+    # Materialized: otherwise each of the two scans would derive it again.
     place = (
         select(lowest, select(all_spans).where(spans.c.conversation == conversation).scalar_subquery())
         .cte("place")
@@ -63,7 +63,7 @@ def _counts() -> Select[Any]:
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered),
-        # The same again, for the index: where the scan ends.
+        # A redundant condition for the index: it sets where the scan ends.
         messages.c.seq < func.coalesce(func.upper(covered), _END),
     )
     scans = (
@@ -78,7 +78,7 @@ _COUNTS = Lookup(_counts())
 
 
 def message_counts(wanted: Sequence[CountedConversation]) -> Query[list[list[MessageCount]]]:
-    """Count the messages from each edge to the next, oldest first, without numbers of 0."""
+    """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}

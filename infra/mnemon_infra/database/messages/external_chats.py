@@ -1,8 +1,8 @@
-"""Chats in somebody else's PostgreSQL: read as a stream, from one moment, and never written.
+"""Chats in another program's PostgreSQL, read as a stream from one snapshot and never written.
 
-Two layouts. `conversations`: a row per message. `chat-logs`: a row per question with its answer, and what a
-bot knew in `chat_sessions.memory`. Columns that bots call as they like
-are looked for by their usual names.
+It knows two layouts. `conversations` has a row per message. `chat-logs` has a row per question with its
+answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns; those are
+found by their usual names.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 ExternalConnection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 PAGE: Final = 1000
-"""Rows that are read at a time."""
+"""Rows that one fetch reads."""
 
 _CONNECT_SECONDS: Final = 10
 
@@ -25,11 +25,11 @@ _SESSION: Final = ("session_id", "chat_session_id")
 
 
 class NotThere(Exception):
-    """The database does not answer, or has no such tables; the message says what it lacks."""
+    """The database does not answer, or lacks such tables; the message names what is missing."""
 
 
 class SaidRow(NamedTuple):
-    """A message of the layout `conversations`; one without messages has one row, without a message."""
+    """A message of the layout `conversations`; a conversation without messages has one row without any."""
 
     user: str
     conversation: str
@@ -40,7 +40,7 @@ class SaidRow(NamedTuple):
 
 
 class AskedRow(NamedTuple):
-    """A question with its answer, of the layout `chat-logs`; what the tables do not say is None."""
+    """A question with its answer, of the layout `chat-logs`; values that the tables lack are None."""
 
     user: str | None
     session: str | None
@@ -51,7 +51,7 @@ class AskedRow(NamedTuple):
 
 
 class KnownRow(NamedTuple):
-    """What was known in a session, as its bot wrote it."""
+    """The memory of a session, as its bot wrote it."""
 
     user: str | None
     session: str | None
@@ -60,7 +60,7 @@ class KnownRow(NamedTuple):
 
 @asynccontextmanager
 async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
-    """A connection that reads what there is at one moment.
+    """Open a read-only connection on which all queries see the same moment.
 
     Raises:
         NotThere: there is no connection.
@@ -83,7 +83,7 @@ async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
 
 
 async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[SaidRow, None]:
-    """The messages of the layout `conversations`: user by user, each conversation in its order.
+    """Yield the messages of the layout `conversations`, by user and conversation, in order.
 
     Raises:
         NotThere: a table or a column is missing.
@@ -104,7 +104,7 @@ async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[Sa
 
 
 class ChatLogs:
-    """The layout `chat-logs`, with the names that its columns have there."""
+    """Reader of the layout `chat-logs`, with the column names that the tables have."""
 
     def __init__(
         self, connection: ExternalConnection, schema: str, logs: Sequence[str], sessions: Sequence[str]
@@ -117,7 +117,9 @@ class ChatLogs:
 
     @classmethod
     async def of(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
-        """Look what there is; without `chat_sessions`, nothing but what was asked is known.
+        """Inspect the tables and return a reader.
+
+        Without the table `chat_sessions` it reads questions and answers only.
 
         Raises:
             NotThere: a table or a column is missing.
@@ -130,11 +132,11 @@ class ChatLogs:
 
     @property
     def names_users(self) -> bool:
-        """Whether the tables say whose a question is."""
+        """Whether the tables tell the user of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
     async def asked(self) -> AsyncGenerator[AskedRow, None]:
-        """Questions and answers, session by session, in their order."""
+        """Yield questions and answers, by user and session, in order."""
         joined: Composable = SQL("")
         if self._session and "id" in self._sessions:
             joined = SQL("LEFT JOIN {} AS s ON s.id::text = l.{}::text").format(
@@ -157,7 +159,7 @@ class ChatLogs:
             yield AskedRow._make(row)
 
     async def known(self) -> AsyncGenerator[KnownRow, None]:
-        """What was known, session by session."""
+        """Yield the memory of each session."""
         if not self._sessions:
             return
         query = SQL(
@@ -172,7 +174,7 @@ class ChatLogs:
 
 
 def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
-    """The first of some columns that a table has, as text."""
+    """Return the first of some columns that a table has, as text; NULL without any."""
     found = next((each for each in names if each in there), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 
@@ -180,10 +182,10 @@ def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composabl
 async def _must_have(
     connection: ExternalConnection, schema: str, table: str, names: Sequence[str]
 ) -> Sequence[str]:
-    """The columns of a table.
+    """Return the columns of a table.
 
     Raises:
-        NotThere: one that is needed is missing, or the table is.
+        NotThere: the table or a required column is missing.
     """
     there = await _columns(connection, schema, table)
     if not there:

@@ -1,4 +1,4 @@
-"""Looking up messages that were found elsewhere: which may be shown, and what was said around them."""
+"""Lookup of messages by event id, with the messages around them."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -27,11 +27,11 @@ from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.tables import messages
 
 AROUND: Final = 2
-"""Messages before one that was found, and after it, which are looked up with it."""
+"""Number of messages before a hit, and after it, that are read with it."""
 
 
 class MessageLookup(NamedTuple):
-    """Which messages, by event id; the surroundings of the first `surrounded` of them."""
+    """A request for messages by event id, and for the surroundings of the first `surrounded` of them."""
 
     tenant: str
     user: str
@@ -40,7 +40,7 @@ class MessageLookup(NamedTuple):
 
 
 class VisibleMessage(NamedTuple):
-    """A message that is not gone; they sort by log position."""
+    """A visible message; messages sort by log position."""
 
     seq: int
     event_id: str
@@ -52,12 +52,12 @@ class VisibleMessage(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """Messages that were wanted, and those next to them.
+    """Requested messages and their neighbours.
 
     Attributes:
         messages: by log position.
-        following: of a message, the one after it in its conversation; known from `AROUND` messages before
-            each that is surrounded up to as many after it.
+        following: for a message, the next one of its conversation. It is known within `AROUND` messages of
+            each message whose surroundings were requested.
     """
 
     messages: dict[int, VisibleMessage]
@@ -69,13 +69,13 @@ _SAID: Final = "seq", "event_id", "role", "content", "name", "sent_at"
 
 
 def _found() -> Select[Any]:
-    """The messages, each with the floor of its conversation, and the span that it lies in if that is its."""
+    """Select the messages, each with its conversation's floor, and its span if that is the conversation's."""
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
     wanted = func.unnest(bindparam("event_ids", type_=ARRAY(Text))).table_valued("event_id").render_derived()
-    # One by one, each as the first from there on: in that order the key alone has them. Asked for equality,
-    # PostgreSQL without statistics takes another index, and looks through all that the user said.
+    # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
+    # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
         select(messages)
         .where(owned(messages), messages.c.event_id >= wanted.c.event_id)
@@ -109,12 +109,12 @@ def _found() -> Select[Any]:
 
 
 def _beside() -> Select[Any]:
-    """What stands next to one message: said to its conversation by name, or on `-` within its span."""
+    """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
     seq, conversation = bindparam("seq", type_=BigInteger), bindparam("conversation", type_=Text)
     lower = func.greatest(bindparam("floor", type_=BigInteger), bindparam("begun", type_=BigInteger) - 1)
     named = messages.c.conversation == conversation, bindparam("floor", type_=BigInteger), _END
     on_current = messages.c.conversation.is_(None), lower, bindparam("ended", type_=BigInteger)
-    # As for the newest messages: scans of the index, each of which ends at the limit.
+    # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
         select(*(messages.c[name] for name in _SAID), conversation)
         .where(
@@ -133,7 +133,7 @@ _BESIDE = Lookup(_beside())
 
 
 def visible(wanted: Sequence[MessageLookup]) -> Query[list[list[VisibleMessage]]]:
-    """Those of the messages that may be shown, by log position."""
+    """Return those of the messages that are visible, by log position."""
 
     async def query(connection: Connection) -> list[list[VisibleMessage]]:
         found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
@@ -143,7 +143,7 @@ def visible(wanted: Sequence[MessageLookup]) -> Query[list[list[VisibleMessage]]
 
 
 def surroundings(wanted: Sequence[MessageLookup]) -> Query[list[Surroundings]]:
-    """Those of the messages that may be shown, and what stands around them."""
+    """Return those of the messages that are visible, with the messages around them."""
 
     async def query(connection: Connection) -> list[Surroundings]:
         found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
@@ -183,7 +183,7 @@ def _surroundings(
     around = Surroundings({each.seq: each for each in found}, {})
     for message, rows in beside:
         stretch = sorted((message, *map(_message, rows)))
-        # Two scans gave each side: of what they gave, the nearest.
+        # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)
         stretch = stretch[max(0, place - AROUND) : place + AROUND + 1]
         around.messages.update((each.seq, each) for each in stretch)

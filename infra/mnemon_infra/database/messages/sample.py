@@ -1,4 +1,4 @@
-"""A sample of what is said and kept in a tenant, for statistics of its words."""
+"""Sample of a tenant's messages and facts, for statistics of its words."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ FACTS: Final = 1000
 
 
 def _sample() -> Select[Any]:
-    """Whichever come first in the indexes: the tables may be large, and ids say nothing of words."""
+    """Select the first rows in index order: tables may be large, and ids are independent of the words."""
     tenant = bindparam("of_tenant", type_=String)
     said = (
         select(func.concat_ws(": ", messages.c.name, messages.c.content))
@@ -33,7 +33,7 @@ _SAMPLE = Lookup(_sample())
 
 
 def sample(tenants: Sequence[str]) -> Query[list[list[str]]]:
-    """Some of the messages and facts of tenants, a few thousand at most, in no order."""
+    """Return some of the messages and facts of tenants, a few thousand at most, in no particular order."""
 
     async def query(connection: Connection) -> list[list[str]]:
         found = await _SAMPLE.rows(connection, [{"of_tenant": tenant} for tenant in tenants])

@@ -1,6 +1,6 @@
-"""Messages that no summary covers yet, or no window of extraction: the oldest of each conversation.
+"""The oldest messages of each conversation that no summary, or no window of extraction, covers yet.
 
-Whatever is covered is not looked at: each conversation has a position beyond which everything is new.
+Covered messages are not read: each conversation has a position above which everything is new.
 """
 
 from collections import Counter
@@ -41,15 +41,15 @@ CoveredBy = Literal["summaries", "windows"]
 
 
 class UnsummarisedQuery(NamedTuple):
-    """Which messages: the oldest of each conversation that are not covered.
+    """A request for the oldest messages of each conversation that are not covered.
 
     Attributes:
-        tenant: whose.
-        user: whose.
-        at_most: messages of each conversation at most.
-        up_to: log positions up to there. What lies beyond the applied position of `persist` is not settled:
-            an older message may still come before it.
-        conversation: only this one; None: all of them.
+        tenant: the tenant of the user.
+        user: the user.
+        at_most: most messages of each conversation.
+        up_to: the last log position. Positions above the applied position of `persist` are not settled: an
+            older message may still arrive before them.
+        conversation: restricts the request to one conversation; None takes all of them.
     """
 
     tenant: str
@@ -60,7 +60,7 @@ class UnsummarisedQuery(NamedTuple):
 
 
 class SpokenRow(NamedTuple):
-    """A message with all that was said; they sort by log position."""
+    """A message with all its content; messages sort by log position."""
 
     seq: int
     event_id: str
@@ -74,7 +74,7 @@ class SpokenRow(NamedTuple):
 
 
 class UnsummarisedMessages(NamedTuple):
-    """The oldest messages of a conversation that are neither covered nor gone, oldest first."""
+    """The oldest messages of a conversation that are neither covered nor removed, oldest first."""
 
     conversation: str
     messages: Sequence[SpokenRow]
@@ -89,7 +89,7 @@ _FROM_SEQ, _TO_SEQ = sequence("from_seq"), sequence("to_seq")
 
 
 def _furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
-    """How far events of these names cover a conversation, those that are not gone: a step by the index."""
+    """Select the last position that events of these names cover above the floor, by one index lookup each."""
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
     furthest = (
         select(_TO_SEQ.label("seq"))
@@ -110,7 +110,7 @@ def _furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
 
 
 def _intended(places: CTE) -> ColumnElement[int]:
-    """How far batches that were intended cover a conversation: all of the user's are looked through."""
+    """Select the last position that intended batches cover; the scan reads all batches of the user."""
     windows_of_it = func.jsonb_array_elements(events.c.body["windows"])
     window = windows_of_it.table_valued(column("value", JSONB)).lateral("its")
     body = window.c.value
@@ -128,7 +128,7 @@ def _intended(places: CTE) -> ColumnElement[int]:
 
 
 def _cut(places: CTE) -> ColumnElement[int]:
-    """How far a conversation is cut into windows. Only the newest is looked at: none overlaps another."""
+    """Select the end of a conversation's newest window; windows do not overlap."""
     return (
         select(windows.c.to_seq)
         .where(owned(windows), windows.c.conversation == places.c.conversation)
@@ -142,15 +142,15 @@ def _cut(places: CTE) -> ColumnElement[int]:
 def _covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
     if by == "summaries":
         return _furthest(SUMMARIES, places)
-    # A window that is in hand was cut beyond all that events say of the conversation. Where there is none,
-    # as after a rebuild, the events are looked through.
+    # A window in the table was cut above everything that events say of the conversation. Without such a
+    # window, as after a rebuild, the events are read.
     return func.coalesce(
         _cut(places), func.greatest(_furthest(["window.answered"], places), _intended(places))
     )
 
 
 def _begun(by: CoveredBy) -> Select[Any]:
-    """From where on each conversation is not covered, with each of its spans that reaches beyond."""
+    """Select the position above which a conversation is not covered, with its spans above that."""
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
@@ -164,7 +164,7 @@ def _begun(by: CoveredBy) -> Select[Any]:
         .cte("places")
     )
     covered = func.coalesce(_covered(by, places), 0)
-    # Materialized: what follows would find it again.
+    # Materialized: otherwise the joined spans would derive it again.
     begun = (
         select(places.c.conversation, func.greatest(places.c.floor, covered).label("beyond"))
         .cte("begun")
@@ -178,8 +178,8 @@ def _begun(by: CoveredBy) -> Select[Any]:
 
 
 def _between(columns: Sequence[str]) -> Select[Any]:
-    """The oldest messages between two log positions that name a conversation, or else of those on `-`."""
-    # By the conversation too, though it is the same one: this is the order of the index.
+    """Select the oldest messages between two positions that name a conversation, or those on `-`."""
+    # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (
         select(*(messages.c[name] for name in columns))
@@ -206,7 +206,7 @@ _NUMBER: Final = Lookup(select(func.count()).select_from(_between(["seq"]).subqu
 def uncovered(
     wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
 ) -> Query[list[list[UnsummarisedMessages]]]:
-    """Of each set of messages, the stretches, by conversation; none is empty."""
+    """Return for each request its uncovered messages by conversation; no conversation is empty."""
 
     async def query(connection: Connection) -> list[list[UnsummarisedMessages]]:
         places = await _scans(connection, wanted, covered_by)
@@ -230,7 +230,7 @@ def uncovered(
 def long_uncovered(
     wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
 ) -> Query[list[list[str]]]:
-    """Of each set of messages, the conversations that have `at_most` of them which are not covered."""
+    """Return for each request the conversations with at least `at_most` uncovered messages."""
 
     async def query(connection: Connection) -> list[list[str]]:
         places = await _scans(connection, wanted, covered_by)
@@ -249,7 +249,7 @@ def long_uncovered(
 async def _scans(
     connection: Connection, wanted: Sequence[UnsummarisedQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
-    """Where to look: the number of the set, the conversation, and parameters of `_between`."""
+    """List the scans to run: number of the request, conversation, and parameters of `_between`."""
     begun = await _BEGUN[by].rows(
         connection,
         [owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],

@@ -1,4 +1,4 @@
-"""Whether anything is kept of an event."""
+"""Check whether an event has a row."""
 
 from functools import cache
 
@@ -14,7 +14,9 @@ from mnemon_infra.delivery import Delivery
 
 
 async def is_applied(database: Database, delivery: Delivery) -> bool | None:
-    """Whether there is a row of an event, from this position of the log; None where events have no rows.
+    """Return whether an event has a row with its log position; None if such events have no rows.
+
+    An event that cannot be decoded has no row.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

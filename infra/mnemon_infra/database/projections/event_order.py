@@ -1,10 +1,10 @@
-"""What follows from the order of a user's events, as query parts.
+"""Query parts that derive state from the order of a user's events.
 
 A user's *timeline* is every start of a conversation, in log order. It cuts the log into *spans*: a message
 on `-` belongs to the conversation in whose span it lies. A `cleared`, and a `started` that discards, is a
-*floor*: what lies below it is gone, whenever it arrives.
+*floor*: everything below it is gone, whenever it arrives.
 
-All parts take the bind parameters that `owner` gives.
+All parts take the bind parameters that `owner` returns.
 """
 
 from typing import Any
@@ -36,17 +36,17 @@ _FIRST = bindparam("first", type_=String)
 
 
 def owner(tenant: str, user: str) -> dict[str, Any]:
-    """The parameters that every part here takes."""
+    """Return the bind parameters that every part of this module takes."""
     return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 
 
 def owned(table: FromClause) -> ColumnElement[bool]:
-    """The rows of the user."""
+    """Select the rows of the user."""
     return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
 
 
 def timeline() -> CTE:
-    """Every start: by a `started` event, by the first message naming a conversation, and the beginning."""
+    """Select every start: `started` events, the first message that names a conversation, and position 0."""
     named = _first_messages()
     earlier = starts.alias("earlier")
     started_before = exists().where(
@@ -60,7 +60,7 @@ def timeline() -> CTE:
 
 
 def _first_messages() -> CTE:
-    """The first message that names each conversation: from one to the next by the index, a step each."""
+    """Select the first message of each named conversation, with one index lookup for each conversation."""
     place = messages.c.conversation, messages.c.seq
     first = select(*place).where(owned(messages), messages.c.conversation.isnot(None))
     named = first.order_by(*place).limit(1).cte("named", recursive=True)
@@ -75,25 +75,25 @@ def _first_messages() -> CTE:
 
 
 def spans(timeline: CTE) -> CTE:
-    """For each start, the log positions up to the next one."""
+    """Select for each start the log positions up to the next start."""
     following = func.lead(timeline.c.seq).over(order_by=timeline.c.seq)
     span = func.int8range(timeline.c.seq, following, type_=INT8RANGE)
     return select(timeline.c.conversation, span.label("span")).cte("spans")
 
 
 def current(timeline: CTE) -> Any:
-    """The conversation that was started last."""
+    """Select the conversation that was started last."""
     return select(timeline.c.conversation).order_by(timeline.c.seq.desc()).limit(1).scalar_subquery()
 
 
 def discarded(timeline: CTE, *only: ColumnElement[bool]) -> Any:
-    """The floor under all conversations, by all starts that discard or only by some."""
+    """Select the floor of all conversations: the last start that discards, of all starts or only of some."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
 def cleared(spans: CTE, *only: ColumnElement[bool]) -> CTE:
-    """The floor under each conversation that was cleared, by all clears or only by some."""
+    """Select the floor of each cleared conversation: its last clear, of all clears or only of some."""
     place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
     return (

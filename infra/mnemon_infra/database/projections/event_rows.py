@@ -1,4 +1,7 @@
-"""What is written of events that are neither messages nor memories: the table, and its own columns. Pure."""
+"""Rows of events that are neither messages nor memory events: the table and its own columns.
+
+All functions are pure.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -15,7 +18,7 @@ from mnemon_infra.delivery import Delivery
 EventRowKey = tuple[str, str, str]
 
 Projected = tuple[str, Mapping[str, Any]]
-"""A table, and the columns that are its own."""
+"""A table, and the values of its own columns."""
 
 
 def _started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
@@ -35,7 +38,7 @@ def _profile_set(event: Event, address: Address, key: EventRowKey, delivery: Del
 
 def _erased(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, UserErasedV1)
-    # What is said after it is said by somebody new, whatever it names.
+    # Messages after the event belong to a new user, whatever position the event names.
     up_to = min(event.up_to_seq, delivery.sequence)
     values = {"up_to": up_to, "at": datetime.fromtimestamp(delivery.stored_at, UTC)}
     if event.conversation is None:
@@ -73,4 +76,4 @@ PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, EventRowKey, D
     ModelCalledV1: _model_called,
     UserErasedV1: _erased,
 }
-"""What becomes of each."""
+"""Projection function of each event type."""

@@ -1,4 +1,4 @@
-"""Query parts over the rows of memory events: what each item last was."""
+"""Query parts that derive the current state of items from the rows of memory events."""
 
 from collections.abc import Iterable
 from typing import Any, Final, Literal
@@ -27,21 +27,24 @@ VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
 WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))
-"""Only the items asked for."""
+"""Selects only the items of the parameter `items`."""
 
 
 def named(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
-    """The events of these names."""
+    """Select the events with these names."""
     return table.c.event == any_(literal(list(names), ARRAY(Text)))
 
 
 def sequence(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
-    """A log position that the body holds. Written out, as in the index: PostgreSQL finds it there."""
+    """Return a log position from the body of an event.
+
+    The expression is written exactly as in the index: only then does PostgreSQL use it.
+    """
     return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 
 
 def last_seq(name: str) -> ColumnElement[int]:
-    """The log position of the item's last event of a name; 0 without one."""
+    """Return the log position of the item's last event with this name; 0 without one."""
     last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
     return func.coalesce(last, 0)
 
@@ -52,13 +55,13 @@ def newest(
     *only: ColumnElement[bool],
     **also: ColumnElement[Any],
 ) -> Subquery:
-    """The rows of the events of items, numbered as `place`: 1 is the newest that holds the item's content.
+    """Select the events of items, numbered as `place`: 1 is the newest that holds the item's content.
 
     Args:
         versions: names of the events that hold content.
-        others: names of the events that decide whether it counts.
-        only: which items, or which events.
-        also: further columns, over all rows of the item.
+        others: names of further events, which decide whether the item counts.
+        only: conditions on items or events.
+        also: further columns, computed over all rows of the item.
     """
     content = case((named(versions), 0), else_=1)
     place = func.row_number().over(partition_by=events.c.item, order_by=(content, events.c.seq.desc()))

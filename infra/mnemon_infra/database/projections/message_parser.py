@@ -1,7 +1,7 @@
-"""Reading `message.v1` on the hot path.
+"""Fast parser of `message.v1` for the hot path.
 
-`MessageV1` accepts what this accepts, with the same values; a property test says so.
-What it does not accept goes to the contract, which decides, and says what is wrong in words for a person.
+Every body that it accepts, `MessageV1` accepts with the same values; a property test checks that. Bodies that
+it rejects go to the contract, which decides and reports errors in words for people.
 """
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
@@ -19,7 +19,7 @@ class _ToolCall(msgspec.Struct):
 
 
 class ParsedMessage(msgspec.Struct):
-    """The fields that persist reads itself; the others are checked and then left to PostgreSQL."""
+    """The fields that persist reads; PostgreSQL reads the others, which are only checked here."""
 
     role: Literal["user", "assistant", "tool", "system"]
     content: str
@@ -31,7 +31,7 @@ class ParsedMessage(msgspec.Struct):
     metadata: dict[str, Any] | None = None
 
     def spoken_at(self) -> float | None:
-        """`sent_at` in seconds since 1970; without an offset it is UTC."""
+        """Return `sent_at` in seconds since 1970; without an offset it counts as UTC."""
         if self.sent_at is None:
             return None
         moment = self.sent_at
@@ -39,16 +39,19 @@ class ParsedMessage(msgspec.Struct):
 
 
 DEEPEST = 100
-"""Brackets of a body that are taken without a look at how deep they go; the contract's parser has a limit."""
+"""Most opening brackets in a body that is parsed without a check of its nesting.
+
+The limit exists because the contract's parser limits the depth.
+"""
 
 _decode = msgspec.json.Decoder(ParsedMessage).decode
 
 
 def read(body: bytes) -> ParsedMessage | None:
-    """The message, or None where the contract has to have a look.
+    """Parse a message; None if the contract has to decide.
 
-    Besides what does not fit, those are bodies that PostgreSQL might refuse: with U+0000, with bytes that
-    are not UTF-8, with numbers beyond all measure.
+    That covers bodies that do not fit, and bodies that PostgreSQL might reject: with U+0000, with bytes that
+    are not UTF-8, or with numbers out of range.
     """
     if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > DEEPEST:
         return None

@@ -1,4 +1,4 @@
-"""How far the log was when the newest rows were written."""
+"""Log position of the newest rows."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from mnemon_infra.database.engine import Connection, Query
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGES: Final = 16
-"""Pages at the end of a table, where new rows are: there is no index by position, and no need of one."""
+"""Pages at the end of a table, which hold the newest rows: no index by position exists or is needed."""
 
 
 def _at_the_end(table: str) -> Composed:
@@ -22,7 +22,10 @@ _NEWEST: Final = tuple(_at_the_end(table.name) for table in (messages, memory_ev
 
 
 def newest_position() -> Query[int]:
-    """The highest log position among rows that were written lately: there may be higher ones, not many."""
+    """Return the highest log position among recently written rows.
+
+    A few other rows may have higher positions.
+    """
 
     async def query(connection: Connection) -> int:
         highest = 0

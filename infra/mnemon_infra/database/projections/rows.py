@@ -1,4 +1,4 @@
-"""From an event to the row that stands for it. Pure: no connection, no clock."""
+"""Conversion of an event to its row. All functions are pure: they use no connection and no clock."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,13 +42,13 @@ from mnemon_infra.database.projections.event_rows import PROJECTIONS
 from mnemon_infra.delivery import Delivery
 
 EventKey = tuple[str, str, str]
-"""Tenant, user and event id: what an event is known by."""
+"""Identity of an event: tenant, user and event id."""
 
 ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
-"""After any of them a fact is gone, whatever else comes."""
+"""Events that end a fact for good, whatever comes later."""
 
 REMOVALS: Final = ("task.removed", "document.removed")
-"""What was added before it is gone; it can be added again."""
+"""Events that end what was added before them; it can be added again."""
 
 SWEPT_AFTER: Final = {
     *ENDINGS,
@@ -56,14 +56,18 @@ SWEPT_AFTER: Final = {
     *("fact.saved", "fact.updated", "fact.merged"),
     *("summary.written", "summary.merged"),
 }
-"""Endings, and what the log may take after the end of what it is about, or after its messages are cleared."""
+"""Events after which a user has to be swept.
+
+They are endings, removals, and events that may reach the log after the end of their fact, or after the clear
+of their messages.
+"""
 
 _TAKING: Final = {"clears", "erasures", "conversation_erasures"}
-"""Tables of what takes others away."""
+"""Tables of events that remove others."""
 
 
 class MessageRow(NamedTuple):
-    """A message to write. `values` is the JSON object that the database reads it from."""
+    """A message to write. `values` is the JSON object from which the database reads it."""
 
     key: EventKey
     seq: int
@@ -71,7 +75,7 @@ class MessageRow(NamedTuple):
 
 
 class MemoryRow(NamedTuple):
-    """What was derived or decided, to write; `values` as of a message."""
+    """A memory event to write; `values` is JSON, as in `MessageRow`."""
 
     key: EventKey
     seq: int
@@ -81,7 +85,7 @@ class MemoryRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """Any other event to write, into the table of its kind."""
+    """An event of any other kind to write, with its table."""
 
     key: EventKey
     seq: int
@@ -103,7 +107,8 @@ class Rows:
     events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
-        if isinstance(row, MessageRow):  # nearly always, and so without a call
+        """Add a row, unless a copy of its event with a lower log position is there."""
+        if isinstance(row, MessageRow):  # nearly always, so without a function call
             known = self.messages.get(row.key)
             if known is None or row.seq < known.seq:
                 self.messages[row.key] = row
@@ -112,13 +117,13 @@ class Rows:
             case MemoryRow():
                 _keep_first(self.memories, row.key, row)
             case EventRow(table="erasures"):
-                # The copies of one each erase what lies below them, as they do when they come one by one.
+                # Each copy of an erasure erases what lies below it, as it does when copies arrive one by one.
                 _keep_first(self.events, (f"erasures {row.seq}", row.key), row)
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)
 
     def changed(self) -> dict[Owner, int]:
-        """The users of whom something is written, with the highest log position."""
+        """Return the users of these rows, each with the highest log position."""
         users: dict[Owner, int] = {}
         rows: Iterable[Row] = chain(self.messages.values(), self.memories.values(), self.events.values())
         for row in rows:
@@ -127,7 +132,7 @@ class Rows:
         return users
 
     def watermarked(self) -> set[Owner]:
-        """The users of whom something lies below a watermark now, or may since it was written."""
+        """Return the users who may now have content below a watermark."""
         cleared = (
             row.key[:2]
             for row in self.events.values()
@@ -136,7 +141,7 @@ class Rows:
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
     def discarded(self) -> set[Owner]:
-        """The users whose earlier messages are discarded."""
+        """Return the users whose earlier messages are discarded."""
         return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
 
 
@@ -147,7 +152,7 @@ def _keep_first(rows: dict[RowPlaceT, AnyRow], place: RowPlaceT, row: AnyRow) ->
 
 
 def row_of(delivery: Delivery) -> Row | None:
-    """The row of an event; None when no projection reads such events.
+    """Return the row of an event; None if no projection reads such events.
 
     Raises:
         InvalidSubject: the subject does not follow the grammar.
@@ -195,7 +200,7 @@ def _message_row(
 def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
     decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
-        decision = None  # what was decided first stays the one decision on the proposal
+        decision = None  # the first decision remains the only one on the proposal
     tenant, user, event_id = key
     values = {
         "tenant": tenant,
@@ -214,17 +219,22 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
 
 @lru_cache(maxsize=65_536)
 def _route(subject: str) -> tuple[Address, EventContract, bytes]:
-    """What follows from a subject alone; the last is how the rows of its messages begin."""
+    """Parse a subject: address, contract, and the first bytes of the JSON rows of its messages."""
     address = parse(subject)
     place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
     return address, contract_of(address), msgspec.json.encode(place)[:-1]
 
 
 def read(delivery: Delivery) -> tuple[Address, Event, str]:
-    """An event of the log: where it came, what it says, and its id.
+    """Decode an event of the log.
+
+    Returns:
+        Its address, the event in its latest version, and its id.
 
     Raises:
-        InvalidSubject, UnknownEvent, InvalidBody: it is none.
+        InvalidSubject: the subject does not follow the grammar.
+        UnknownEvent: there is no such event, or no such version of it.
+        InvalidBody: the body does not satisfy its contract.
     """
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
@@ -232,13 +242,16 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
 
 
 def happened_at(event: Event, delivery: Delivery) -> float:
-    """When something was decided, in seconds since 1970: what was brought in was it before the log had it."""
+    """Return the time of an event in seconds since 1970.
+
+    An imported event has its own time, which lies before the log took it.
+    """
     at: datetime | None = getattr(event, "at", None)
     return delivery.stored_at if at is None else at.timestamp()
 
 
 def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
-    """What an event is known by, to everybody who reads it.
+    """Return the id of an event, the same for every reader.
 
     Raises:
         InvalidBody: the header `Nats-Msg-Id` cannot be an id.
@@ -271,4 +284,4 @@ _ITEMS: Final[Mapping[type[Event], str]] = {
     BatchFailedV1: "batch_id",
     WindowAnsweredV1: "batch_id",
 }
-"""The memory events that become rows, each with the field that says what it is about."""
+"""The memory events that become rows, each with the field that holds the id of its item."""

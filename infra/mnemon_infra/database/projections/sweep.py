@@ -1,4 +1,4 @@
-"""Removing the content of what lies below a watermark, and of what has ended."""
+"""Sweep: removes the content of events below a watermark and of items that have ended."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -40,7 +40,7 @@ _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
 def gone_messages() -> ColumnElement[bool]:
-    """Of a message: it lies below a floor."""
+    """Return the condition that a message lies below a floor."""
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans, _APPLIED)
@@ -51,7 +51,7 @@ def gone_messages() -> ColumnElement[bool]:
 
 
 def gone_memories() -> ColumnElement[bool]:
-    """Of a version of a fact, a task or a document: what it is about has ended."""
+    """Return the condition that the fact, task or document of an event has ended."""
     ends = memory_events.alias("ends")
     ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(
@@ -68,7 +68,7 @@ def gone_memories() -> ColumnElement[bool]:
 
 
 def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
-    """Of a stretch of a conversation that begins at a log position: a floor is above its beginning."""
+    """Return the condition that a range of a conversation begins below a floor."""
     timeline = parts.timeline()
     cleared = parts.cleared(parts.spans(timeline), _APPLIED)
     below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
@@ -76,7 +76,7 @@ def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> C
 
 
 def gone_summaries() -> ColumnElement[bool]:
-    """Of a summary: what it covers lies below a floor."""
+    """Return the condition that a summary covers messages below a floor."""
     from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
     return and_(named(SUMMARIES), below_floors(memory_events.c.conversation, from_seq))
 
@@ -111,7 +111,7 @@ _LAST_WATERMARK = Statement(_last_watermark())
 
 
 async def last_watermark(database: Database, tenant: str, user: str) -> int:
-    """The log position of the user's last event that takes others away; 0 without one.
+    """Return the log position of the user's last event that removes others; 0 without one.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -125,20 +125,18 @@ async def last_watermark(database: Database, tenant: str, user: str) -> int:
 
 
 async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> int:
-    """Remove the content of what is gone of the user's memory; the ids of the events stay known.
-
-    Gone is what lies below a watermark, and the versions of a fact that has ended.
+    """Remove the content below the user's watermarks and of items that have ended; event ids stay.
 
     Args:
-        database: where.
-        tenant: whose.
-        user: whose.
-        up_to: what takes others away from beyond this log position waits; everything up to it must be
+        database: the generation to sweep.
+        tenant: the tenant of the user.
+        user: the user to sweep.
+        up_to: watermarks and endings above this log position are left for later; all events up to it must be
             applied. Otherwise a start that is still to come could put a message into another conversation
-            than the one cleared; and what takes something away may be a copy of what did so before.
+            than the cleared one; and a removal may be a copy of an earlier one.
 
     Returns:
-        How many events lost their content.
+        The number of events that lost their content.
 
     Raises:
         DatabaseUnavailable: nothing is removed.
@@ -147,7 +145,7 @@ async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> in
 
 
 async def sweep_together(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
-    """As `sweep`, of several users in one transaction, which takes them a third of the time.
+    """Sweep several users in one transaction, which takes a third of the time of separate sweeps.
 
     Raises:
         DatabaseUnavailable: nothing is removed.

@@ -1,4 +1,4 @@
-"""Finding the users of whom something has to be removed, over all tenants."""
+"""Queries for users with expired facts or too many facts, over all tenants."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from mnemon_infra.database.tables import memory_events as events
 
 
 class FactCounts(NamedTuple):
-    """How many facts a user has, and how many of them in the tiers that have a limit of their own."""
+    """Number of a user's facts, in total and in the tiers that have limits of their own."""
 
     tenant: str
     user: str
@@ -82,7 +82,7 @@ _CROWDED = Lookup(_crowded())
 
 
 def with_expired_facts(now: datetime) -> Query[list[Owner]]:
-    """The users of whom a fact's date has passed."""
+    """Return the users who have a fact whose date has passed."""
 
     async def query(connection: Connection) -> list[Owner]:
         (found,) = await _EXPIRED.rows(connection, [{"now": now}])
@@ -92,7 +92,7 @@ def with_expired_facts(now: datetime) -> Query[list[Owner]]:
 
 
 def with_more_facts(than: int) -> Query[list[FactCounts]]:
-    """The users who have more facts than so many."""
+    """Return the users with more than so many facts, and their counts."""
 
     async def query(connection: Connection) -> list[FactCounts]:
         (found,) = await _CROWDED.rows(connection, [{"more_than": than}])

@@ -1,4 +1,4 @@
-"""Writing the projections: one transaction per batch."""
+"""Writer of the projections: one transaction per batch."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -22,8 +22,8 @@ from mnemon_infra.database.tables import (
 )
 
 # PostgreSQL reads the JSON of a whole batch from one parameter: three times as fast as arrays of columns,
-# because nothing is taken apart in Python (docs/adr/0002). What is newer than all erasures needs no look at
-# its user's: that would be a twentieth of the time.
+# because Python takes nothing apart (docs/adr/0002). Rows above all erasures skip the lookup of their user's
+# erasure, which would take a twentieth of the time.
 _INSERT_MESSAGES: Final = Statement(
     text(
         """
@@ -110,22 +110,25 @@ _INSERT_EVENTS: Final = {
 
 
 async def write(database: Database, rows: Rows) -> None:
-    """Write a batch in one transaction. Writing it again, or an older copy of an event, is harmless.
+    """Write a batch in one transaction.
+
+    Batches may be written again, and copies of an event in any order: the copy with the lowest position
+    stays.
 
     Raises:
-        DatabaseUnavailable: nothing is written, and it may work later.
-        DatabaseRefused: nothing is written, because of at least one of the rows.
+        DatabaseUnavailable: nothing is written; a later attempt may succeed.
+        DatabaseRefused: nothing is written, because the database rejects at least one of the rows.
     """
     async with database.transaction() as connection:
         await _write(connection, rows)
 
 
 async def suppose(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:
-    """What a query would find if these rows were written. They are not: nobody else ever sees them.
+    """Run a query as if these rows were written, then roll them back; no other transaction sees them.
 
     Raises:
         DatabaseUnavailable: the database cannot do it now.
-        DatabaseRefused: it does not take one of the rows.
+        DatabaseRefused: the database rejects one of the rows.
     """
     async with database.transaction(keep=False) as connection:
         await _write(connection, rows)

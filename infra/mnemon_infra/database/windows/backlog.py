@@ -1,4 +1,4 @@
-"""How much extraction has in hand, over all tenants."""
+"""Backlog of extraction: counts of windows and batches over all tenants."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,13 +11,13 @@ from mnemon_infra.database.tables import DIED, IS_OPEN, WAITS, batches, memory_e
 
 
 class OpenBatches(NamedTuple):
-    """Batches that are not over, of one state.
+    """Open batches in the same state.
 
     Attributes:
         state: `claimed`, `intended` or `submitted`.
-        batches: how many.
-        lines: how many they have together.
-        age: of the oldest of them.
+        batches: number of batches.
+        lines: number of their lines in total.
+        age: age of the oldest batch.
     """
 
     state: str
@@ -27,14 +27,14 @@ class OpenBatches(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """Stretches of conversations that were cut, and what holds them.
+    """Counts of the windows that are cut, by what they wait for.
 
     Attributes:
-        due: they wait for a batch, or to be asked for.
-        later: they failed, and wait to be tried again.
-        in_batches: batches that are not over have them.
-        dead: those that nobody could read, since a moment.
-        batches: by state.
+        due: windows that wait for a batch or an online request.
+        later: windows that failed and wait for their next attempt.
+        in_batches: windows in open batches.
+        dead: windows that no model could read, since a given moment.
+        batches: open batches, by state.
     """
 
     due: int
@@ -45,7 +45,7 @@ class Backlog(NamedTuple):
 
 
 class InHand(NamedTuple):
-    """What extraction has in hand of a tenant. `oldest`: when its first stretch was cut."""
+    """Unanswered windows of a tenant. `oldest`: when the first of them was cut."""
 
     tenant: str
     due: int
@@ -108,7 +108,7 @@ _BY_TENANT = Lookup(_by_tenant())
 
 
 def backlog(now: datetime, since: datetime) -> Query[Backlog]:
-    """What extraction has in hand now, and what it gave up since a moment."""
+    """Return the backlog of extraction, with the windows that failed for good since a moment."""
 
     async def query(connection: Connection) -> Backlog:
         ((counted,),) = await _COUNTED.rows(connection, [{"now": now, "since": since}])
@@ -119,7 +119,7 @@ def backlog(now: datetime, since: datetime) -> Query[Backlog]:
 
 
 def by_tenant(now: datetime) -> Query[list[InHand]]:
-    """What extraction has in hand now of each tenant, sorted."""
+    """Return the unanswered windows of each tenant, sorted."""
 
     async def query(connection: Connection) -> list[InHand]:
         (found,) = await _BY_TENANT.rows(connection, [{"now": now}])

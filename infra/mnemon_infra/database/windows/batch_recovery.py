@@ -1,6 +1,6 @@
-"""Batches that the log knows and this database does not, as after it was made anew: they are taken up again.
+"""Recovery of batches that the log knows and the tables do not, as after a rebuild.
 
-What was submitted is paid for, and what was intended may be: neither is asked for a second time.
+A submitted batch is paid for, and an intended one may be: neither may be requested a second time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
 class _Noted(NamedTuple):
-    """An event of a batch; they sort by log position."""
+    """An event of a batch; events sort by log position."""
 
     seq: int
     tenant: str
@@ -38,7 +38,7 @@ _PLACE = ("tenant", "user_id", "conversation", "from_seq")
 _VALUES = (*_PLACE, "to_seq", "cut_at", "due_at", "batch_id", "line")
 
 LINES: Final = 1_000_000
-"""More than any provider takes in a batch."""
+"""More lines than any provider takes in a batch."""
 
 
 def _unknown() -> Select[Any]:
@@ -60,7 +60,7 @@ def _its_events() -> Select[Any]:
 
 
 def _answered() -> Any:
-    """All of a user's that was answered: what is not covered by it is read on from there."""
+    """Insert all answered windows of a user; messages that these do not cover are cut into windows again."""
     rows = select(
         events.c.tenant,
         events.c.user_id,
@@ -86,7 +86,7 @@ def _intended() -> Any:
     insertion = insert(windows).values(
         {name: bindparam(name) for name in _VALUES} | {"attempts": 0, "is_answered": False}
     )
-    # A later batch has it: it failed in the earlier one.
+    # A later batch has the window: it failed in the earlier one.
     had = {name: insertion.excluded[name] for name in ("batch_id", "line")}
     return insertion.on_conflict_do_update(index_elements=_PLACE, set_=had, where=~windows.c.is_answered)
 
@@ -98,14 +98,17 @@ _INTENDED = Statement(_intended())
 
 
 async def adopt(database: Database, deadline_of: Callable[[str], timedelta]) -> int:
-    """Put batches that are known from their events only in hand, each with its windows; returns how many.
+    """Insert the batches that only their events record, each with its windows.
 
     Args:
-        database: where; the log must be projected.
-        deadline_of: by tenant, how long a batch may take.
+        database: the live generation; the log must be projected.
+        deadline_of: returns for a tenant how long a batch may take.
+
+    Returns:
+        The number of batches inserted.
 
     Raises:
-        DatabaseUnavailable: not all of them are; it may be done again.
+        DatabaseUnavailable: some batches may be missing; the call can be repeated.
     """
     adopted = 0
     while unknown := await database.read(_next_unknown()):
@@ -131,7 +134,7 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
     ]
     submitted = [each for each in noted if each.event == "batch.submitted"]
     over = {each[1:3] for each in noted if each.event in ("batch.completed", "batch.failed")}
-    # A body names users, too: an event is about the user of its subject alone.
+    # A body names other users too, but an event counts only for the user of its subject.
     named = [
         window
         for each, event in intended
@@ -160,7 +163,7 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
 
 
 async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
-    """Of a conversation that was forgotten, the batch's own event is there still."""
+    """Drop the windows of erased conversations: the batch's own event still names them."""
     held = [
         StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
     ]
@@ -169,7 +172,10 @@ async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[W
 
 
 def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Where its batch is over and it has no answer, it waits for another one; so it does without a line."""
+    """Return the row of a window.
+
+    It has no batch if that is over for the user, or if the line is impossible: then it waits for another one.
+    """
     is_held = (window.tenant, window.user) not in over and _has_line(window)
     return {
         "tenant": window.tenant,
@@ -185,5 +191,5 @@ def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, 
 
 
 def _has_line(window: Window) -> bool:
-    """Whether the number of its line is one that a batch can have."""
+    """Return whether the number of the line is one that a batch can have."""
     return (window.line or 0) < LINES

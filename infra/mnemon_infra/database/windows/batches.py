@@ -1,4 +1,4 @@
-"""Batches of requests that a provider has, or is about to have."""
+"""Repository of batches that a provider has or is about to have."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,11 @@ from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
 from mnemon_infra.database.tables import IS_OPEN, batches
 
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
-"""`claimed`: the provider was not asked to take it; `intended`: it was, and may have; the last two: over."""
+"""State of a batch.
+
+`claimed`: the submission has not begun. `intended`: it has begun, and the provider may have the batch.
+`submitted`: the provider has it. `completed` and `failed`: it is over.
+"""
 
 STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "all": ("claimed", "intended", "submitted", "completed", "failed"),
@@ -22,7 +26,7 @@ STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "completed": ("completed",),
     "failed": ("failed",),
 }
-"""States by the words that a person looks for them with."""
+"""States by the word of a person's filter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +34,16 @@ class StoredBatch:
     """A batch.
 
     Attributes:
-        batch_id: our id of it.
-        model: as the provider names it.
+        batch_id: mnemon's id of it.
+        provider: the provider.
+        model: the provider's name of the model.
+        state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
-        lines: how many it has.
+        lines: number of its lines.
+        created_at: when it was created.
         changed_at: since when it is in its state; of an intended one, when the provider was last asked.
-        deadline_at: what is not done then is asked for at once.
-        error: what it failed for.
+        deadline_at: from then on unfinished windows are requested online.
+        error: the reason for its failure, or for a refused submission.
     """
 
     batch_id: str
@@ -95,7 +102,7 @@ _ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == bindparam("of_batch"
 
 
 async def put(connection: Connection, batch: StoredBatch) -> None:
-    """Put a batch in hand; one that is there stays as it is."""
+    """Insert a batch; an existing one stays unchanged."""
     row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
     await _INSERT.change(connection, [{**row, "purpose": _PURPOSE}])
 
@@ -110,7 +117,7 @@ async def change(
     provider_batch_id: str | None = None,
     error: str | None = None,
 ) -> None:
-    """Note what has become of a batch."""
+    """Record the new state of a batch."""
     changed: dict[str, Any] = {
         "of_batch": batch.batch_id,
         "into": state,
@@ -123,7 +130,7 @@ async def change(
 
 
 def open_batches() -> Query[list[str]]:
-    """The ids of those that are not over, the oldest first."""
+    """Return the ids of open batches, oldest first."""
 
     async def query(connection: Connection) -> list[str]:
         (found,) = await _OPEN.rows(connection, [{}])
@@ -133,7 +140,7 @@ def open_batches() -> Query[list[str]]:
 
 
 def stored(batch_id: str) -> Query[StoredBatch | None]:
-    """A batch as it is now."""
+    """Return the current row of a batch; None if there is none."""
 
     async def query(connection: Connection) -> StoredBatch | None:
         (found,) = await _ONE.rows(connection, [{"of_batch": batch_id}])
@@ -143,7 +150,7 @@ def stored(batch_id: str) -> Query[StoredBatch | None]:
 
 
 def newest(states: Sequence[BatchState], before: datetime, most: int) -> Query[list[StoredBatch]]:
-    """Those in one of these states that were made before a moment, the newest first."""
+    """Return the batches in these states that were created before a moment, newest first."""
 
     async def query(connection: Connection) -> list[StoredBatch]:
         wanted = {"among": list(states), "before": before, "most": most}

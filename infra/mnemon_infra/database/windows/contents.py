@@ -1,4 +1,4 @@
-"""What a stretch of a conversation holds, and whether it was read."""
+"""Messages of a window, and whether the log has an answer to it."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -39,7 +39,7 @@ def _spoken() -> Select[Any]:
     cleared = parts.cleared(spans)
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == _CONVERSATION).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
-    # Materialized: each of the scans would find it again.
+    # Materialized: otherwise each of the scans would derive it again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
     its = (
@@ -85,7 +85,7 @@ _NOTED = Lookup(
 
 
 def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
-    """Of each stretch the messages that are not gone, oldest first."""
+    """Return for each window its visible messages, oldest first."""
 
     async def query(connection: Connection) -> list[list[SpokenRow]]:
         found = await _SPOKEN.rows(connection, [_place(each) for each in windows])
@@ -95,9 +95,10 @@ def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
 
 
 def noted(windows: Sequence[StoredWindow]) -> Query[set[StoredWindow]]:
-    """Those of which the log says that they are answered, as far as it is projected.
+    """Return the windows that have a projected answer in the log.
 
-    One that was given up and is asked for again is not: it has one attempt more.
+    A window that failed for good and was reopened is not one of them: it has one attempt more than its
+    answer.
     """
 
     async def query(connection: Connection) -> set[StoredWindow]:

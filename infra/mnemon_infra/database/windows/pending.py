@@ -1,4 +1,4 @@
-"""Stretches that wait to be asked for: of whom, and taking them."""
+"""Queries that list and lock windows which wait for a model."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -28,7 +28,7 @@ from mnemon_infra.database.windows.window_repository import COLUMNS, StoredWindo
 
 
 class Waiting(NamedTuple):
-    """Stretches of a tenant that are due and wait for a batch: how many, and since when the first is due."""
+    """Due windows of a tenant that wait for a batch: their number, and when the first was due."""
 
     tenant: str
     number: int
@@ -42,7 +42,7 @@ _IS_WANTED: Final = or_(bindparam("every", type_=Boolean), windows.c.is_online)
 
 
 def _tenants() -> CTE:
-    """From one tenant of whom something waits to the next by the index, a step each."""
+    """Select the tenants with waiting windows, with one index lookup for each tenant."""
     others = windows.alias("others")
     first = select(windows.c.tenant).where(_WAITS).order_by(windows.c.tenant).limit(1)
     tenants = first.cte("tenants", recursive=True)
@@ -88,7 +88,10 @@ def _due(*only: ColumnElement[bool]) -> Select[Any]:
 
 
 def _of_user() -> Select[Any]:
-    """The first of each conversation that waits. Those after it wait for it: so facts come in their order."""
+    """Select the first waiting window of each conversation, if it is due.
+
+    Later windows wait for it, so that facts arrive in order.
+    """
     earlier = windows.alias("earlier")
     waits_before = exists().where(
         earlier.c.tenant == windows.c.tenant,
@@ -110,7 +113,7 @@ _ONLINE = Lookup(_due(_IS_WANTED))
 
 
 def tenants_waiting() -> Query[list[str]]:
-    """The tenants of whom something waits, due or not."""
+    """Return the tenants with waiting windows, due or not."""
 
     async def query(connection: Connection) -> list[str]:
         (found,) = await _ALL.rows(connection, [{}])
@@ -120,7 +123,7 @@ def tenants_waiting() -> Query[list[str]]:
 
 
 def waiting_for_batches(now: datetime, at_most: int) -> Query[list[Waiting]]:
-    """Of each tenant what is due and waits for a batch; no more than `at_most` are counted."""
+    """Count each tenant's due windows that wait for a batch, up to `at_most`."""
 
     async def query(connection: Connection) -> list[Waiting]:
         (found,) = await _FOR_BATCHES.rows(connection, [{"now": now, "at_most": at_most}])
@@ -132,7 +135,7 @@ def waiting_for_batches(now: datetime, at_most: int) -> Query[list[Waiting]]:
 async def take_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Those of a tenant's that are due longest; nobody else gets them before the transaction ends."""
+    """Lock and return the windows of a tenant that are due longest, until the end of the transaction."""
     (found,) = await _FOR_BATCH.rows(connection, [{"of_tenant": tenant, "now": now, "at_most": at_most}])
     return sorted(map(window_of, found))
 
@@ -140,13 +143,13 @@ async def take_for_batch(
 async def take_of_users(
     connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Of each conversation of users the first that waits, if it is due; nobody else gets them meanwhile.
+    """Lock and return the first waiting window of each conversation of users, if it is due.
 
     Args:
-        connection: until the end of its transaction.
-        users: each with whether all its stretches are wanted, or only those that no batch has come to.
-        now: what is due is due by then.
-        at_most: of each user.
+        connection: its transaction holds the locks until it ends.
+        users: each with True for all windows, or False for only those that are marked online.
+        now: windows that are due by then count as due.
+        at_most: most windows of each user.
     """
     wanted = [
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
@@ -159,7 +162,7 @@ async def take_of_users(
 async def users_online(
     connection: Connection, tenants: Iterable[tuple[str, bool]], now: datetime, at_most: int
 ) -> list[Owner]:
-    """Users with stretches that are to be asked for by themselves, and that nobody is asking for."""
+    """Return users with due windows for online requests that no other transaction has locked."""
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]

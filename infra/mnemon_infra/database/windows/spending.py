@@ -1,4 +1,4 @@
-"""What was spent on models."""
+"""Queries on the cost of model calls."""
 
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -25,13 +25,14 @@ from mnemon_infra.database.tables import model_calls as calls
 
 
 class Calls(NamedTuple):
-    """Calls of one day (UTC) that have all of this in common, and what they took together.
+    """Totals of the model calls of one day (UTC) with the same tenant, purpose, provider, model and mode.
 
     Attributes:
-        calls: how many.
-        unpriced: of them, those whose model had no price then; they are not in `usd`.
+        in_batch: whether the calls were made in batches; a total never mixes both.
+        calls: number of calls.
+        unpriced: number of those calls whose model had no price then; they are not in `usd`.
         input: tokens of the requests, cached ones included.
-        cached: of them, those that the provider had cached.
+        cached: those of the input tokens that the provider had cached.
         output: tokens of the answers.
         usd: US dollars.
     """
@@ -51,7 +52,7 @@ class Calls(NamedTuple):
 
 
 BELIEVED: Final = 1_000_000_000.0
-"""US dollars that one event counts for at most: a sum of some larger ones is no number to PostgreSQL."""
+"""Most US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
 
 _SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
 _OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
@@ -110,7 +111,7 @@ _USAGE_OF_TENANT = Lookup(_usage().where(_OF_TENANT))
 
 
 def spent_since(tenant: str, since: datetime) -> Query[float]:
-    """US dollars that a tenant's calls cost since then; those without a price cost nothing."""
+    """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls cost nothing."""
 
     async def query(connection: Connection) -> float:
         ((row,),) = await _SPENT.rows(connection, [{"of_tenant": tenant, "since": since}])
@@ -120,7 +121,7 @@ def spent_since(tenant: str, since: datetime) -> Query[float]:
 
 
 def reserved_in_batches(tenant: str) -> Query[float]:
-    """US dollars that a tenant's lines of batches may cost that are not over."""
+    """Return the US dollars that a tenant's lines in open batches may cost."""
 
     async def query(connection: Connection) -> float:
         ((row,),) = await _RESERVED.rows(connection, [{"of_tenant": tenant}])
@@ -130,7 +131,7 @@ def reserved_in_batches(tenant: str) -> Query[float]:
 
 
 def spent_by_tenant(since: datetime) -> Query[dict[str, float]]:
-    """As `spent_since`, of every tenant that asked a model since then."""
+    """Return the US dollars that calls have cost since a moment, for each tenant that made any."""
 
     async def query(connection: Connection) -> dict[str, float]:
         (rows,) = await _SPENT_BY_TENANT.rows(connection, [{"since": since}])
@@ -140,11 +141,11 @@ def spent_by_tenant(since: datetime) -> Query[dict[str, float]]:
 
 
 def usage(tenant: str | None, since: datetime, until: datetime) -> Query[list[Calls]]:
-    """What was asked from one moment up to another, of a tenant or of all, sorted."""
+    """Return the totals of model calls between two moments, of a tenant or of all, sorted."""
 
     async def query(connection: Connection) -> list[Calls]:
         found = []
-        # Day by day: a busy month would take longer than any statement may.
+        # One query per day: a busy month would exceed the statement timeout.
         for begin, end in _days(since, until):
             period: dict[str, Any] = {"since": begin, "until": end}
             if tenant is None:

@@ -1,4 +1,4 @@
-"""Stretches of conversations that extraction has in hand: cut, with a batch, answered."""
+"""Repository of windows that extraction has cut and is working on."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,12 +26,12 @@ from mnemon_infra.database.tables import windows
 
 
 class StoredWindow(NamedTuple):
-    """A stretch that is not answered, or was not when it was looked at; they sort by user and place.
+    """A window that has no answer, or had none when it was read; windows sort by user and position.
 
     Attributes:
-        attempts: that failed.
+        attempts: number of failed attempts.
         batch_id: the batch that has it.
-        line: its line there.
+        line: its line in the batch.
     """
 
     tenant: str
@@ -49,12 +49,13 @@ class StoredWindow(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A stretch that is to be asked for again.
+    """A window that has to be requested again.
 
     Attributes:
-        attempts: that failed by now.
-        due_at: not before.
-        is_online: by itself from now on, whatever the settings say; False leaves it as it is.
+        window: the window.
+        attempts: number of attempts that have failed so far.
+        due_at: the earliest time of the next attempt.
+        is_online: request it online from now on, whatever the settings say; False changes nothing.
     """
 
     window: StoredWindow
@@ -130,7 +131,7 @@ _REOPENED = Statement(
 async def put(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
-    """Put stretches that were cut in hand; those that are there stay as they are."""
+    """Insert windows; existing ones stay unchanged."""
     rows = [
         {
             "tenant": each.tenant,
@@ -152,18 +153,18 @@ async def put(
 
 
 async def hold(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
-    """Give stretches to a batch, each by its line."""
+    """Assign windows to a batch, each with its line."""
     await _HOLD.change(connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken])
 
 
 async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]) -> None:
-    """They are not asked for again."""
+    """Mark windows as answered, so that they are not requested again."""
     if rows := [_key(each) for each in answered]:
         await _ANSWERED.change(connection, rows)
 
 
 async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
-    """Have stretches asked for once more, by themselves, that were given up after so many attempts."""
+    """Reopen windows that were given up, for another attempt, online."""
     windows_of_it = list(given_up)
     await put(connection, windows_of_it, now, answered=True)
     if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
@@ -171,7 +172,7 @@ async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: 
 
 
 async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
-    """They wait again, and no batch has them."""
+    """Return failed windows to the waiting ones, without a batch."""
     rows = [
         {**_key(each.window), "failed": each.attempts, "due": each.due_at, "by_itself": each.is_online}
         for each in failed
@@ -181,7 +182,7 @@ async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
 
 
 def of_batch(batch_id: str) -> Query[list[StoredWindow]]:
-    """What a batch has that is not answered, by user and place."""
+    """Return the unanswered windows of a batch, by user and position."""
 
     async def query(connection: Connection) -> list[StoredWindow]:
         (found,) = await _OF_BATCH.rows(connection, [{"of_batch": batch_id}])
@@ -191,7 +192,7 @@ def of_batch(batch_id: str) -> Query[list[StoredWindow]]:
 
 
 def of_lines(batch_id: str, lines: Iterable[int]) -> Query[dict[int, StoredWindow]]:
-    """The same, of these lines only, by line."""
+    """Return the unanswered windows of some lines of a batch, by line."""
     numbers = list(lines)
 
     async def query(connection: Connection) -> dict[int, StoredWindow]:
@@ -203,7 +204,7 @@ def of_lines(batch_id: str, lines: Iterable[int]) -> Query[dict[int, StoredWindo
 
 
 def counted(batch_id: str) -> Query[dict[Owner, tuple[int, int]]]:
-    """Of each user in a batch: how many stretches are answered, and how many there are."""
+    """Count for each user in a batch the answered windows and all windows."""
 
     async def query(connection: Connection) -> dict[Owner, tuple[int, int]]:
         (found,) = await _COUNTED.rows(connection, [{"of_batch": batch_id}])
@@ -222,5 +223,5 @@ def _key(window: StoredWindow) -> dict[str, Any]:
 
 
 def window_of(row: tuple[Any, ...]) -> StoredWindow:
-    """From a row of a `Lookup` of `COLUMNS`."""
+    """Make a window from a row of a `Lookup` of `COLUMNS`."""
     return StoredWindow._make(row[1:])

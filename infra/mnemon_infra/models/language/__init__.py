@@ -1,1 +1,1 @@
-"""Language models, each by its provider's own SDK."""
+"""Language models, each through its provider's own SDK."""

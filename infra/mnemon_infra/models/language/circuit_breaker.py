@@ -1,4 +1,7 @@
-"""Models that refuse, or do not answer, are left alone for a while: nothing is lost, it waits."""
+"""Circuit breaker for language models: a model that refuses or does not answer gets no requests for a while.
+
+Nothing is lost: requests wait.
+"""
 
 import time
 from collections.abc import Sequence
@@ -19,19 +22,22 @@ from mnemon_infra.models.language.registry import LanguageModels
 log = structlog.get_logger("models")
 
 REFUSED: Final = 60.0
-"""Seconds. Whoever mends a key does not want to wait long; whoever reads the log wants it no more often."""
+"""Seconds of pause after a refusal.
+
+It is short for a person who corrects a key, and long enough to keep the log short.
+"""
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
-"""Seconds, by how many calls failed one after the other; the last one for all later ones.
+"""Seconds of pause by the number of consecutive failures; the last value holds for all later ones.
 
-The first failure may be the fault of what was asked: others are not to wait for that.
+The first failure causes no pause: it may be the fault of the request, and others need not wait for that.
 """
 
 LONGEST: Final = 300.0
-"""Seconds, whatever the provider asks for."""
+"""Longest pause in seconds, whatever the provider asks for."""
 
 FORGOTTEN: Final = 600.0
-"""Seconds after which a model that nobody asks again is no matter any more: the settings lead elsewhere."""
+"""Seconds after which a failed model without requests is no longer reported: the settings name another."""
 
 _Key = tuple[Provider, str | None]
 
@@ -40,12 +46,12 @@ class FailingModel(NamedTuple):
     """A model that has not answered since a moment.
 
     Attributes:
-        provider: whose it is.
-        model: as the provider names it, as far as that is known.
-        setting: as it was set; None for the provider's usual one.
-        error: why, in words without key or content.
-        is_refused: it will not answer before that is mended; otherwise it may.
-        since: when that began.
+        provider: its provider.
+        model: the provider's name of it, if that is known.
+        setting: the name in the settings; None for the provider's default.
+        error: the reason, without key or content.
+        is_refused: True if it cannot answer before the cause is corrected; otherwise it may recover.
+        since: when the failures began.
     """
 
     provider: str
@@ -57,7 +63,7 @@ class FailingModel(NamedTuple):
 
 
 class CircuitBreaker:
-    """The models of a process, and for how long each is left alone."""
+    """The models of a process, each with the end of its pause."""
 
     def __init__(self, models: LanguageModels) -> None:
         self._models = models
@@ -68,16 +74,16 @@ class CircuitBreaker:
 
     @property
     def failing(self) -> Sequence[FailingModel]:
-        """Models that did not answer when they were asked last, as long as somebody asks them."""
+        """Models whose last request failed, as long as requests for them continue."""
         now = time.monotonic()
         return [each for key, each in self._failing.items() if now - self._until.get(key, now) < FORGOTTEN]
 
     def seconds(self, provider: Provider, name: str | None) -> float:
-        """For how long a model is left alone; 0 when it may be asked."""
+        """Return the seconds for which a model is paused; 0 if it may be called."""
         return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
 
     async def model(self, provider: Provider, name: str | None) -> LanguageModel | None:
-        """A provider's model; None while it is left alone. Why it is was said."""
+        """Return a provider's model; None while it is paused. The reason has been logged."""
         if self.seconds(provider, name):
             return None
         try:
@@ -92,12 +98,12 @@ class CircuitBreaker:
         return None if self.seconds(provider, name) else model
 
     def answered(self, provider: Provider, name: str | None) -> None:
-        """It answers."""
+        """Record an answer: the model no longer counts as failing."""
         self._failed.pop(self._key(provider, name), None)
         self._failing.pop(self._key(provider, name), None)
 
     def failed(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
-        """It does not answer, or refuses."""
+        """Record a failure, and pause the model."""
         key = self._key(provider, name)
         self._note(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1
@@ -108,7 +114,7 @@ class CircuitBreaker:
         self._leave(key, min(pause, LONGEST), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
-        """The same for the provider's usual model, whether it is named or not."""
+        """Return the key of a model, the same for the provider's default whether it is named or not."""
         return self._usual.get((provider, name), (provider, name))
 
     def _note(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:

@@ -1,4 +1,4 @@
-"""What mnemon asks of a language model."""
+"""Port for language models: answer a request, submit a batch, read its results."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from mnemon_infra.models.language.provider_error import UNEXPLAINED, ProviderErr
 Purpose = Literal["extract", "compact"]
 
 NO_KEY: Final = "none"
-"""Sent where no key is set: a server of one's own may ask for none, and the SDKs want one."""
+"""Sent if no key is set: the SDKs require a key, but a private server may not."""
 
 MOST_TOKENS: Final = 10**9
-"""Tokens of one call that are believed."""
+"""Most tokens of one call that are accepted as true."""
 
 
 class PromptMessage(NamedTuple):
-    """Something that was said; `at` has the zone that the user is shown."""
+    """A message in a prompt; `at` is in the zone that the user is shown."""
 
     seq: int
     role: Role
@@ -28,7 +28,7 @@ class PromptMessage(NamedTuple):
 
 
 class PromptFact(NamedTuple):
-    """A fact that is known already; `saved_at` has the zone that the user is shown."""
+    """A known fact in a prompt; `saved_at` is in the zone that the user is shown."""
 
     id: str
     text: str
@@ -37,16 +37,16 @@ class PromptFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One thing to ask.
+    """One request to a model.
 
     Attributes:
-        purpose: what it is for.
-        instructions: the same, letter for letter, for every request of a purpose: what a provider may cache.
-        text: what differs from request to request; it holds `said` and `known`, written for a model.
-        said: what is to be read, oldest first; for a purpose `compact` that merges, the earlier summaries.
+        purpose: the work that the answer is for: `extract` or `compact`.
+        instructions: identical for every request of a purpose, so that providers can cache them.
+        text: the variable part; it contains `said` and `known`, written for a model.
+        said: the messages to read, oldest first; for a purpose `compact` that merges, the earlier summaries.
         known: facts that are known already.
-        schema: JSON Schema of the answer; None where plain text is asked for.
-        most_tokens: of the answer.
+        schema: JSON Schema of the answer; None for plain text.
+        most_tokens: most tokens of the answer.
     """
 
     purpose: Purpose
@@ -59,7 +59,7 @@ class ModelRequest:
 
 
 class Usage(NamedTuple):
-    """Tokens: of the request, of them those that were cached, and of the answer."""
+    """Tokens of the request, of its cached part, and of the answer."""
 
     input: int = 0
     cached: int = 0
@@ -80,14 +80,14 @@ def _count(given: object) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What the model answered, which is paid for whether it can be used or not.
+    """The answer of a model, which is paid for even if it is unusable.
 
     Attributes:
         text: as it came; with a schema, JSON most of the time.
-        usage: what it took, as far as the provider says.
-        is_cut: it ended for want of tokens.
-        problem: why it has no text, without a word of what was asked or answered.
-        is_refused: the model, or a filter of the provider, will not answer this.
+        usage: tokens of the call, as far as the provider says.
+        is_cut: it ended because the tokens ran out.
+        problem: why it has no text, without any content of request or answer.
+        is_refused: the model, or a filter of the provider, refuses to answer.
     """
 
     text: str
@@ -110,12 +110,12 @@ class LineFailed:
     """A request without an answer.
 
     Attributes:
-        error: why, in words without content.
-        is_refused: the provider does not take the request. Of a line of a batch that may be for another
-            reason than the request: asked online, it is told.
-        is_adapted: from now on requests are made otherwise, which may be all that is needed.
-        is_unasked: the batch was cancelled, or has expired, before it came to the line.
-        usage: of the call that told whether the request is to blame.
+        error: the reason, without content.
+        is_refused: the provider refuses the line. The request need not be the reason: an online request
+            tells.
+        is_adapted: requests have another form from now on, which may be all that is needed.
+        is_unasked: the batch was cancelled or has expired before it reached the line.
+        usage: usage of the call that showed whether the request is the reason.
     """
 
     error: str
@@ -134,13 +134,13 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """How a batch fares.
+    """State of a batch.
 
     Attributes:
         state: `ended` has results, perhaps not for every line: cancelled and expired ones have those of the
             lines that were done; `failed` has none.
-        done: lines that are done with, one way or the other.
-        error: what the provider says of a failed one.
+        done: number of lines that are finished, with or without success.
+        error: the provider's reason for a failed one.
     """
 
     state: Literal["running", "ended", "failed"]
@@ -151,46 +151,49 @@ class BatchProgress:
 class BatchApi(Protocol):
     """A provider's batches.
 
-    All methods raise `ModelUnavailable` where the provider does not answer, `ModelRefused` where it refuses.
+    All methods raise `ModelUnavailable` if the provider does not answer, and `ModelRefused` if it refuses.
     """
 
     @property
     def most_lines(self) -> int:
-        """Lines of one batch, at most."""
+        """Most lines of one batch."""
 
     @property
     def most_bytes(self) -> int:
-        """Bytes of one batch's requests, at most."""
+        """Most bytes of one batch's requests."""
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Hand a batch over; returns the provider's id of it. `batch_id` is ours, `find` goes by it."""
+        """Submit a batch and return the provider's id.
+
+        `batch_id` is mnemon's id, by which `find` identifies the batch.
+        """
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """The provider's id of a batch that may have been submitted; None where there is no such batch.
+        """Return the provider's id of a batch that may have been submitted; None if there is no such batch.
 
         Args:
-            batch_id: our id of it; ids of its lines begin with it and `-`.
-            lines: how many it has.
-            since: it was not submitted before.
+            batch_id: mnemon's id of it; ids of its lines begin with it and `-`.
+            lines: number of its lines.
+            since: the earliest time at which it may have been submitted.
         """
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """How it fares."""
+        """Return the state of a batch."""
 
     def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """What came of an ended batch, line by line, in any order; what cannot be told apart is left out."""
+        """Yield the results of an ended batch in any order; lines without a readable id are left out."""
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """End it; harmless where it has ended."""
+        """Cancel a batch; harmless if it has ended."""
 
 
 class LanguageModel(Protocol):
-    """A model of a provider. Its errors and logs never carry the key, nor what was asked or answered.
+    """A model of a provider. Its errors and logs never contain the key, the request or the answer.
 
     Attributes:
         provider: `openai`, ...
-        model: as the provider names it.
-        batches: None where the provider has none.
+        model: the provider's name of it.
+        batches: None if the provider has none.
     """
 
     @property
@@ -203,18 +206,21 @@ class LanguageModel(Protocol):
     def batches(self) -> BatchApi | None: ...
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask, and wait for the answer.
+        """Send a request and wait for the answer.
 
         Raises:
-            ModelUnavailable: the provider does not answer; the same may work later.
-            ModelBusy: the same, as it is asked too much.
-            ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request.
+            ModelUnavailable: the provider does not answer; a later attempt may succeed.
+            ModelBusy: the provider is overloaded; a later attempt may succeed.
+            ModelRefused: the provider refuses the key, the model or the kind of request.
+            RequestRefused: the provider will never take this request.
         """
 
 
 class ModelUnavailable(Exception):
-    """Not now: the provider does not answer, or has no time. `retry_after` are seconds, where it says so."""
+    """The provider does not answer now, or has no time; a later attempt may succeed.
+
+    `retry_after` are the seconds to wait, if the provider says so.
+    """
 
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -222,19 +228,19 @@ class ModelUnavailable(Exception):
 
 
 class ModelBusy(ModelUnavailable):
-    """It is asked too much in too little time, whatever it is that is asked."""
+    """The provider gets too many requests in too little time, whatever their content."""
 
 
 class ModelRefused(ModelUnavailable):
-    """The provider refuses the key, the model or the kind of request, and will until that is mended."""
+    """The provider refuses the key, the model or the kind of request, until that is corrected."""
 
 
 class RequestRefused(Exception):
-    """The provider will never take this request, such as one that is too long; others it takes.
+    """The provider will never take this request, such as one that is too long; it takes others.
 
     Attributes:
-        error: what the provider says of it, which the message has once it is known what was asked.
-        usage: of another call, which showed that; None where none was answered.
+        error: the provider's description; `explained` adds it to the message without the request's content.
+        usage: usage of another call, which showed that the request is the reason; None if none was answered.
     """
 
     def __init__(self, message: str, error: ProviderError = UNEXPLAINED, usage: Usage | None = None) -> None:
@@ -243,7 +249,7 @@ class RequestRefused(Exception):
         self.usage = usage
 
     def explained(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
-        """Return the refusal with what the provider says of it, but for what was asked."""
+        """Return the refusal with the provider's description, without the content of the request."""
         said = self.error.described(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 

@@ -1,4 +1,4 @@
-"""Time stamps and names, as every request to a language model has them. No I/O, no clock."""
+"""Time stamps and names in the prompts of language models. All functions are pure."""
 
 from typing import Final
 
@@ -8,28 +8,28 @@ WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 """English names, independent of the locale of the process."""
 
 NAME_BEGINNING: Final = 100
-"""Characters of a speaker's name that are shown, of which there is no end."""
+"""Characters of a speaker's name that are shown; names have no limit."""
 
 
 def instructed(instructions: str, own: str | None) -> str:
-    """Instructions with a tenant's own behind them: all of it is the beginning that is cached."""
+    """Append a tenant's instructions to mnemon's; both together form the prefix that providers cache."""
     return f"{instructions}\nFurther instructions\n\n{own}\n" if own else instructions
 
 
 def shown_name(name: str | None) -> str | None:
-    """A speaker's name on one line, or of a longer one the beginning; None where there is none."""
+    """Return a speaker's name on one line, shortened if it is long; None without a name."""
     name = " ".join((name or "").split())
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
 def time_stamp(said: PromptMessage) -> str:
-    """When something was said: date, time and weekday, which "next Friday" is counted from."""
+    """Format the time of a message with date, time and weekday, so that models can resolve "next Friday"."""
     return f"[{said.at:%Y-%m-%d %H:%M} {WEEKDAYS[said.at.weekday()]}]"
 
 
 def speech(said: PromptMessage) -> str:
-    """Who says what."""
+    """Format a message with its speaker."""
     speaker = f"{said.role} ({said.name})" if said.name else said.role
-    # Lines that are set in cannot pass for the beginning of another message.
+    # Continuation lines are indented, so that they cannot pass for the beginning of another message.
     text = "\n   ".join(said.text.splitlines())
     return f"{speaker}: {text}"

@@ -1,22 +1,22 @@
-"""What a provider says of a request that it does not take, without a word of what was asked."""
+"""Providers' descriptions of refused requests, without the content of the request."""
 
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 LONGEST: Final = 300
-"""Characters of a message that are repeated."""
+"""Most characters of a message that are shown."""
 
 LEFT_OUT: Final = "..."
 
 _NAME = re.compile(r"[A-Za-z0-9_.\[\]-]{1,64}")
 _WORD = re.compile(r"\w+")
 _ENCODED = re.compile(r"\S*(?:[\\%&*]|sk-|AIza|Bearer)\S*|\S{41,}")
-"""What may hide a word or a key: an escaped, masked or very long sequence."""
+"""Sequences that may hide a word or a key: escaped, masked or very long ones."""
 
 _GAPS = re.compile(r"\.\.\.(?:[^\w.]*\.\.\.)+")
 _IN_A_ROW: Final = 3
-"""Words of an error may stand in a message of a user too; so many in a row are the user's."""
+"""Number of consecutive words: so many from the user's text count as its content and are left out."""
 
 _OF_ERRORS: Final = frozenset(
     _WORD.findall(
@@ -33,7 +33,7 @@ _OF_ERRORS: Final = frozenset(
 
 
 class ProviderError(NamedTuple):
-    """An error as the provider gives it: none of it is fit to be shown as it is."""
+    """An error as the provider sends it: no part of it may be shown unchanged."""
 
     code: object = None
     param: object = None
@@ -41,7 +41,7 @@ class ProviderError(NamedTuple):
 
     @classmethod
     def of_body(cls, body: object) -> "ProviderError":
-        """Read the body of an error of OpenAI or Anthropic, or of what speaks their formats."""
+        """Parse the body of an error of OpenAI or Anthropic, or of a server with their formats."""
         error = body.get("error", body) if isinstance(body, Mapping) else None
         if not isinstance(error, Mapping):
             return cls(message=error)
@@ -49,7 +49,7 @@ class ProviderError(NamedTuple):
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
     def described(self, instructions: str, text: str) -> str:
-        """Return code, parameter and message, as far as they repeat nothing of the text that was asked."""
+        """Return code, parameter and message, as far as they repeat nothing of the request's text."""
         named = [
             f"{what} {name}"
             for what, name in (("code", self.code), ("param", self.param))
@@ -60,16 +60,16 @@ class ProviderError(NamedTuple):
 
 
 UNEXPLAINED: Final = ProviderError()
-"""The provider says nothing."""
+"""An error without a description."""
 
 
 def clean(message: str, instructions: str, text: str) -> str:
-    """Leave out of a message what may come from a text.
+    """Remove everything from a message that may come from a text.
 
     Args:
-        message: of a provider.
-        instructions: ours, which it may repeat.
-        text: of a user, which it may not; nor words that cannot be told from it.
+        message: the provider's message.
+        instructions: mnemon's instructions, which the message may repeat.
+        text: a user's text, which it may not repeat; words that could come from it are removed too.
     """
     message = _ENCODED.sub(LEFT_OUT, message[: 10 * LONGEST])
     words, asked = (_WORD.findall(each.casefold()) for each in (message, text))

@@ -1,4 +1,4 @@
-"""What a model that thinks aloud writes before its answer, taken out of an answer that is still coming."""
+"""Removal of the thoughts that a model writes before its answer, from a streamed answer."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final
@@ -8,7 +8,7 @@ END: Final = "</think>"
 
 
 async def without_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
-    """The pieces of an answer, without what stands between `<think>` and `</think>` before it."""
+    """Yield the pieces of an answer without the thoughts before it, between `<think>` and `</think>`."""
     waiting = ""
     async for piece in pieces:
         waiting += piece
@@ -18,7 +18,7 @@ async def without_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, No
             if not is_over:
                 continue
             waiting = rest
-        elif BEGIN.startswith(begun):  # it may become one
+        elif BEGIN.startswith(begun):  # it may become the tag
             continue
         if answer := waiting.lstrip():
             yield answer

@@ -1,4 +1,4 @@
-"""Which model is asked, by the settings: each is opened when it is first wanted, and stays open."""
+"""Registry of language models: each is opened when it is first needed, and stays open."""
 
 import asyncio
 import time
@@ -34,7 +34,9 @@ class LanguageModels:
         self._free = asyncio.Semaphore(deployment.model_requests)
 
     async def of(self, provider: Provider, model: str | None) -> LanguageModel:
-        """A provider's model, None being its usual one. All together have `model_requests` calls in flight.
+        """Return a provider's model; None is its default.
+
+        All models together have at most `model_requests` calls in flight.
 
         Raises:
             ModelNotConfigured: a package, a model, an address or a key is missing; the message says which.
@@ -50,7 +52,7 @@ class LanguageModels:
 
 
 class _Bounded:
-    """A model that waits for its turn before it is asked; batches do not."""
+    """A model whose calls wait for a free slot; batches do not wait."""
 
     def __init__(self, model: LanguageModel, free: asyncio.Semaphore) -> None:
         self.provider = model.provider
@@ -60,11 +62,11 @@ class _Bounded:
 
     @property
     def batches(self) -> BatchApi | None:
-        """See `LanguageModel`; a server may show later on that it has none."""
+        """Its batches, see `LanguageModel`; a server may show later that it has none."""
         return self._model.batches
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """See `LanguageModel`."""
+        """Send a request and wait for the answer, see `LanguageModel`."""
         async with self._free:
             begun, outcome = time.perf_counter(), "failed"
             try:
@@ -93,13 +95,13 @@ def _outcome(error: ModelUnavailable | RequestRefused) -> str:
 
 @asynccontextmanager
 async def language_models(deployment: Deployment) -> AsyncIterator[LanguageModels]:
-    """The models, until the end of the block."""
+    """Open the models for the duration of the block."""
     async with AsyncExitStack() as opened:
         yield LanguageModels(deployment, opened)
 
 
 async def _imported(provider: Provider) -> None:
-    """A provider's package takes a second or two, in which a bot may be waiting for something else."""
+    """Import a provider's package in another thread: it takes a second or two, and a bot may be waiting."""
     try:
         await asyncio.to_thread(import_module, f"{__package__}.{provider}.model")
     except ImportError as error:

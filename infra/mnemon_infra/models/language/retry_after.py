@@ -1,10 +1,10 @@
-"""How long a server wants to be left alone."""
+"""Parsing of the HTTP header `Retry-After`."""
 
 from collections.abc import Mapping
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds by the headers of an answer; None where they say none, or a date."""
+    """Return the seconds to wait; None if the headers have none, or a date."""
     try:
         return max(0.0, float(headers.get("retry-after", "")))
     except ValueError:

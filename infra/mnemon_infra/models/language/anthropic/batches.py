@@ -25,10 +25,10 @@ from mnemon_infra.models.language.port import (
 )
 
 SLACK = timedelta(minutes=10)
-"""By how much the provider's clock may be behind ours."""
+"""Tolerance for a provider's clock that is behind ours."""
 
 PAGE = 100
-"""Batches that are listed at a time."""
+"""Batches on one page of the list."""
 
 _ERRORS: tuple[str, ...] = get_args(ErrorType)
 _FAILURES = ("api_error", "overloaded_error", "timeout_error", "unknown")
@@ -36,9 +36,10 @@ _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
 
 
 class AnthropicBatches:
-    """Anthropic's Message Batches; see `Batches`.
+    """Anthropic's Message Batches; see `BatchApi`.
 
-    Nothing of ours is on a batch but the ids of its lines, and these are shown with its results only.
+    A batch carries nothing of mnemon's but the ids of its lines, and Anthropic shows these with the results
+    only.
     """
 
     most_lines = 100_000
@@ -50,16 +51,16 @@ class AnthropicBatches:
         self._submitted: dict[str, str] = {}
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Hand a batch over; returns Anthropic's id of it.
+        """Submit a batch once and return Anthropic's id of it.
 
-        It is tried once: a submission that seems to have failed may be a batch, which costs. `find` tells.
+        A submission that seems to have failed may have created a batch, which costs money; `find` tells.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer; there may be a batch now.
-            ModelRefused: it refuses the key, or the batch.
+            ModelUnavailable: Anthropic does not answer; the batch may exist.
+            ModelRefused: Anthropic refuses the key or the batch.
         """
         takes = await self._endpoint.takes()
-        # In another thread, and never in one piece: it may be long, and a bot may be waiting meanwhile.
+        # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
         pieces = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
@@ -81,16 +82,17 @@ class AnthropicBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Anthropic's id of a batch that may have been submitted; None where there is no such batch.
+        """Return Anthropic's id of a batch that may have been submitted; None if there is no such batch.
 
-        Of the batches since then that have as many lines, those that were submitted here are known, and one
-        that has ended by the ids in its results. Any other may be this one or another's. It is not taken,
-        for then another's would be lost; nor is this one said to be missing, for then it would be paid for
-        twice. It is waited for, a day at most: no batch takes longer.
+        Only batches since `since` with the same number of lines can be it. Those that this process submitted
+        are known, and an ended one is identified by the ids in its results. Any other may be this batch or
+        another one. It is not taken for this batch, for then the other one would be lost; nor is this batch
+        reported as missing, for then it would be paid for twice. The caller has to wait until it has ended, a
+        day at most: no batch takes longer.
 
         Raises:
-            ModelUnavailable: it cannot be told yet, or Anthropic does not answer.
-            ModelRefused: it refuses the key.
+            ModelUnavailable: it is not decided yet, or Anthropic does not answer.
+            ModelRefused: Anthropic refuses the key.
         """
         is_open = False
         with self._told():
@@ -110,7 +112,10 @@ class AnthropicBatches:
         return None
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """How it fares. An ended one has results for 29 days, and then it has failed."""
+        """Return the state of a batch.
+
+        Results of an ended batch are kept for 29 days; after that it counts as failed.
+        """
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _counted(batch) - batch.request_counts.processing
@@ -121,11 +126,13 @@ class AnthropicBatches:
             return BatchProgress("ended", done)
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
+        """Yield the results of an ended batch line by line, in any order.
+
+        Lines without a readable id are left out.
 
         Raises:
-            ModelUnavailable: Anthropic does not answer, or not with all lines: they may be read again.
-            ModelRefused: it refuses the key.
+            ModelUnavailable: Anthropic does not answer, or some lines are missing; they can be read again.
+            ModelRefused: Anthropic refuses the key.
         """
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
@@ -142,7 +149,7 @@ class AnthropicBatches:
             raise ModelUnavailable(f"{self._endpoint.at} has sent {read} of {done} results")
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """End it; harmless where it has ended."""
+        """Cancel a batch; harmless if it has ended."""
         with self._told():
             try:
                 await self._batches.cancel(provider_batch_id)
@@ -158,7 +165,7 @@ class AnthropicBatches:
         return False
 
     async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
-        """The file, line by line. The SDK's own reader ends at the first line that is broken."""
+        """Yield the lines of the results file. The SDK's own reader stops at the first broken line."""
         with self._told():
             async with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 rest = b""
@@ -171,7 +178,7 @@ class AnthropicBatches:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """As of the endpoint; but it is not one request of many that is refused."""
+        """Translate errors as the endpoint does; a refused request means that the whole batch is refused."""
         try:
             with self._endpoint.told():
                 yield
@@ -180,7 +187,7 @@ class AnthropicBatches:
 
 
 def _body(model: str, takes: Takes, lines: Sequence[BatchRequest]) -> list[bytes]:
-    """A batch in JSON, a piece for each line."""
+    """Return a batch in JSON, as one piece for each line."""
     pieces = []
     before = b'{"requests":['
     for line in lines:
@@ -201,7 +208,7 @@ def _counted(batch: MessageBatch) -> int:
 
 
 def _response(line: bytes) -> MessageBatchIndividualResponse | None:
-    """A line of the results; None where it is none."""
+    """Parse a line of the results; None if it is not a result."""
     try:
         response = MessageBatchIndividualResponse.construct(**json.loads(line))
         return response if isinstance(response.custom_id, str) else None

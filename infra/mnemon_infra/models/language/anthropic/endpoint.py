@@ -1,4 +1,4 @@
-"""How Anthropic's API is asked and understood: requests, answers, and what goes wrong."""
+"""Requests to Anthropic's API, parsing of its answers, and translation of its errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,25 +32,28 @@ from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import retry_after
 
 LONGEST_WAIT = 60.0
-"""Seconds between two tries. The SDK would wait for weeks, were it told to."""
+"""Most seconds between two attempts. The SDK would wait for weeks if the server asked for it."""
 
 BUSY = (429, 529)
-"""What the provider says when too much is asked of it, by us or by all."""
+"""HTTP statuses of overload, by this client or by all."""
 
 TAKES_TIMEOUT = 5.0
-"""Seconds that it is waited for what a model takes; it is asked again when it matters."""
+"""Seconds to wait for the capabilities of a model; the next request asks for them again."""
 
 THINKING = 4000
-"""Tokens left, besides the answer's, to a model that cannot be kept from thinking."""
+"""Additional tokens for a model that cannot be kept from thinking."""
 
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """What a model takes; left out, what is guessed of one that the provider says nothing of.
+    """Capabilities of a model; the defaults are a guess for a model of which the provider says nothing.
 
     Attributes:
-        thinking: what keeps it from thinking: thoughts cost what answers do, and count against their length.
-        effort: how hard it shall think, where nothing keeps it from that.
+        schema: whether it accepts a JSON Schema of the answer.
+        thinking: the parameter that turns thinking off: thoughts cost as much as answers and count against
+            their length.
+        effort: the effort of thinking, if it cannot be turned off.
+        thinking_tokens: additional tokens for thoughts.
     """
 
     schema: bool = True
@@ -62,10 +65,10 @@ class Takes:
 class AnthropicEndpoint:
     """One model at one address.
 
-    Its errors carry neither the key nor what was asked: servers have been seen to repeat both.
+    Messages of its errors contain neither the key nor the request, because some servers repeat both.
 
     Attributes:
-        has_batches: until the server says, or shows, that it has none.
+        has_batches: False once the server has said or shown that it has none.
     """
 
     def __init__(self, client: AsyncAnthropic, model: str, timeout: float) -> None:
@@ -77,10 +80,14 @@ class AnthropicEndpoint:
 
     @property
     def at(self) -> str:
+        """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
     async def takes(self) -> Takes:
-        """What the model takes; asked once. Where that is refused, the next request says what is wrong."""
+        """Return the capabilities of the model, which are requested once.
+
+        If the server refuses that, guesses apply, and the next request reports the reason.
+        """
         if self._takes is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
             try:
@@ -92,18 +99,18 @@ class AnthropicEndpoint:
             try:
                 self.has_batches = info.capabilities is None or info.capabilities.batch.supported
                 self._takes = _takes(info)
-            except AttributeError:  # servers of one's own say less than Anthropic
+            except AttributeError:  # private servers send less than Anthropic
                 self._takes = Takes()
         return self._takes
 
     @contextmanager
     def told(self) -> Iterator[None]:
-        """What goes wrong within is told in the port's words.
+        """Translate errors within the block to those of the port.
 
         Raises:
-            ModelUnavailable: the provider does not answer, or with something else.
-            ModelRefused: it answers that it will not.
-            RequestRefused: it will not take this request.
+            ModelUnavailable: the provider does not answer, or its answer is unreadable.
+            ModelRefused: the provider refuses the key, the model or the kind of request.
+            RequestRefused: the provider refuses this request.
         """
         try:
             yield
@@ -145,7 +152,7 @@ class AnthropicEndpoint:
 def params(
     request: ModelRequest, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
-    """A request as Anthropic wants it; what is the same every time stands first, to be cached."""
+    """Return the parameters of a request; the constant part comes first so that it is cached."""
     asked: MessageCreateParamsNonStreaming = {
         "model": model,
         "max_tokens": request.most_tokens + takes.thinking_tokens,
@@ -171,10 +178,10 @@ def params(
 
 
 def outcome(message: Message) -> ModelAnswer:
-    """What a message says, which may be nothing: it is paid for all the same.
+    """Parse a message, which may have no text: it is paid for all the same.
 
     Raises:
-        AttributeError, TypeError: it is none.
+        AttributeError, TypeError: it is not a message.
     """
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:
@@ -191,7 +198,10 @@ def outcome(message: Message) -> ModelAnswer:
 
 
 def _usage(given: object) -> Usage:
-    """Nothing where the provider says nothing. What is cached, and written to the cache, was asked too."""
+    """Return the usage, 0 for what is missing.
+
+    Tokens that are read from the cache or written to it are part of the input.
+    """
     names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
     counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
     new, cached, written, output = counts
@@ -199,10 +209,10 @@ def _usage(given: object) -> Usage:
 
 
 async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-    """Between the SDK and the network: a long wait is the caller's matter, not the SDK's.
+    """Raise for a long wait, as middleware of the SDK, so that the caller decides about it.
 
     Raises:
-        ModelUnavailable, ModelBusy: the provider has no time, and for longer than `LONGEST_WAIT`.
+        ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.
     """
     response = await call_next(request)
     wait = retry_after(response.http_response.headers)
@@ -220,6 +230,6 @@ def _takes(info: ModelInfo) -> Takes:
     schema = can.structured_outputs.supported
     if can.thinking.types.disabled.supported:
         return Takes(schema, thinking={"type": "disabled"})
-    if can.thinking.types.between_tools.supported:  # without tools: never
+    if can.thinking.types.between_tools.supported:  # requests have no tools, so it never thinks
         return Takes(schema, thinking={"type": "between_tools"})
     return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)

@@ -1,4 +1,4 @@
-"""Models of Anthropic, by its own SDK."""
+"""Models of Anthropic, through its own SDK."""
 
 import json
 import logging
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
-# The SDK would load these when they are first used, and hold up the event loop for a second.
+# Imported here because the SDK would load them on first use, and block the event loop for a second.
 import anthropic.resources.messages
 import anthropic.resources.models  # noqa: F401
 from anthropic import AsyncAnthropic
@@ -29,17 +29,17 @@ USUAL_MODEL = "claude-haiku-5-5"
 ANTHROPIC = "https://api.anthropic.com"
 
 RETRIES = 2
-"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+"""Number of repetitions of a call. Between them the SDK waits as long as the server says."""
 
 NOTHING = "."
-"""Said in place of a text, to learn whether it was the text that was refused."""
+"""Replaces a refused text, to learn whether the text was the reason."""
 
 
 class AnthropicModel:
-    """A model of Anthropic's; see `LanguageModel`.
+    """A model of Anthropic; see `LanguageModel`.
 
     Attributes:
-        model: as Anthropic names it.
+        model: Anthropic's name of it.
     """
 
     provider = "anthropic"
@@ -51,16 +51,16 @@ class AnthropicModel:
 
     @property
     def batches(self) -> AnthropicBatches | None:
-        """None once the server has said or shown that it has none."""
+        """Its batches; None once the server has said or shown that it has none."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask, and wait for the answer.
+        """Send a request and wait for the answer.
 
         Raises:
             ModelUnavailable: Anthropic does not answer.
-            ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request.
+            ModelRefused: Anthropic refuses the key, the model or the kind of request.
+            RequestRefused: Anthropic will never take this request.
         """
         try:
             return await self._answer(request)
@@ -78,7 +78,10 @@ class AnthropicModel:
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
     async def _checked(self, request: ModelRequest) -> Usage:
-        """Were this refused too, no text would be the reason: limits of spending are told in the same way."""
+        """Send the request without its text; if that is refused too, the text is not the reason.
+
+        Anthropic reports limits of spending in the same way as a refused text.
+        """
         try:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
@@ -87,19 +90,21 @@ class AnthropicModel:
 
 @asynccontextmanager
 async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIterator[AnthropicModel]:
-    """The model, until the end of the block. What it takes is asked, and asked later where nobody answers.
+    """Open the model for the duration of the block.
+
+    Its capabilities are requested now, or with the first request if Anthropic does not answer.
 
     Raises:
         ModelNotConfigured: there is no key, or one that no request can carry.
     """
-    logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
+    logging.getLogger("anthropic").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     async with AsyncAnthropic(
         api_key=_key(deployment),
         base_url=deployment.anthropic_url or ANTHROPIC,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
         middleware=[not_for_long],
-        open_telemetry=False,  # its spans may hold what is asked
+        open_telemetry=False,  # its spans may contain requests
     ) as client:
         endpoint = AnthropicEndpoint(client, model or USUAL_MODEL, deployment.model_timeout)
         with suppress(ModelUnavailable):

@@ -1,4 +1,4 @@
-"""What Google's models are asked and answer: the same at once and in a batch."""
+"""Requests and answers of Google's models, the same online and in a batch."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,25 +6,25 @@ from typing import Any
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest, Usage
 
 REFUSING = frozenset({"SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"})
-"""Ends of an answer that the same request would come to again."""
+"""Reasons for the end of an answer that the same request would meet again."""
 
 ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
-"""Fields of a response, any of which shows that a model was asked."""
+"""Fields of a response, each of which shows that a model has handled the request."""
 
 THOUGHTS = 8_000
-"""Tokens that a model may think with; Google counts them among those of the answer."""
+"""Most tokens that a model may think with; Google counts them among those of the answer."""
 
 
 def most_tokens(request: ModelRequest) -> int:
-    """Of thoughts and answer, at most."""
+    """Return the most tokens of thoughts and answer together."""
     return request.most_tokens + THOUGHTS
 
 
 def answer(response: Mapping[str, Any]) -> ModelAnswer:
-    """What is in a response, which may be nothing: it is paid for all the same.
+    """Parse a response, which may have no text: it is paid for all the same.
 
     Raises:
-        LookupError, AttributeError, TypeError: it is none.
+        LookupError, AttributeError, TypeError: it is not an answer.
     """
     if not ANSWERING & response.keys():
         raise LookupError("no field of an answer")
@@ -45,7 +45,7 @@ def answer(response: Mapping[str, Any]) -> ModelAnswer:
 
 
 def _usage(given: object) -> Usage:
-    """What is cached is part of what was asked; thoughts are paid for like what is said."""
+    """Return the usage. Cached tokens are part of the input; thoughts are paid for like the answer."""
     if not isinstance(given, Mapping):
         return Usage()
     thoughts = Usage.of_counts(0, 0, given.get("thoughtsTokenCount")).output

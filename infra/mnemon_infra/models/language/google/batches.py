@@ -1,4 +1,4 @@
-"""Batches of Google's models: a file of requests goes up, a file of results comes down."""
+"""Batches of Google's models: a file of requests is uploaded, a file of results downloaded."""
 
 import asyncio
 import json
@@ -34,21 +34,23 @@ from mnemon_infra.models.language.port import (
 )
 
 MOST_LINES, MOST_BYTES = 50_000, 100_000_000
-"""Google takes files of 2 GB and names no number of lines; what is handed over is held in memory."""
+"""Google takes files of 2 GB and states no limit of lines; the limit here is memory."""
 
 IN_MEMORY = 10_000_000
-"""Bytes of results; more of them are on disk."""
+"""Bytes of results that are kept in memory; larger results are kept on disk."""
 
 PAGE = 100
 
 SKEW = timedelta(minutes=10)
-"""By so much Google's clock and ours may differ."""
+"""Tolerance for a difference between Google's clock and ours."""
 
 ENDED = frozenset({"SUCCEEDED", "PARTIALLY_SUCCEEDED", "CANCELLED", "EXPIRED"})
 
 REFUSALS = frozenset({3, 5, 7, 8, 9, 11, 16})
-"""Codes of a line that is not taken, in Google's numbers: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED,
-RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE, UNAUTHENTICATED."""
+"""Codes of lines that Google refuses: INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, and others.
+
+The others are RESOURCE_EXHAUSTED, FAILED_PRECONDITION, OUT_OF_RANGE and UNAUTHENTICATED.
+"""
 
 T = TypeVar("T")
 
@@ -56,10 +58,10 @@ log = structlog.get_logger("models")
 
 
 class GoogleBatches:
-    """Batches of one model, see `Batches`.
+    """Batches of one model; see `BatchApi`.
 
     Instructions are sent with each line: a batch may outlive any cached content that would be worth its
-    keep, and Google caches what lines have in common itself. It deletes uploaded files after 48 hours.
+    price, and Google itself caches the common parts of lines. It deletes uploaded files after 48 hours.
     """
 
     most_lines = MOST_LINES
@@ -70,7 +72,10 @@ class GoogleBatches:
         self._client = server.client
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """The provider's id of the new batch. It is asked for once: two requests would make two batches."""
+        """Submit a batch and return the provider's id.
+
+        Its creation is requested once: two requests would create two batches.
+        """
         requests = await asyncio.to_thread(_written, lines)
         file = await self._ask(partial(self._uploaded, batch_id, requests))
         job = await self._ask(partial(self._created, batch_id, file), tries=1)
@@ -79,15 +84,15 @@ class GoogleBatches:
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """By its name, which is ours; whatever their order, all that there are are looked at."""
+        """Find a batch by its display name, which is mnemon's id; the order of the list does not matter."""
         return await self._ask(partial(self._found, batch_id, since - SKEW))
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """How it fares; a batch that Google does not know has failed."""
+        """Return the state of a batch; a batch that Google does not know has failed."""
         return await self._ask(partial(self._progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Line by line, once the file has come down; of an expired batch there may be none."""
+        """Yield the results line by line after the download; an expired batch may have none."""
         job = await self._ask(partial(self._job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
         if name is None:
@@ -97,7 +102,7 @@ class GoogleBatches:
         with SpooledTemporaryFile(max_size=IN_MEMORY) as file:
             try:
                 await self._ask(partial(self._server.download, str(name), file))
-            except ModelUnavailable as error:  # the lines that have come are right all the same
+            except ModelUnavailable as error:  # the lines received so far are valid all the same
                 failed = error
             file.seek(0)
             for line in file:
@@ -112,7 +117,7 @@ class GoogleBatches:
             raise failed
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """End it."""
+        """Cancel a batch."""
         await self._ask(partial(self._cancelled, provider_batch_id))
 
     async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
@@ -132,7 +137,7 @@ class GoogleBatches:
         return BatchProgress("ended" if state in ENDED else "running", done)
 
     async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
-        """What Google says of a batch; None where it knows none of that id."""
+        """Return Google's description of a batch; None if it does not know the id."""
         try:
             operation = await self._server.as_sent("batches", provider_batch_id)
         except APIError as error:
@@ -152,7 +157,7 @@ class GoogleBatches:
                 model=self._server.model, src=name, config=CreateBatchJobConfig(display_name=batch_id)
             )
         except APIError as error:
-            if error.code < 500:  # otherwise there may be a batch that reads the file
+            if error.code < 500:  # otherwise a batch may exist that reads the file
                 with suppress(ModelUnavailable, RequestRefused):
                     await self._server.ask(partial(self._client.files.delete, name=name), tries=1)
             raise
@@ -179,7 +184,7 @@ def _written(lines: Sequence[BatchRequest]) -> bytes:
 
 
 def _body(request: ModelRequest) -> dict[str, Any]:
-    """As the SDK writes it, which writes it in requests only."""
+    """Return a request's body in the SDK's form: the SDK writes that form for online requests only."""
     generation: dict[str, Any] = {"maxOutputTokens": most_tokens(request)}
     if request.schema is not None:
         generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
@@ -191,13 +196,13 @@ def _body(request: ModelRequest) -> dict[str, Any]:
 
 
 def _counted(job: Mapping[str, Any]) -> int:
-    """Lines that are done with."""
+    """Count the finished lines."""
     counts = job.get("batchStats", {})
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 
 
 def _read(line: bytes) -> BatchResult | None:
-    """None: nobody knows whose result it is."""
+    """Parse a line of the results; None if it has no readable id."""
     try:
         said = json.loads(line)
         line_id, response = said["key"], said.get("response")

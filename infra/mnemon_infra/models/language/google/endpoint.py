@@ -1,4 +1,4 @@
-"""Google's API, asked through its SDK: again where that may help, and with errors of our own."""
+"""Requests to Google's API through its SDK, with retries, and translation of its errors."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import IO, Any, TypeVar
@@ -25,12 +25,12 @@ from mnemon_infra.models.language.port import (
 from mnemon_infra.models.language.provider_error import ProviderError
 
 LONGEST_WAIT = 60.0
-"""Seconds; who wants to be left alone for longer is not waited for."""
+"""Most seconds between two attempts; if the server asks for more, there is no further one."""
 
 T = TypeVar("T")
 
 _NO_ANSWERS = (httpx2.HTTPError, httpx2.InvalidURL, ValueError, LookupError, TypeError, AttributeError)
-"""What the SDK raises besides its own: no connection, or an answer that it cannot make anything of."""
+"""Errors of the SDK besides its own: no connection, or an answer that it cannot read."""
 
 _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 
@@ -38,8 +38,8 @@ _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 class GoogleEndpoint:
     """The API at one address.
 
-    The SDK's own repetitions are left off: they do not heed how long the server wants to be left alone, and
-    they log what it said. Errors carry neither the key nor that: servers have been seen to repeat the key.
+    The SDK's own retries are off: they ignore how long the server asks to wait, and they log its words.
+    Messages of errors contain neither the key nor these words, because some servers repeat the key.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class GoogleEndpoint:
         self._tries = 1 + retries
 
     async def ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
-        """What the call gives.
+        """Make a call, with retries, and return its result.
 
         Args:
-            call: asks by `client`; made anew for each try.
-            tries: at most; as many as usual where left out.
+            call: sends the request by `client`; it is called again for each attempt.
+            tries: most attempts; None for the default.
 
         Raises:
-            ModelUnavailable: it does not answer.
-            ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request.
+            ModelUnavailable: the server does not answer.
+            ModelRefused: the server refuses the key, the model or the kind of request.
+            RequestRefused: the server will never take this request.
         """
         trying = AsyncRetrying(
             stop=stop_after_attempt(tries or self._tries),
@@ -77,15 +77,16 @@ class GoogleEndpoint:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
     async def as_sent(self, kind: str, name: str) -> Mapping[str, Any]:
-        """A thing with all that Google says of it: the SDK drops what it does not know. A call for `ask`."""
+        """Return a resource with all its fields, of which the SDK drops unknown ones. A call for `ask`."""
         response = await self._http.get(_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
         return body
 
     async def download(self, name: str, file: IO[bytes]) -> None:
-        """Into an empty file, as it comes: of a download that breaks off the SDK drops up to a megabyte. A
-        call for `ask`.
+        """Download into an empty file, chunk by chunk. A call for `ask`.
+
+        The SDK would drop up to a megabyte of a download that breaks off.
         """
         file.seek(0)
         file.truncate()
@@ -103,7 +104,7 @@ class GoogleEndpoint:
         if refuses_key(error):
             what = "the key, or has no such thing" if status == 403 else "the key"
             return ModelRefused(f"{self._at} refuses {what} (HTTP {status}): see GEMINI_API_KEY")
-        if error.status == "FAILED_PRECONDITION":  # no billing, or a country that it does not serve
+        if error.status == "FAILED_PRECONDITION":  # no billing, or a country without the service
             return ModelRefused(f"{self._at} does not serve this account (HTTP {status})")
         match status:
             case 404:
@@ -111,7 +112,7 @@ class GoogleEndpoint:
                     f"{self._at} has no model {self.model}, or not for this (HTTP 404): "
                     "see the setting of the model, and MNEMON_GOOGLE_URL"
                 )
-            case 429 | 503:  # it is 503 that Google says when a model is asked too much by all
+            case 429 | 503:  # Google answers 503 if all users together ask too much of a model
                 return ModelBusy(f"{self._at} has no time (HTTP {status})", _retry_after(error))
             case 408 | 409 | 499:
                 return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
@@ -129,7 +130,10 @@ def _path(kind: str, name: str) -> str:
 
 
 def refuses_key(error: APIError) -> bool:
-    """A key that is none is a bad request to Google, told from others by its details only."""
+    """Return whether an error refuses the key.
+
+    Google answers an invalid key as a bad request, which only the details of the error tell from others.
+    """
     return error.code in (401, 403) or any(
         str(detail.get("reason", "")).startswith("API_KEY") for detail in _details(error)
     )
@@ -151,19 +155,22 @@ def _wait(state: RetryCallState) -> float:
 
 
 def _retry_after(error: APIError) -> float | None:
-    """Seconds; in the header as HTTP has it, or in the details as Google has it: `39s`."""
+    """Return the seconds to wait; None if the error has none.
+
+    They are in the HTTP header, or in the details in Google's form: `39s`.
+    """
     headers = getattr(error.response, "headers", None) or {}
     delays = [headers.get("retry-after"), *(detail.get("retryDelay") for detail in _details(error))]
     for delay in delays:
         try:
             return max(0.0, float(str(delay).removesuffix("s")))
-        except ValueError:  # no number: an HTTP date, or nothing
+        except ValueError:  # not a number: an HTTP date, or absent
             continue
     return None
 
 
 def _details(error: APIError) -> list[dict[str, Any]]:
-    """What the error says besides its message, as far as it has Google's form."""
+    """Return the details of an error, if it has Google's form."""
     body = error.details
     inner = body.get("error", body) if isinstance(body, dict) else None
     details = inner.get("details") if isinstance(inner, dict) else None

@@ -1,4 +1,4 @@
-"""Google's models, by its SDK for the Gemini Developer API."""
+"""Models of Google, through its SDK for the Gemini Developer API."""
 
 import json
 import time
@@ -33,17 +33,17 @@ GOOGLE, VERSION = "https://generativelanguage.googleapis.com", "v1beta"
 RETRIES = 2
 
 LIFETIME = 600.0
-"""Seconds that Google keeps cached instructions, unless they are used."""
+"""Seconds that Google keeps cached instructions without use."""
 
 NOTHING = "."
-"""Said in place of a text, to learn whether it was the text that was refused."""
+"""Replaces a refused text, to learn whether the text was the reason."""
 
 
 class GoogleModel:
-    """A model of Google's; see `LanguageModel`.
+    """A model of Google; see `LanguageModel`.
 
     Attributes:
-        model: as Google names it.
+        model: Google's name of it.
     """
 
     provider = "google"
@@ -55,25 +55,28 @@ class GoogleModel:
         self._cached = cached
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask, and wait for the answer. Instructions are those that Google keeps, where it keeps them.
+        """Send a request and wait for the answer; cached instructions are used where there are any.
 
         Raises:
             ModelUnavailable: Google does not answer.
-            ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request.
+            ModelRefused: Google refuses the key, the model or the kind of request.
+            RequestRefused: Google will never take this request.
         """
         name = await self._cached.name(request.instructions)
         if name is None:
             return await self._taken(request)
         try:
             return await self._server.ask(partial(self._answer, request, name))
-        except (ModelRefused, RequestRefused):  # so it says, too, that it has them no more
+        except (ModelRefused, RequestRefused):  # Google also says so if the cached content is gone
             answered = await self._taken(request)
             self._cached.forget(request.instructions, name)
             return answered
 
     async def _taken(self, request: ModelRequest) -> ModelAnswer:
-        """Were nothing refused too, the text would not be the reason."""
+        """Send a request without cached instructions.
+
+        If it is refused, send it without its text: if that is refused too, the text is not the reason.
+        """
         try:
             return await self._server.ask(partial(self._answer, request))
         except RequestRefused as refused:
@@ -106,7 +109,7 @@ async def open_google(
     lifetime: float = LIFETIME,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[GoogleModel]:
-    """The model, until the end of the block.
+    """Open the model for the duration of the block.
 
     Raises:
         ModelNotConfigured: there is no key, or one that no request can carry.

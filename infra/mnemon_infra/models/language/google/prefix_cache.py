@@ -1,4 +1,4 @@
-"""Instructions that Google keeps for a while, so that they need not be paid for in full each time."""
+"""Prefix cache: instructions that Google keeps for a while, at a lower price than sending them each time."""
 
 import asyncio
 import math
@@ -13,19 +13,19 @@ from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable, RequestRefused
 
 PAUSE = 60.0
-"""Seconds until what failed is tried again."""
+"""Seconds before a failed operation is tried again."""
 
 CLOSING = 5.0
-"""Seconds that Google has for deleting; what is left ends by itself."""
+"""Seconds for deletions at the end; the remaining contents expire."""
 
 
 class _Kept(NamedTuple):
-    """What is known of some instructions.
+    """State of some instructions.
 
     Attributes:
-        name: of the cached content; None where there is none.
-        until: before that there is nothing to do about it.
-        ends: by then it is gone, or was not asked for again.
+        name: name of the cached content; None without one.
+        until: before this time nothing has to be done.
+        ends: from this time on the content is gone, or the instructions have not been used again in time.
     """
 
     name: str | None
@@ -34,8 +34,10 @@ class _Kept(NamedTuple):
 
 
 class CachedInstructions:
-    """Cached contents of one model. They cost something to create and to keep, so instructions that are asked
-    for once in a lifetime are sent as they are; from the second time on they are cached.
+    """Cached contents of one model.
+
+    They cost something to create and to keep, so instructions are sent in full the first time within a
+    lifetime, and cached from the second time on.
     """
 
     def __init__(self, server: GoogleEndpoint, lifetime: float, clock: Callable[[], float]) -> None:
@@ -46,7 +48,7 @@ class CachedInstructions:
         self._one_at_a_time = asyncio.Lock()
 
     async def name(self, instructions: str) -> str | None:
-        """Of the cached content; None where they are to be sent."""
+        """Return the name of the cached content; None if the instructions have to be sent."""
         kept = self._kept.get(instructions)
         if kept is None or self._clock() >= kept.until:
             async with self._one_at_a_time:
@@ -54,14 +56,14 @@ class CachedInstructions:
         return kept.name
 
     def forget(self, instructions: str, name: str) -> None:
-        """The server does not have it any more; the next to ask has another created."""
+        """Record that the server has lost a content; the next request creates another one."""
         kept = self._kept.get(instructions)
-        if kept is not None and kept.name == name:  # nobody has seen to it meanwhile
+        if kept is not None and kept.name == name:  # not replaced meanwhile
             now = self._clock()
             self._kept[instructions] = _Kept(None, now, now + self._lifetime)
 
     async def close(self) -> None:
-        """Delete them, as far as there is time."""
+        """Delete the cached contents, as far as there is time."""
         names = [kept.name for kept in self._kept.values() if kept.name is not None]
         self._kept.clear()
         with suppress(TimeoutError):
@@ -83,7 +85,7 @@ class CachedInstructions:
             if kept.name is not None:
                 return await self._prolonged(instructions, kept.name)
             return await self._created(instructions)
-        except RequestRefused:  # too few tokens: they will not become more
+        except RequestRefused:  # too few tokens to cache, which will not change
             return _Kept(None, math.inf, math.inf)
         except ModelUnavailable:
             if kept.name is not None:
@@ -102,12 +104,12 @@ class CachedInstructions:
         update = partial(self._server.client.caches.update, name=name, config=config)
         try:
             await self._server.ask(update, tries=1)
-        except (ModelRefused, RequestRefused):  # it is gone
+        except (ModelRefused, RequestRefused):  # the content is gone
             return await self._created(instructions)
         return self._living(name, now)
 
     def _living(self, name: str | None, now: float) -> _Kept:
-        """From half of its life on it is renewed; near its end it is not relied upon."""
+        """Return the state of a content: it is renewed after half of its life and unused after 90 % of it."""
         return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

@@ -1,1 +1,1 @@
-"""The model without a provider: rules for English and Russian."""
+"""Model without a provider: rules for English and Russian."""

@@ -1,4 +1,4 @@
-"""How something new stands to what is known: it says it again, or takes its place."""
+"""Comparison of a new statement with known facts: whether it repeats or replaces one."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -71,17 +71,17 @@ _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
         (?:работает|работаю|устроил\w*)(?!\w)"""
     ),
 }
-"""What fills each slot in a fact, in the user's own words or as a model writes of the user."""
+"""Phrases that fill each slot in a fact, in the user's own words or as a model writes of the user."""
 
 
 def stems(text: str) -> frozenset[int]:
-    """The words of a text by their stems, usual words left out."""
+    """Return the stems of a text's words, without stop words."""
     return frozenset(bm25.query(text).indices)
 
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A fact that is known, and what it is about."""
+    """A known fact, with what the rules derive from its text."""
 
     id: str
     stems: frozenset[int]
@@ -91,6 +91,7 @@ class KnownStatement:
 
     @classmethod
     def of(cls, fact: PromptFact) -> "KnownStatement":
+        """Derive stems, slots and denial from a known fact."""
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
@@ -98,13 +99,13 @@ class KnownStatement:
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
-    """Whether one of these facts says all that the statement does."""
+    """Return whether one of these facts says everything that the statement says."""
     said, denies = stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
 def replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
-    """The id of the fact whose place a statement takes, where that is plain."""
+    """Return the id of the fact that a statement replaces, if that is clear."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
@@ -116,7 +117,11 @@ def replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str |
 
 
 def _ended(text: str, known: Sequence[KnownStatement]) -> str | None:
-    """What was so until now: the one fact that shares most of the words, and half of them at least."""
+    """Return the id of the one fact that a statement ends.
+
+    It shares the most words with the text, and half of the text's words at least. Without such a fact, an
+    ended job ends the one fact about work.
+    """
     said = stems(_OF_ENDING.sub(" ", text))
     standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]
     shared = [len(said & fact.stems) for fact in standing]

@@ -1,4 +1,4 @@
-"""Dates that are told by the day on which they are told: "tomorrow", «в прошлом месяце»."""
+"""Dates relative to the day on which they are mentioned: "tomorrow", «в прошлом месяце»."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,14 +10,14 @@ from mnemon_infra.models.months import ENGLISH, RUSSIAN
 
 
 class DateSpan(NamedTuple):
-    """A stretch of days that a text names, and where it names it.
+    """A range of days that a text names.
 
     Attributes:
-        start: where in the text, in characters.
-        end: where it ends there.
+        start: begin of the words in the text, in characters.
+        end: end of the words in the text.
         first: its first day.
         last: its last day.
-        shown: how it is written; empty where the text says it exactly already.
+        shown: how it is written; empty if the text has the exact date already.
     """
 
     start: int
@@ -28,7 +28,7 @@ class DateSpan(NamedTuple):
 
 
 Direction = int
-"""1: what lies ahead; -1: what lies behind; 0: not known, so that "on Friday" is left as it is."""
+"""1: the date lies ahead; -1: it lies behind; 0: unknown, so that "on Friday" stays as it is."""
 
 Days = tuple[date, date, str]
 """First and last day, and how they are written."""
@@ -78,7 +78,7 @@ def _any(words: Mapping[str, int] | Mapping[str, str]) -> str:
 
 
 def spans(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
-    """The dates that a text names, said on this day, in their order in the text."""
+    """Find the dates that a text names, seen from this day, in their order in the text."""
     found = sorted(_found(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
@@ -88,7 +88,7 @@ def spans(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
 
 
 def dated(text: str, named: list[DateSpan]) -> str:
-    """The text with each of these dates in brackets behind the words that name it."""
+    """Return the text with each of these dates in brackets after the words that name it."""
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
             text = f"{text[: span.end]} ({span.shown}){text[span.end :]}"
@@ -96,7 +96,7 @@ def dated(text: str, named: list[DateSpan]) -> str:
 
 
 def without(text: str, named: list[DateSpan]) -> str:
-    """The text without the words that name these dates."""
+    """Return the text without the words that name these dates."""
     for span in reversed(named):
         text = text[: span.start] + text[span.end :]
     return text
@@ -138,7 +138,7 @@ def _by_name(match: re.Match[str], day: date) -> Days:
 
 
 def _away(match: re.Match[str], day: date) -> Days | None:
-    """So many units ago, or from now."""
+    """Read "so many units ago", or "from now"."""
     count = number_of(match["count"])
     if count is None:
         return None
@@ -155,7 +155,7 @@ def _away(match: re.Match[str], day: date) -> Days | None:
 
 
 def _shifted(match: re.Match[str], day: date) -> Days:
-    """The last, this or the next week, weekend, month or year."""
+    """Read the last, this or the next week, weekend, month or year."""
     shift = _SHIFTS[match["shift"].lower()]
     unit = match["unit"].lower()
     if unit in ("weekend", "выходных", "выходные"):
@@ -170,7 +170,7 @@ def _shifted(match: re.Match[str], day: date) -> Days:
 
 
 def _weekday(match: re.Match[str], day: date) -> Days:
-    """The last such day, the one that comes, or that of the next week."""
+    """Read the last such weekday, the coming one, or that of the next week."""
     shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
     if shift == 1:
         return _of_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
@@ -197,7 +197,7 @@ def _in_month(direction: Direction) -> DateReading:
 
 
 def _on_day(direction: Direction) -> DateReading:
-    """A day of a month, without a year."""
+    """Return a reading for a day of a month without a year."""
 
     def read(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])

@@ -5,10 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 LONGEST_TOKEN: Final = 24
-"""Characters: a longer token, such as a sentence in a language without spaces, is parted."""
+"""Characters of the longest token.
+
+A longer one, such as a sentence in a language without spaces, is split.
+"""
 
 _PART: Final = 12
-"""Characters of each part of such a token."""
+"""Characters of each part of a split token."""
 
 _DETAIL_WEIGHT: Final = 4.0
 _CONTENT_WEIGHT: Final = 1.0
@@ -22,7 +25,7 @@ _CORE: Final = re.compile(r"[\w№$€£₽][\w.,:/'’№$€£₽%°+-]*[\w%°
 _CLOSED: Final = re.compile(r"[,.;:!?…)\]»”\"]+$")
 _OPENS_A_SENTENCE: Final = re.compile(r"[.!?…:;][)\]»”\"']*$|^[—–-]$")
 _DATED: Final = re.compile(r"\(\d{4}(?:-\d\d){0,2}(?:/\d{4}-\d\d-\d\d)?\)")
-"""The date that stands behind "yesterday"."""
+"""The date in brackets after a word such as "yesterday"."""
 
 _FIRST_PERSON: Final = re.compile(r"I(?:['’](?:m|ve|d|ll|s))?$")
 _UNIT: Final = re.compile(r"[^\W\d_]+[,.;:!?…)]*$")
@@ -33,8 +36,8 @@ class Detail(NamedTuple):
     """A name, or a number with its unit.
 
     Attributes:
-        text: as it was written, without punctuation around it.
-        core: the name, or the number alone: where a text has it, the detail is not lost.
+        text: the words as written, without punctuation around them.
+        core: the name, or the number alone: a text that contains it has kept the detail.
     """
 
     text: str
@@ -42,7 +45,7 @@ class Detail(NamedTuple):
 
 
 class TokenizedSentence(NamedTuple):
-    """A sentence by its tokens: `spans` are their places, `details` what they name."""
+    """A sentence by its tokens: `spans` are their places, `details` the names and numbers."""
 
     text: str
     spans: Sequence[tuple[int, int]]
@@ -51,7 +54,7 @@ class TokenizedSentence(NamedTuple):
 
     @classmethod
     def of(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
-        """Take a sentence apart; `names` are known from elsewhere, and count at its beginning too."""
+        """Split a sentence; `names` are known from elsewhere, and count at its beginning too."""
         spans = _spans(text)
         tokens = [text[start:end] for start, end in spans]
         found = _details(tokens, names)
@@ -64,7 +67,7 @@ class TokenizedSentence(NamedTuple):
         return len(self.spans)
 
     def clipped(self, most: int) -> str:
-        """Return the sentence, or the run of so many of its words that says most."""
+        """Return the sentence, or its most informative run of `most` words."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."
         weights = self.weights
@@ -98,7 +101,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range, Detail]]:
-    """Names and numbers, each with the places of its tokens."""
+    """Find names and numbers, each with the places of its tokens."""
     found: list[tuple[range, Detail]] = []
     shouts = sum(token.isupper() for token in tokens) * 2 > len(tokens) > 1
     place = 0

@@ -1,4 +1,4 @@
-"""How people speak of themselves in English. Apostrophes are straight here, and white space is single."""
+"""English forms in which people speak of themselves; for text with straight apostrophes and single spaces."""
 
 import re
 from typing import Final

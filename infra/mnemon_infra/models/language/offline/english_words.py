@@ -68,7 +68,7 @@ ADVERBS: Final = any_of(
     usually|mostly|mainly|recently|finally|both|personally|simply|never|originally|already|generally|
     all|so|very|quite|officially|happily|very much"""
 ).join(("(?:", " )*"))
-"""Any number of them, each with a space behind it."""
+"""Any number of adverbs, each with a space after it."""
 
 NAMED: Final = any_of(
     r"""it|that|this|these|those|them|they|him|her|his|he|she|their|you|your|yours|how|what|when|where|why|
@@ -80,4 +80,4 @@ NAMED: Final = any_of(
     outdoors|countryside|rain\b|snow|winter|summer|cold\b|heat\b|dark\b|violin|guitar|piano|theat|
     cinema|gym\b|news\b|idea of\b)"""
 ).join(("(?!", r"\b)"))
-"""Ahead is something by its name, not what only makes sense where it was said: "it", "the blue one"."""
+"""Lookahead for something named, unlike words that only make sense in context: "it", "the blue one"."""

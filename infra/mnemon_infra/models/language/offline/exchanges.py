@@ -1,4 +1,4 @@
-"""Utterances of messages, or of earlier summaries, exchange by exchange."""
+"""Utterances of messages, or of earlier summaries, grouped by exchange."""
 
 import re
 from collections import Counter
@@ -20,11 +20,11 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Weights of questions: a user's states a wish, an assistant's offers more."""
+"""Weights of questions: a user's question states a wish, an assistant's offers more."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
-"""Sentences before one of the assistant's that it is compared with, as it may repeat them."""
+"""Sentences that precede an assistant's sentence and are compared with it, because it may repeat them."""
 
 _MOST_WEIGHED_DETAILS: Final = 4
 
@@ -37,7 +37,7 @@ _MARK: Final = re.compile(
     r"(?:(?<=\s)|\A)(?:\[(?P<day>\d{4}-\d\d-\d\d)\] )?"
     rf"(?P<who>{'|'.join(_ROLES)})(?P<name> \([^)]{{1,100}}\))?: "
 )
-"""Mark at which a summary by these rules changes to another speaker or day."""
+"""Mark at which an offline summary changes to another speaker or day."""
 
 _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\.\.\.\]$")
 _OF_ONESELF: Final = re.compile(
@@ -70,13 +70,13 @@ class Utterance(NamedTuple):
 
     Attributes:
         place: its number among all of them.
-        day: when it was said, where that is known.
-        speaker: how a summary names who said it, where that is known.
+        day: when it was said, if that is known.
+        speaker: how a summary names its speaker, if that is known.
         is_answer: it is the assistant's.
         is_wish: it is a question that is not the assistant's.
         sentence: its words.
-        stems: the same by their stems, usual words left out.
-        worth: how much it tells.
+        stems: the stems of its words, without stop words.
+        worth: how informative it is.
     """
 
     place: int
@@ -90,7 +90,7 @@ class Utterance(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is a question of the assistant's that has neither a name nor a number."""
+        """Whether it is a question of the assistant without a name or a number."""
         return self.is_answer and self.sentence.text.endswith("?") and not self.sentence.details
 
 
@@ -105,7 +105,7 @@ class Exchange(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """A sentence as it was found; `exchange` is the number of the exchange that it belongs to."""
+    """A sentence with its origin; `exchange` is the number of the exchange that it belongs to."""
 
     exchange: int
     day: date | None
@@ -174,7 +174,7 @@ def _of_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
 
 
 def _told(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
-    """The sentences of a message, and how much each is worth by who says it and how."""
+    """Yield the sentences of a message with their worth by speaker and form."""
     facts = [each.undated[:40] for each in statements(message)] if is_user else []
     for sentence in sentences(message.text):
         text = sentence.text
@@ -194,13 +194,13 @@ def _without_courtesy(line: _Line) -> _Line | None:
     if _OFFER_OF_HELP.match(rest) and line.role == "assistant":
         return None
     if begin and (len(rest.split()) < 2 and not any(map(str.isdigit, rest))):
-        return None  # a name, perhaps, to whom it was said
+        return None  # perhaps the name of the person addressed
     shown = rest[:1].upper() + rest[1:] if begin else rest
     return line._replace(text=shown) if shown else None
 
 
 def _worth(line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]) -> float:
-    """How much a sentence tells: by its rarer and its shared words, its names and numbers."""
+    """Return how informative a sentence is, by its rarer and shared words, and its names and numbers."""
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (
         min(len(sentence.details), _MOST_WEIGHED_DETAILS) + bool(_OF_ONESELF.search(line.text))

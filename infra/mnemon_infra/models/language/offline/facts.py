@@ -1,4 +1,4 @@
-"""Facts as the answer of a model has them, found by rules."""
+"""Facts found by rules, in the form of a model's answer."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 
 class _Found(NamedTuple):
-    """A statement, the number of its message, and who made it, where several people speak."""
+    """A statement, the number of its message, and its speaker if several people speak."""
 
     statement: UserStatement
     number: int
@@ -22,14 +22,14 @@ class _Found(NamedTuple):
 
 
 def facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
-    """What users say of themselves and is not known yet, each as the JSON object that a prompt asks for."""
+    """Return users' new statements about themselves, each as the JSON object that a prompt asks for."""
     kept: list[_Found] = []
     facts_known = [KnownStatement.of(fact) for fact in known]
     for found in _found(said):
         earlier = [KnownStatement.of(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
-        # Of what there is one of, what was said last counts.
+        # Of a slot with one value, the last statement counts.
         kept = [other for other in kept if other.place is None or other.place != found.place]
         kept.append(found)
     return [_fact(found, facts_known) for found in kept]
@@ -53,7 +53,7 @@ def _fact(found: _Found, known: Sequence[KnownStatement]) -> dict[str, Any]:
         "importance": rule.importance,
         "tier": rule.tier,
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
-        # Of whom the known facts are is not known where several people speak.
+        # If several people speak, the owner of the known facts is unknown.
         "supersedes": None if speaker else replaced(statement, known),
         "sources": [found.number],
     }

@@ -1,9 +1,9 @@
-"""The model that is none: rules, for whoever has no model yet, and for tests.
+"""Rules in the place of a language model, for installations without a model yet, and for tests.
 
-It finds facts by forms of words in English and Russian ("I live in ...", «у меня аллергия на ...»), which is
-little of what there is, and makes summaries of the sentences that tell most, as they were said, in any
-language. It understands nothing: what is said in other words, or in another language, it does not find. It
-asks nobody, costs nothing, and says the same whenever it is asked the same.
+They find facts by forms of words in English and Russian ("I live in ...", «у меня аллергия на ...»), which
+are a small part of all facts, and make summaries from the most informative sentences, verbatim, in any
+language. They understand nothing, and miss facts in other words or in another language. They send no
+requests, cost nothing, and always give the same answer to the same request.
 """
 
 import json
@@ -33,5 +33,5 @@ class _Rules:
 
 
 def offline() -> LanguageModel:
-    """The rules, as a model."""
+    """Return the rules as a language model."""
     return _Rules()

@@ -18,7 +18,7 @@ NUMBERS: Final[Mapping[str, int]] = {
 
 
 def number_of(text: str) -> int | None:
-    """The number that digits or a word stand for; nothing is one, as in «через неделю»."""
+    """Return the number that digits or a word mean; an empty text means one, as in «через неделю»."""
     text = text.strip().lower()
     if not text:
         return 1

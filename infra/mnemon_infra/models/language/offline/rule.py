@@ -1,4 +1,4 @@
-"""What a rule is: a form of words by which people speak of themselves, and what such a sentence is worth."""
+"""Types of the rules: a form of words in which people speak of themselves, and the fact that it gives."""
 
 import re
 from typing import Literal, NamedTuple
@@ -6,20 +6,20 @@ from typing import Literal, NamedTuple
 from mnemon_contracts.events.memory import Kind, Tier
 
 Slot = Literal["name", "home", "work", "age", "status"]
-"""What there is one of at a time: a newer one takes the place of the older one."""
+"""Properties with one value at a time: a newer value replaces the older one."""
 
 
 class Rule(NamedTuple):
     """A rule.
 
     Attributes:
-        pattern: of the words; whoever applies it asks whether a clause begins there.
-        kind: of the fact.
-        importance: of the fact, 1 to 10.
-        tier: of the fact.
-        slot: what the fact fills.
+        pattern: pattern of the words; the caller checks that a clause begins there.
+        kind: kind of the fact.
+        importance: importance of the fact, 1 to 10.
+        tier: tier of the fact.
+        slot: the property that the fact fills.
         needs: a date that the sentence must name: 1 one that lies ahead, -1 one that lies behind.
-        ends: something that was so is so no longer.
+        ends: the statement says that something has ended.
     """
 
     pattern: re.Pattern[str]
@@ -35,12 +35,12 @@ class LanguageRules(NamedTuple):
     """The rules of a language.
 
     Attributes:
-        rules: the first that applies counts.
-        opening: what a sentence begins with that says nothing.
-        joint: what stands before a clause within a sentence.
-        hedge: before a statement, it makes something else of it: a condition, a wish, the words of another.
-        request: a clause at the end of a sentence that asks for something, or asks something.
-        user: what a user is called.
+        rules: the first that matches counts.
+        opening: words without content at the beginning of a sentence.
+        joint: words before a clause within a sentence.
+        hedge: words before a statement that turn it into something else: a condition, a wish, a quotation.
+        request: a clause at the end of a sentence that asks for something, or asks a question.
+        user: the language's word for a user.
     """
 
     rules: tuple[Rule, ...]
@@ -52,10 +52,10 @@ class LanguageRules(NamedTuple):
 
 
 def any_of(lines: str) -> str:
-    """A part of a pattern: alternatives, which stand apart by `|` and may be written over several lines."""
+    """Return a part of a pattern: alternatives, separated by `|`, which may span several lines."""
     return f"(?:{''.join(line.strip() for line in lines.splitlines())})"
 
 
 def forms(lines: str) -> re.Pattern[str]:
-    """A pattern of alternatives that begin with a whole word."""
+    """Return a pattern of alternatives that begin with a whole word."""
     return re.compile(rf"(?<![\w'-]){any_of(lines)}", re.IGNORECASE)

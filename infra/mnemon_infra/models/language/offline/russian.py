@@ -1,4 +1,4 @@
-"""How people speak of themselves in Russian. White space is single here."""
+"""Russian forms in which people speak of themselves; for text with single spaces."""
 
 import re
 from typing import Final

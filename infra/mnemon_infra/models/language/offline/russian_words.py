@@ -66,11 +66,11 @@ ADVERBS: Final = any_of(
     действительно|пока|постоянно|временно|официально|искренне|безумно|сильно|и|в основном|чаще всего|
     лично"""
 ).join(("(?:", " )*"))
-"""Any number of them, each with a space behind it."""
+"""Any number of adverbs, each with a space after it."""
 
 NAMED: Final = any_of(
     r"""это(?:т|го|му|й)?|эт[ауи]|тот|та|то|те|того|тех|его|е[её]|их|ему|ей|им|тебя|вас|тебе|вам|тво\w+|
     ваш\w*|так\w*|всё|все|вс[её] это|ничего|что-то|кого-то|как|когда|что|где|если|здесь|там|тут|туда|
     сюда|такой|такая|такие"""
 ).join(("(?!", r"\b)"))
-"""Ahead is something by its name, not what only makes sense where it was said."""
+"""Lookahead for something named, unlike words that only make sense in context."""

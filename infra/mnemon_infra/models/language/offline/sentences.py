@@ -1,4 +1,4 @@
-"""Taking a message apart into sentences, in any language."""
+"""Sentence splitting of messages, in any language."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _LATIN: Final = re.compile("[A-Za-z]")
 _QUESTION: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
 
 LONGEST: Final = 20_000
-"""Characters of a text that are taken apart."""
+"""Characters of a text that are split; the rest is ignored."""
 
 
 class Sentence(NamedTuple):
@@ -33,12 +33,12 @@ class Sentence(NamedTuple):
 
 
 def is_cyrillic(text: str) -> bool:
-    """Whether a text has more Cyrillic letters than Latin ones."""
+    """Return whether a text has more Cyrillic letters than Latin ones."""
     return len(_CYRILLIC.findall(text)) > len(_LATIN.findall(text))
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """The sentences of a text, in order; code, and what is quoted by `>`, is left out."""
+    """Yield the sentences of a text in order, without code and lines quoted by `>`."""
     prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
     for line in _BREAK.split(prose):
         line = _LIST_MARK.sub("", " ".join(line.split()))

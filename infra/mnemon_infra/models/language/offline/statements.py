@@ -1,4 +1,4 @@
-"""Finding what people say of themselves. Precision goes before recall: what is not plain is left out."""
+"""Statements of people about themselves. Precision comes before recall: unclear ones are left out."""
 
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
@@ -12,21 +12,21 @@ from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
 LONGEST: Final = 240
-"""Characters of a fact. A statement that is shorter is said to be the user's, which makes it longer."""
+"""Most characters of a fact. A shorter statement may get the user's name in front, which makes it longer."""
 
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"
 
 
 class UserStatement(NamedTuple):
-    """Something that somebody says of themselves.
+    """A statement of a person about themselves.
 
     Attributes:
-        text: in their own words, with dates in brackets behind what is relative to the day.
-        user: what the language calls a user.
-        rule: what it was found by.
+        text: their own words, with dates in brackets after words that are relative to the day.
+        user: the language's word for a user.
+        rule: the rule that matched.
         undated: the same without any dates.
-        ends_on: the first day on which it no longer holds, if it ends by itself.
+        ends_on: the first day on which it no longer holds, if it has an end.
     """
 
     text: str
@@ -36,14 +36,14 @@ class UserStatement(NamedTuple):
     ends_on: date | None = None
 
     def said_by(self, speaker: str | None) -> str:
-        """The statement as a fact; `speaker` is who is to be named."""
+        """Return the statement as a fact; `speaker` is named if given."""
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user
         return f"{speaker}: {self.text}" if speaker else self.text
 
 
 def statements(message: PromptMessage) -> list[UserStatement]:
-    """What a message says of who wrote it."""
+    """Return a message's statements about its author."""
     found = (_statement(sentence, message.at) for sentence in sentences(message.text))
     return [statement for statement in found if statement]
 
@@ -74,7 +74,7 @@ def _statement(sentence: Sentence, at: datetime) -> UserStatement | None:
 
 
 def _standing_alone(text: str, language: LanguageRules) -> str:
-    """Without what it begins with and says nothing, and without a question or a request at its end."""
+    """Remove words without content from the beginning, and a question or a request from the end."""
     plain = text.translate(_STRAIGHT)
     begin, end = 0, len(text)
     while opening := language.opening.match(plain, begin):

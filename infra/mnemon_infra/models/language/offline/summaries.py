@@ -1,7 +1,7 @@
-"""Summaries in the words of the messages, with something of every exchange.
+"""Extractive summaries, in the words of the messages, with something of every exchange.
 
-Each exchange may have equally many words, the largest number with which all of them have room. What is short
-leaves its room to the others, so neither the first nor the last ones are left out.
+All exchanges get the same number of words, the largest for which all of them have room. Exchanges that need
+less leave their room to the others, so neither the first nor the last ones are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,38 +13,41 @@ from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, 
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
-"""Words of a summary that has room for all names and numbers."""
+"""Words of a summary in which all names and numbers have room."""
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
 """Words and characters of any summary, dates and speakers included."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-"""Words of an exchange that are tried, from the most."""
+"""Words per exchange that are tried, largest first."""
 
 _OF_THE_USER: Final = 0.6
-"""The user's part of an exchange with an answer; all of it where that is too little for two."""
+"""The user's share of an exchange with an answer; all of it if it is too small for both."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
 """Fewest words shown of a sentence that does not fit whole, unless nothing else is shown."""
 
 _LEAST_STEMS: Final = 2
-"""Stems that a sentence without names and numbers needs beside another one: "Do it" says nothing."""
+"""Fewest stems of a sentence without names and numbers beside another one: "Do it" says nothing."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
-"""Shares of earlier summaries: the newest has a whole one, each older one so much of the next one's."""
+"""Shares of earlier summaries.
+
+The newest has a whole share, each older one `_OLDER` of its successor's, but at least `_OLDEST`.
+"""
 
 _MOST_DETAILS: Final = 6
 _MOST_OF_AN_ANSWER: Final = 3
-"""Names and numbers of an exchange that are added where no shown sentence has them."""
+"""Most names and numbers of an answer that are added if no shown sentence has them."""
 
 NOTHING_SAID: Final = "There were no words."
 
 
 class _ShownSentence(NamedTuple):
-    """A sentence as it is shown; `added` are names and numbers of what is not shown."""
+    """A sentence as it is shown; `added` are names and numbers of sentences that are not shown."""
 
     utterance: Utterance
     text: str
@@ -55,9 +58,9 @@ class _ShownSentence(NamedTuple):
 
 
 def summary(said: Sequence[PromptMessage]) -> str:
-    """Something of every exchange of messages, or of every earlier summary (role `system`).
+    """Summarise every exchange of messages, or every earlier summary (role `system`).
 
-    There are `USUAL_WORDS` at most, and up to `MOST_WORDS` where else names or numbers would be lost.
+    The summary has at most `USUAL_WORDS`, or up to `MOST_WORDS` if names or numbers would be lost otherwise.
     """
     found = exchanges(said)
     if not found:
@@ -70,7 +73,7 @@ def summary(said: Sequence[PromptMessage]) -> str:
 
 
 def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_ShownSentence] | None:
-    """Of each exchange as much as there is room for; None where there is not even room for a word of each."""
+    """Return as much of each exchange as has room; None if not even a word of each has room."""
     if len(found) > most_words:
         return None
     for share in _SHARES:
@@ -86,13 +89,13 @@ def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> lis
 
 
 def _leaves_trace(exchange: Exchange, text: str) -> bool:
-    """Whether a text has one of the names and numbers of an exchange, where it has any."""
+    """Return whether a text has one of an exchange's names and numbers, if it has any."""
     cores = {detail.core for each in exchange.utterances for detail in each.sentence.details}
     return not cores or any(core in text for core in cores)
 
 
 def _newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
-    """A word of as many exchanges as have room: those with names or numbers first, then the newest."""
+    """Return a word of as many exchanges as have room: those with names or numbers first, then the newest."""
     ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
         pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _shown(exchange, 1)]
@@ -102,7 +105,7 @@ def _newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
 
 
 def _shown(exchange: Exchange, room: int) -> list[_ShownSentence]:
-    """The sentences of an exchange that tell most, in so many words."""
+    """Return the most informative sentences of an exchange that fit into a number of words."""
     ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
     asked = [each for each in ranked if not each.is_answer]
     answered = [each for each in ranked if each.is_answer and not (asked and each.is_idle)]
@@ -133,7 +136,7 @@ def _words(pieces: Sequence[_ShownSentence]) -> int:
 
 
 def _missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
-    """Names and numbers of an exchange that no piece shows, each with the sentence that has it."""
+    """Yield names and numbers of an exchange that no piece shows, each with its sentence."""
     text = " ".join(str(piece) for piece in pieces)
     for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
         details = {
@@ -150,10 +153,10 @@ def _lost(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
 
 
 def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
-    """The pieces, and what they lack of names and numbers, in turns, the newest first, while there is room.
+    """Add missing names and numbers to the pieces, newest exchange first and in turns, while there is room.
 
-    The sentence that has it is added, or where that has no room the name or number alone, behind what the
-    same speaker says of it.
+    The whole sentence is added. If it has no room, the name or number alone is added after a shown sentence
+    of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
     waiting = [(exchange, list(_missing(exchange, pieces))) for exchange in reversed(found)]
@@ -174,7 +177,7 @@ def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -
 def _additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
-    """The pieces that would show a detail, the better one first."""
+    """Yield the pieces that would show a detail, the better ones first."""
     if utterance.place not in shown:
         yield {utterance.place: _piece(utterance, utterance.sentence.words)}
     same = [

@@ -1,4 +1,4 @@
-"""Batches in OpenAI's wire format: a file of requests goes up, and files of results come down."""
+"""Batches in OpenAI's wire format: a file of requests is uploaded, files of results are downloaded."""
 
 import asyncio
 import json
@@ -30,18 +30,18 @@ from mnemon_infra.models.language.port import (
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
 OURS = "mnemon_batch"
-"""In a batch's metadata: our id of it."""
+"""Key in a batch's metadata that holds mnemon's id of it."""
 
 PAGE = 100
-"""Batches that are listed at a time; OpenAI gives no more."""
+"""Batches on one page of the list; OpenAI allows no more."""
 
 SLACK = timedelta(minutes=10)
-"""By how much the provider's clock may be behind ours."""
+"""Tolerance for a provider's clock that is behind ours."""
 
 NO_SUCH_PATH = (404, 405, 501)
 
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
-"""How long OpenAI keeps results: as long as what was asked, and no longer."""
+"""Lifetime of results at OpenAI: the same as that of the requests."""
 
 _NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
@@ -49,7 +49,7 @@ _CODE = re.compile(r"[a-z0-9_]{1,64}")
 
 
 class OpenAIBatches:
-    """See `Batches`."""
+    """Batches of an OpenAI-compatible server; see `BatchApi`."""
 
     most_lines = 50_000
     most_bytes = 200_000_000
@@ -59,12 +59,15 @@ class OpenAIBatches:
         self._client = endpoint.client
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
-        """Hand a batch over; returns the provider's id of it. `batch_id` is ours, `find` goes by it."""
+        """Submit a batch and return the provider's id.
+
+        `batch_id` is mnemon's id, by which `find` identifies the batch.
+        """
         # In another thread: it may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._written, lines)
         with self._told():
             file_id = await self._uploaded(batch_id, content)
-            # Once only: a repetition would be a second batch where it was the answer that got lost.
+            # Once only: if just the answer was lost, a repetition would create a second batch.
             batch = await self._client.with_options(max_retries=0).batches.create(
                 input_file_id=file_id,
                 endpoint=COMPLETIONS,
@@ -75,17 +78,17 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """The provider's id of a batch that may have been submitted; None where there is no such batch."""
+        """Return the provider's id of a batch that may have been submitted; None if there is none."""
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
         with self._told():
             async for batch in self._client.batches.list(limit=PAGE):
-                if batch.id in seen:  # a server without pages gives the same one again and again
+                if batch.id in seen:  # a server without pages returns the same one again and again
                     return None
                 seen.add(batch.id)
                 if batch.created_at < earliest:
-                    # The newest come first; a list that has it otherwise is read to the end.
+                    # The list is sorted by age, newest first; a list in another order is read to the end.
                     if former is not None and former.created_at >= batch.created_at:
                         return None
                 elif (batch.metadata or {}).get(OURS) == batch_id:
@@ -94,7 +97,7 @@ class OpenAIBatches:
         return None
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
-        """How it fares."""
+        """Return the state of a batch."""
         with self._told():
             batch = await self._client.batches.retrieve(provider_batch_id)
             counts = batch.request_counts
@@ -108,10 +111,10 @@ class OpenAIBatches:
                     return BatchProgress("running", done)
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """What came of an ended batch, line by line, in any order; what cannot be told apart is left out.
+        """Yield the results of an ended batch line by line, in any order.
 
-        Where a file ends in the middle of a line, `ModelUnavailable` is raised behind all that it has: the
-        rest is paid for, and may be there when it is read again.
+        Lines without a readable id are left out. If a file ends within a line, `ModelUnavailable` is raised
+        after all complete lines: the rest is paid for, and may be there when it is read again.
         """
         untaken: set[str] = set()
         with self._told():
@@ -125,7 +128,7 @@ class OpenAIBatches:
             self._endpoint.adapt(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
-        """End it; harmless where it has ended."""
+        """Cancel a batch; harmless if it has ended."""
         with self._told(), suppress(BadRequestError, ConflictError):
             await self._client.batches.cancel(provider_batch_id)
 
@@ -136,13 +139,13 @@ class OpenAIBatches:
             self._endpoint.has_batches = error.status_code not in NO_SUCH_PATH
             raise
         if not isinstance(getattr(file, "id", None), str):
-            # Some servers say so of whatever they do not have, as if they had it.
+            # Some servers answer every unknown path with a success.
             self._endpoint.has_batches = False
             raise ModelRefused(f"{self._endpoint.at} has no batches: set extraction.mode=online")
         return file.id
 
     def _written(self, lines: Iterable[BatchRequest]) -> bytes:
-        """The file of a batch."""
+        """Return the file of a batch."""
         return b"".join(
             json.dumps(
                 {
@@ -158,7 +161,10 @@ class OpenAIBatches:
         )
 
     async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
-        """Of a file of any size. The SDK's own would end a line at U+2028 too, which JSON may hold."""
+        """Yield the lines of a file of any size.
+
+        The SDK's own reader would also split at U+2028, which JSON may contain.
+        """
         rest = b""
         async with self._client.files.with_streaming_response.content(file_id) as response:
             async for chunk in response.iter_bytes():
@@ -170,7 +176,10 @@ class OpenAIBatches:
             yield rest
 
     def _result(self, line: bytes, untaken: set[str]) -> BatchResult | None:
-        """None: nobody knows whose it is. What the server does not take is added to `untaken`."""
+        """Parse a line; None without a readable id.
+
+        A parameter that the server rejects is added to `untaken`.
+        """
         try:
             given = json.loads(line)
             return BatchResult(str(given["custom_id"]), self._outcome(given, untaken))
@@ -201,7 +210,7 @@ class OpenAIBatches:
 
 
 def _why(batch: Batch) -> str:
-    """The names of what went wrong: its words may hold what was asked, or the key."""
+    """Return the codes of a batch's errors: their messages may contain the request or the key."""
     errors = (batch.errors.data if batch.errors else None) or ()
     return ", ".join(dict.fromkeys(_named(error.code) for error in errors)) or "unknown"
 

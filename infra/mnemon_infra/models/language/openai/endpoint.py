@@ -1,4 +1,4 @@
-"""How a server that speaks OpenAI's wire format is asked and understood, and what goes wrong."""
+"""Requests to a server with OpenAI's wire format, parsing of its answers, and translation of its errors."""
 
 import json
 import re
@@ -26,14 +26,14 @@ from mnemon_infra.models.language.retry_after import retry_after
 Form = Literal["json_schema", "json_object", "text"]
 
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
-"""How an answer of a schema is asked for, in the order in which that is tried."""
+"""Forms in which an answer with a schema is requested, in the order of attempts."""
 
 THINKING = 4000
-"""Tokens left, besides the answer's, to a model that thinks first: its thoughts count as its answer."""
+"""Additional tokens for a model that thinks first: its thoughts count as part of its answer."""
 
 _THINKS = re.compile(r"o\d|gpt-5(?!.*chat)")
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
-"""Models that run at home write them before the answer."""
+"""Thoughts that models on private servers write before the answer."""
 
 log = structlog.get_logger("language")
 
@@ -42,7 +42,7 @@ _OPTIONAL = ("max_completion_tokens", "max_tokens", "prompt_cache_key", "reasoni
 
 
 class ParameterRefused(RequestRefused):
-    """A request is refused. `parameter`: on account of which, where the server says so."""
+    """The server refuses a request. `parameter`: the parameter that it names as the reason, if any."""
 
     def __init__(self, message: str, error: ProviderError, parameter: str | None, is_too_long: bool) -> None:
         super().__init__(message, error)
@@ -51,12 +51,12 @@ class ParameterRefused(RequestRefused):
 
 
 class OpenAIEndpoint:
-    """One model at one address. What it has refused to be asked is not tried again.
+    """One model at one address. Parameters that it has rejected are not sent again.
 
-    Its errors carry neither the key nor what the server said: servers have been seen to repeat the key.
+    Messages of its errors contain neither the key nor the server's words: some servers repeat the key.
 
     Attributes:
-        has_batches: until the server has shown that it has none.
+        has_batches: False once the server has shown that it has none.
     """
 
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:
@@ -69,10 +69,14 @@ class OpenAIEndpoint:
 
     @property
     def at(self) -> str:
+        """The address, as error messages name it."""
         return f"the language model at {self.client.base_url.netloc.decode()}"
 
     def body(self, request: ModelRequest, form: Form | None = None) -> dict[str, Any]:
-        """The request as the server takes it. What is the same every time stands first: that is cached."""
+        """Return the body of a request as the server takes it.
+
+        The constant part comes first, so that it is cached.
+        """
         form = form or self.form
         most_tokens = request.most_tokens
         body: dict[str, Any] = {
@@ -87,7 +91,7 @@ class OpenAIEndpoint:
             if _THINKS.match(self.model):
                 body["reasoning_effort"] = "low"
                 most_tokens += THINKING
-        # Servers of one's own know the old name, OpenAI's newer models the new one only.
+        # Private servers know the old name, OpenAI's newer models only the new one.
         is_new = self.is_openai or "max_tokens" in self._untaken
         body["max_completion_tokens" if is_new else "max_tokens"] = most_tokens
         if request.schema is not None and form == "json_schema":
@@ -98,37 +102,37 @@ class OpenAIEndpoint:
         return {name: value for name, value in body.items() if name not in self._untaken}
 
     def can_adapt(self, parameter: str) -> bool:
-        """Whether requests can do without a parameter, or without this value of it."""
+        """Return whether requests can do without a parameter, or without its current value."""
         return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != FORMS[-1])
 
     def adapt(self, parameter: str) -> None:
-        """Make requests without a parameter, or ask for less by it, from now on."""
+        """Send requests without a parameter from now on, or with a weaker form of the answer."""
         if parameter == RESPONSE_FORMAT:
             self.use(FORMS[min(FORMS.index(self.form) + 1, len(FORMS) - 1)])
         else:
             self.leave_out(parameter)
 
     def leave_out(self, parameter: str | None) -> bool:
-        """Send it no more; False where it was not sent, or cannot be left out."""
+        """Stop sending a parameter; False if it was not sent, or cannot be left out."""
         if parameter not in _OPTIONAL or parameter in self._untaken:
             return False
         self._untaken.add(parameter)
         return True
 
     def use(self, form: Form) -> None:
-        """Ask for answers so from now on."""
+        """Request answers in this form from now on."""
         if form != self.form:
             log.warning("schema form unsupported by the server, falling back", form=form)
             self.form = form
 
     @contextmanager
     def told(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
-        """What goes wrong within is told in the port's words.
+        """Translate errors within the block to those of the port.
 
         Raises:
-            ModelUnavailable: the server does not answer, or with something else.
-            ModelRefused: it answers that it will not.
-            NotTaken: it will not take this request.
+            ModelUnavailable: the server does not answer, or its answer is unreadable.
+            ModelRefused: the server refuses the key, the model or the kind of request.
+            ParameterRefused: the server refuses this request.
         """
         try:
             yield
@@ -188,10 +192,11 @@ def untaken_parameter(body: object) -> str | None:
 
 
 def read_completion(body: bytes) -> ModelAnswer:
-    """Read what a server answers.
+    """Parse the body of a completion.
 
     Raises:
-        LookupError, TypeError, ValueError: it is no completion, and nothing shows that a model was asked.
+        LookupError, TypeError, ValueError: it is no completion, and nothing shows that a model has handled
+            it.
     """
     try:
         completion = json.loads(body)
@@ -203,10 +208,10 @@ def read_completion(body: bytes) -> ModelAnswer:
 
 
 def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
-    """What a completion says, which may be nothing: it is paid for all the same.
+    """Parse a completion, which may have no text: it is paid for all the same.
 
     Raises:
-        LookupError, TypeError: it is none.
+        LookupError, TypeError: it is no completion.
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("neither choices nor usage")
@@ -221,14 +226,14 @@ def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
         who = "a filter of the provider" if end == "content_filter" else "the model"
         return ModelAnswer("", usage, problem=f"{who} will not answer this", is_refused=True)
     is_cut = end == "length"
-    if not isinstance(text, str) or not text:  # one that is cut thought to the end
+    if not isinstance(text, str) or not text:  # a cut one consists of thoughts only
         return ModelAnswer("", usage, is_cut, None if is_cut else "the answer has no text")
     thoughts = _THOUGHTS.match(text)
     return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
 
 
 def _usage(given: object) -> Usage:
-    """Nothing where the server says nothing."""
+    """Return the usage, 0 for what the server does not say."""
     if not isinstance(given, Mapping):
         return Usage()
     details = given.get("prompt_tokens_details")

@@ -1,11 +1,11 @@
-"""Models of OpenAI, or of anything that speaks its `/chat/completions`: Ollama, LM Studio, vLLM."""
+"""Models of OpenAI and servers with the same `/chat/completions`: Ollama, LM Studio, vLLM."""
 
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
-# The SDK would load these when they are first used, and hold up the event loop for a second.
+# Imported here because the SDK would load them on first use, and block the event loop for a second.
 import openai.resources.batches
 import openai.resources.chat
 import openai.resources.files  # noqa: F401
@@ -34,14 +34,14 @@ USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
 
 RETRIES = 2
-"""How often a call is repeated. In between the SDK waits, as long as the server says."""
+"""Number of repetitions of a call. Between them the SDK waits as long as the server says."""
 
 
 class OpenAIModel:
     """A model behind an endpoint; see `LanguageModel`.
 
     Attributes:
-        model: as the server names it.
+        model: the server's name of it.
     """
 
     provider = "openai"
@@ -53,16 +53,16 @@ class OpenAIModel:
 
     @property
     def batches(self) -> OpenAIBatches | None:
-        """None once the server has shown that it has none."""
+        """Its batches; None once the server has shown that it has none."""
         return self._batches if self._endpoint.has_batches else None
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
-        """Ask, and wait for the answer.
+        """Send a request and wait for the answer.
 
         Raises:
             ModelUnavailable: the server does not answer.
-            ModelRefused: it refuses the key, the model or the kind of request.
-            RequestRefused: it will never take this request.
+            ModelRefused: the server refuses the key, the model or the kind of request.
+            RequestRefused: the server will never take this request.
         """
         forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
         for form in forms:
@@ -78,10 +78,9 @@ class OpenAIModel:
         raise AssertionError("there is always a form")
 
     async def stream(self, messages: Sequence[Mapping[str, str]]) -> AsyncGenerator[str, None]:
-        """What it answers to a conversation, piece by piece as it comes.
+        """Yield the model's reply to a conversation, piece by piece as it arrives.
 
-        Raises:
-            What `complete` raises.
+        It raises the same errors as `complete`.
         """
         with self._endpoint.told():
             chunks = await self._endpoint.client.chat.completions.create(
@@ -101,7 +100,10 @@ class OpenAIModel:
                     raise
 
     async def _checked(self, refused: ParameterRefused) -> Usage:
-        """Were this refused too, no text would be the reason: some servers tell a bad key in the same way."""
+        """Send a minimal request; if that is refused too, the text is not the reason.
+
+        Some servers report a bad key in the same way as a refused text.
+        """
         try:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
             return (await self._post(body)).usage
@@ -116,12 +118,12 @@ class OpenAIModel:
 
 @asynccontextmanager
 async def open_openai(model: str | None, deployment: Deployment) -> AsyncIterator[OpenAIModel]:
-    """The model, until the end of the block. Nobody is asked anything before that.
+    """Open the model for the duration of the block. No request is sent before the first call.
 
     Raises:
         ModelNotConfigured: there is no key, or one that no request can carry.
     """
-    logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs what is asked
+    logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG the SDK logs requests
     base_url = deployment.model_url or OPENAI
     async with AsyncOpenAI(
         api_key=_key(deployment),
