@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
+from typing import Self
 from zoneinfo import ZoneInfo
 
 from mnemon_consumers.extract.decide import said, worth_reading
@@ -15,7 +16,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.facts.fact_repository import FactRecord, live_facts
-from mnemon_infra.database.facts.undecided_pairs import pair_records
+from mnemon_infra.database.facts.undecided_pairs import PairsByLine, pair_records
 from mnemon_infra.database.windows.contents import spoken
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
@@ -39,6 +40,17 @@ class WindowRequest:
     known: Sequence[PromptFact]
     settings: SettingsV1
     pairs: Sequence[FactPair] = ()
+
+    @property
+    def may_have_pairs(self) -> bool:
+        """Whether it may ask about pairs: not if rules answer it, nor after a failure pairs may cause."""
+        extraction = self.settings.extraction
+        is_asked = extraction.provider != "offline" and bool(self.said)
+        return is_asked and extraction.pairs > 0 and self.window.attempts == 0
+
+    def with_pairs_of(self, pairs: PairsByLine) -> Self:
+        """Return it with the pairs of its line of a batch; an answer counts for no others."""
+        return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
     def request(self) -> ModelRequest:
         """Return the request for a model."""
@@ -101,7 +113,7 @@ async def _with_pairs(
     asked_pairs: AskedPairs,
 ) -> list[WindowRequest]:
     """Return the requests, with pairs for those that may have them."""
-    owners = {question.window.owner for question in asked if _has_room(question)}
+    owners = {question.window.owner for question in asked if question.may_have_pairs}
     records = await pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
     waiting = {
         owner: iter(
@@ -118,19 +130,12 @@ async def _with_pairs(
         owner = question.window.owner
         pairs = (
             list(islice(waiting[owner], question.settings.extraction.pairs))
-            if owner in waiting and _has_room(question)
+            if owner in waiting and question.may_have_pairs
             else []
         )
         asked_pairs.pairs.update((owner, pair) for pair in pairs)
         questions.append(replace(question, pairs=pairs))
     return questions
-
-
-def _has_room(question: WindowRequest) -> bool:
-    """Return whether a request may have pairs: not if rules answer it, nor after a failure they may cause."""
-    extraction = question.settings.extraction
-    is_asked = extraction.provider != "offline" and bool(question.said)
-    return is_asked and extraction.pairs > 0 and question.window.attempts == 0
 
 
 def _unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:

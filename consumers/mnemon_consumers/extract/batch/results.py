@@ -1,7 +1,6 @@
 """Reads the results of a batch, a few lines at a time, and skips those that were read before."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Final
@@ -13,12 +12,12 @@ from mnemon_consumers.extract.answers.publication import Answering, again
 from mnemon_consumers.extract.answers.window_outcome import AnsweringModel
 from mnemon_consumers.extract.batch.submission import of_users
 from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.window_requests import WindowRequest, questions
+from mnemon_consumers.extract.window_requests import questions
 from mnemon_contracts.events.memory import BatchCompletedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import not_erased
-from mnemon_infra.database.facts.undecided_pairs import PairsByLine, pairs_of_batch
+from mnemon_infra.database.facts.undecided_pairs import pairs_of_batch
 from mnemon_infra.database.windows.batches import StoredBatch, change
 from mnemon_infra.database.windows.contents import noted
 from mnemon_infra.database.windows.window_repository import (
@@ -141,7 +140,7 @@ class Results:
         asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
         owners = {question.window.owner for question in asked}
         pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
-        asked = [_as_asked(question, pairs) for question in asked]
+        asked = [question.with_pairs_of(pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
         judged = await self._answering.take(connection, answers, by)
@@ -155,12 +154,6 @@ class Results:
             for question, each in judged
             if not each.is_answered
         }
-
-
-def _as_asked(question: WindowRequest, pairs: PairsByLine) -> WindowRequest:
-    """Return the request with the pairs that the batch asked about: an answer counts for no others."""
-    place = question.window.owner, question.window.line or 0
-    return replace(question, pairs=pairs.get(place, ()))
 
 
 def _unasked(window: StoredWindow, now: datetime) -> Failed:
