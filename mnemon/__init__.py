@@ -1,4 +1,4 @@
-"""The face: the client for bots and the `mnemon` command."""
+"""The client for bots, and the `mnemon` command. The client's names are imported on first use."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: the command shall not wait for the client, nor a server for either.
+    # Import on first use: the command need not wait for the client, nor a server for either of them.
     for module, names in _HOMES.items():
         if name in names:
             return getattr(import_module(module), name)

@@ -4,7 +4,8 @@
     agent = create_agent(model, middleware=[memory], context_schema=MemoryUser)
     await agent.ainvoke({"messages": [("user", "Where do I live?")]}, context=MemoryUser("u42"))
 
-What is said is kept, a model is shown the user's context, and it has the memory tools.
+The middleware publishes the messages of user and agent, puts the user's context before the model, and gives
+the model the memory tools.
 """
 
 import asyncio
@@ -31,31 +32,31 @@ log = logging.getLogger("mnemon.langchain")
 
 
 PATIENCE: Final = 3.0
-"""Seconds that a run waits until what was said is kept."""
+"""Seconds that a run waits for the confirmation that a message is stored."""
 
 
 @dataclass(frozen=True)
 class MemoryUser:
-    """Whose memory an agent's run is about: its runtime context, or what yours inherits."""
+    """The user whose memory an agent's run uses. Pass it as the runtime context, or derive yours from it."""
 
     user: str
 
 
 class _State(AgentState[Any]):
-    """With the log position of what the user said."""
+    """State of an agent, with the log position of the user's message."""
 
     memory_seq: NotRequired[Annotated[int | None, PrivateStateAttr]]
 
 
 class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
-    """Gives an agent memory. It is asynchronous: `ainvoke` and `astream`.
+    """Middleware that gives an agent memory. It is asynchronous: use `ainvoke` and `astream`.
 
-    A model is shown the context, within its budget, in place of the messages of earlier runs: a checkpointer
-    is not needed for them. While the memory is away, it is shown what the agent itself has.
+    A model sees the context, within its budget, in place of the messages of earlier runs: these need no
+    checkpointer. While the memory does not answer, the model sees the agent's own messages.
 
     Args:
-        memory: of the tenant that the users are of; open as long as the agent runs.
-        budget: tokens of a context at most; None is what the settings say.
+        memory: client of the tenant that the users belong to. It must stay open as long as the agent runs.
+        budget: tokens of a context at most; None takes the budget of the settings.
     """
 
     state_schema = _State
@@ -67,21 +68,21 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         self.tools: Sequence[BaseTool] = [self._tool(function) for function in TOOLS.values()]
 
     async def start_conversation(self, user: str) -> int:
-        """Begin a new conversation, as `/new` does: no message from before is shown to a model again.
+        """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
 
-        Facts stay. A checkpointer of yours keeps its own messages, of which a model is shown only those of
-        the present run.
+        Facts stay. Your checkpointer keeps its own messages; of these a model sees only those of the present
+        run.
 
         Returns:
-            The log position.
+            The log position of the start.
 
         Raises:
-            PublishFailed: it is not known to be stored.
+            PublishFailed: the server did not confirm that the start is stored.
         """
         return await self._memory.start(user, discard_previous=True)
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
-        """Keep what the user said."""
+        """Publish the user's message."""
         user, said = _user_of(runtime.context), state["messages"][-1]
         return {
             "memory_seq": await self._keep(user, "user", said) if isinstance(said, HumanMessage) else None
@@ -92,7 +93,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         request: ModelRequest[MemoryUser],
         handler: Callable[[ModelRequest[MemoryUser]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """Put the context before the model, and behind it what has come of this run."""
+        """Call the model with the context, followed by the messages of this run."""
         begin = max(
             (at for at, each in enumerate(request.messages) if isinstance(each, HumanMessage)), default=0
         )
@@ -115,13 +116,17 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         )
 
     async def aafter_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> None:
-        """Keep what the agent answered."""
+        """Publish the agent's answer."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
             await self._keep(_user_of(runtime.context), "assistant", answer)
 
     async def _keep(self, user: str, role: Role, message: AnyMessage) -> int | None:
-        """Its log position; None where there is nothing to keep, or it is not known to be kept."""
+        """Publish a message.
+
+        Returns:
+            Its log position; None if it has no text, or if the server did not confirm it within `PATIENCE`.
+        """
         if not message.text:
             return None
         try:
@@ -144,12 +149,12 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             description=function.description,
             args_schema=function.parameters(),
             coroutine=call,
-            handle_tool_error=True,  # the model is told
+            handle_tool_error=True,  # the model sees the error
         )
 
 
 def _user_of(context: object) -> str:
-    """Whose memory a run is about.
+    """Return the user whose memory a run uses.
 
     Raises:
         ValueError: the run has no runtime context that names a user.
@@ -165,7 +170,10 @@ def _user_of(context: object) -> str:
 
 
 def _parted(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
-    """What is known, and what was said before this run."""
+    """Split a context into texts for the system message and the messages from before this run.
+
+    The context may end with the user's message of this run; it is left out, since the run has it.
+    """
     known = [each.content for each in context.messages if each.role in ("system", "tool")]
     said = [each for each in context.messages if each.role in ("user", "assistant")]
     if said and run and said[-1].role == "user" and said[-1].content.endswith(run[0].text):

@@ -1,1 +1,1 @@
-"""The admin page: what runs, whose memory there is, and how it is kept; rendered here, for a browser."""
+"""The admin page: status, users and their memory, and settings, rendered on the server as HTML."""

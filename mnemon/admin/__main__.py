@@ -1,4 +1,4 @@
-"""The page in a process of its own: `python -m mnemon.admin SOCKET`, as `mnemon.admin.launcher` starts it."""
+"""Process of the admin page: `python -m mnemon.admin SOCKET`, started by `mnemon.admin.launcher`."""
 
 import asyncio
 import os
@@ -19,14 +19,14 @@ from mnemon_infra.process.cancellation import heed_cancellations
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
-"""A tenth of the weight that the process which answers bots has with the system's scheduler."""
+"""Niceness of the process: a tenth of the scheduler weight of the process that answers bots."""
 
 QUIET = 15 * 60.0
-"""Seconds without a request after which nobody looks any more."""
+"""Seconds without a request after which the process ends."""
 
 
 class _Watched:
-    """An application that knows when it was last asked."""
+    """An application that records the time of its last request."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -37,14 +37,14 @@ class _Watched:
         await self._application(scope, receive, send)
 
     async def quiet(self) -> None:
-        """Wait until nobody has asked for a while."""
-        # Not by an event: each request would set a timer anew.
+        """Wait until no request has come for `QUIET` seconds."""
+        # Poll instead of waiting for an event: each request would have to reset a timer.
         while (left := self._asked_at + QUIET - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
 
 
 async def _serve(number: int) -> None:
-    """Serve until nobody looks, or the other end of standard input is closed, as it also is by a kill."""
+    """Serve until no requests come, or until the parent closes standard input or is killed."""
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()

@@ -1,4 +1,4 @@
-"""The application: its sections, and what goes before each of them."""
+"""The application of the admin page: its sections, their routes and the middleware."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -43,7 +43,7 @@ SECTIONS: Final[Sequence[PageSection]] = (
     dead_letters.pages,
     rebuilds.pages,
 )
-"""In the order of the navigation."""
+"""Sections in the order of the navigation."""
 
 _OF_A_USER: Final = (
     user_facts.pages,
@@ -54,16 +54,16 @@ _OF_A_USER: Final = (
 )
 
 _MOST_BYTES = 2_000_000
-"""What a form may have: a long document, and not a disk full."""
+"""Maximum size of a form in bytes: enough for a long document, too small to fill a disk."""
 
 
 def application(parts: Parts, access: Access, names: Collection[str] = ()) -> Starlette:
-    """The admin page.
+    """Return the application of the admin page.
 
     Args:
-        parts: the servers it shows.
-        access: who may look.
-        names: names of hosts that it is reached by, besides addresses and `localhost`.
+        parts: the servers that it shows.
+        access: checks tokens, links and sessions.
+        names: host names by which browsers reach it, besides addresses and `localhost`.
     """
 
     @asynccontextmanager

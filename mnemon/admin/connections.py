@@ -1,4 +1,4 @@
-"""What the pages read and ask: one connection to each server, opened when the first page needs it."""
+"""Connections of the pages: one to each server, opened when the first page needs it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,11 +14,11 @@ from mnemon_producers.client import MemoryClient
 
 
 class Parts:
-    """The servers of a deployment, as the pages need them.
+    """Connections to the servers of a deployment.
 
     Args:
-        deployment: which servers.
-        data: the folder that they keep their data in, where they are those of `mnemon up`.
+        deployment: the servers.
+        data: the folder of their data, if `mnemon up` runs them.
     """
 
     def __init__(self, deployment: Deployment, data: Path | None = None) -> None:
@@ -31,15 +31,15 @@ class Parts:
 
     @asynccontextmanager
     async def used(self) -> AsyncIterator["Parts"]:
-        """Close at the end of the block what was opened in it."""
+        """Close all connections at the end of the block."""
         async with self._ends:
             yield self
 
     async def broker(self) -> Client:
-        """The connection to NATS. Once it stands it is restored without end.
+        """Return the connection to NATS. Once open, it reconnects without limit.
 
         Raises:
-            BrokerUnreachable: no server answers, or it has gone and is not back yet.
+            BrokerUnreachable: no server answers, or the connection is lost at the moment.
         """
         async with self._lock:
             if self._connection is None:
@@ -52,11 +52,11 @@ class Parts:
         return self._connection
 
     async def database(self) -> Database:
-        """The database.
+        """Return the open database.
 
         Raises:
-            DatabaseUnavailable: it does not answer, or is not migrated.
-            mnemon_infra.database.engine.DatabaseNotConfigured: there is no address of one.
+            DatabaseUnavailable: the database does not answer, or is not migrated.
+            mnemon_infra.database.engine.DatabaseNotConfigured: no address of a database is configured.
         """
         async with self._lock:
             if self._database is None:
@@ -71,10 +71,10 @@ class Parts:
         return self._database
 
     async def memory(self, tenant: str) -> MemoryClient:
-        """What a bot of the tenant has: questions, and changes of a user's memory.
+        """Return a client with which the pages read and change memory, as a bot of the tenant does.
 
         Raises:
-            BrokerUnreachable: as `broker` does.
-            mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+            BrokerUnreachable: the broker does not answer.
+            mnemon_contracts.subjects.InvalidId: the id of the tenant is invalid.
         """
         return MemoryClient(await self.broker(), tenant=tenant)

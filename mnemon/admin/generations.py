@@ -1,6 +1,6 @@
-"""The generations of rows and vectors as the page shows them, and the end of one.
+"""Generations of rows and vectors for the page, and removal of one.
 
-It brings the engine of the vectors with it, a third of a second: who needs it imports it when somebody looks.
+The import of this module loads the vector engine, which takes a third of a second: pages import it on use.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,10 @@ class GenerationRow(NamedTuple):
     """A generation as the page shows it.
 
     Attributes:
-        goal: the log position that it is brought to; None where it is the live one, or rests.
-        note: what a person may do with it.
-        points: of its vectors; None where no process can say.
+        listed: the generation.
+        goal: log position to which it is being filled; None if it is complete.
+        note: its state and use, for a person.
+        points: number of its points; None if it is not live, or no process can count them.
     """
 
     listed: Listed
@@ -41,7 +42,7 @@ class GenerationRow(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How much of the way is done; vectors come after rows."""
+        """Completed share of the work, from 0 to 1; vectors are filled after rows."""
         if not self.goal:
             return 1.0
         rows, vectors = self.listed.position or 0, self.listed.generation.vectors
@@ -50,10 +51,10 @@ class GenerationRow(NamedTuple):
 
 
 async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
-    """All generations, and whether somebody is at them now.
+    """Return all generations, and whether a rebuild is running.
 
     Raises:
-        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+        BrokerUnreachable, DatabaseUnavailable: a server does not answer.
     """
     place = await _place(parts)
     is_busy = await is_locked(place.database, "rebuild", place.live)
@@ -74,11 +75,11 @@ async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
 
 
 async def removed(parts: Parts, name: str) -> str:
-    """Remove a generation that is not in use; its whole name.
+    """Remove a generation that is not in use; return its whole name.
 
     Raises:
-        InTheWay: it cannot be done now.
-        BrokerUnreachable, DatabaseUnavailable: something of it is still there.
+        InTheWay: the generation cannot be removed now.
+        BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
     async with site_alone((await _place(parts)).deployment) as place:
         if await vector_progress.reached(place.database, place.live) is not None:
@@ -92,7 +93,10 @@ async def removed(parts: Parts, name: str) -> str:
 
 
 async def _points(place: Site, live: Listed) -> int | None:
-    """As the process says that holds the vectors: who opened them here would be in its way."""
+    """Return the number of live points as the process that holds them reports it.
+
+    Return None if no process holds them: opening them here would be in the way of one that starts.
+    """
     if not is_held(live.vectors):
         return None
     try:
@@ -102,7 +106,7 @@ async def _points(place: Site, live: Listed) -> int | None:
 
 
 async def _place(parts: Parts) -> Site:
-    """The servers, and the folder of the vectors where they are those of `mnemon up`."""
+    """Return the servers, with the folder of the vectors if `mnemon up` runs them."""
     deployment = parts.deployment
     if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})

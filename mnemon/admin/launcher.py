@@ -1,7 +1,7 @@
-"""The page beside a stack: a process of its own, which begins when somebody looks, and ends when nobody does.
+"""Launcher of the admin page next to a stack, in a separate process that runs only while the page is used.
 
-What bots wait for runs in the process that starts it, so no page is made there; and where nobody looks, a
-page costs neither time nor memory. The socket is open all the time: who comes first waits for the process.
+The process of the stack answers bots, so it does not render pages; and a page that is not used costs neither
+time nor memory. The socket is open all the time: the first request waits until the process has started.
 """
 
 import asyncio
@@ -24,14 +24,14 @@ from mnemon_infra.config import Deployment
 log = structlog.get_logger("admin")
 
 END_TIMEOUT = 10.0
-"""Seconds for the process to end once it is told."""
+"""Seconds for the process to end before it is killed."""
 
 _PAUSE = 5.0
-"""Seconds before it is started again after a failure."""
+"""Seconds before the process is restarted after a failure."""
 
 
 class PageAddress(NamedTuple):
-    """Where the page is, and a link to it that logs in once."""
+    """The address of the page, and a link that logs in once."""
 
     address: str
     login: str
@@ -39,7 +39,7 @@ class PageAddress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LaunchOptions:
-    """What the process is told: which servers, and who may look."""
+    """Options of the process: the servers, the folder, the token and the login links."""
 
     deployment: Deployment
     data: Path
@@ -47,13 +47,13 @@ class LaunchOptions:
     links: list[str] = field(default_factory=list)
 
     def spelled(self) -> str:
-        """As JSON on one line, with secrets in it: for a pipe, and for nothing else."""
+        """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
         return json.dumps({"deployment": self.deployment.spelled()} | own)
 
     @classmethod
     def read(cls, text: str | bytes) -> Self:
-        """What `spelled` gave."""
+        """Parse the output of `spelled`."""
         said = json.loads(text)
         deployment = Deployment.read(said["deployment"])
         return cls(deployment, Path(said["data"]), said["token"], said["links"])
@@ -61,10 +61,10 @@ class LaunchOptions:
 
 @asynccontextmanager
 async def served_beside(data: Path, deployment: Deployment, port: int | None) -> AsyncIterator[PageAddress]:
-    """Have the page of a folder served, on this machine only, as long as the block lasts.
+    """Serve the page of a folder, on this machine only, for the duration of the block.
 
     Raises:
-        mnemon.admin.page_port.PortTaken: somebody else has the port that was chosen.
+        mnemon.admin.page_port.PagePortTaken: another process has the chosen port.
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
@@ -90,7 +90,7 @@ async def _keep(listening: socket.socket, order: LaunchOptions) -> None:
 
 
 async def _somebody(listening: socket.socket) -> None:
-    """Wait until a connection is to be taken; it is left for the process to take."""
+    """Wait for a connection without accepting it: the process accepts it."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(listening, came.set)
@@ -101,14 +101,14 @@ async def _somebody(listening: socket.socket) -> None:
 
 
 async def _served(listening: socket.socket, order: LaunchOptions) -> int:
-    """Start the process, and wait for its end."""
+    """Start the process and wait for its end; return its exit code."""
     number = listening.fileno()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon.admin", str(number)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         pass_fds=(number,),
-        # A Ctrl-C in the terminal is for us: this one is told to end.
+        # A Ctrl-C in the terminal reaches this process only; it ends the new one.
         start_new_session=True,
     )
     assert process.stdin is not None
@@ -116,7 +116,7 @@ async def _served(listening: socket.socket, order: LaunchOptions) -> int:
     try:
         process.stdin.write(order.spelled().encode() + b"\n")
         async for line in process.stdout:
-            with suppress(ValueError):  # a link that was used is not one for the next process
+            with suppress(ValueError):  # the next process must not accept a used link
                 order.links.remove(line.decode().strip())
         return await process.wait()
     finally:

@@ -1,4 +1,4 @@
-"""What goes on, looked at from time to time while somebody looks at the page."""
+"""Samples of the live status, taken while a browser shows the page."""
 
 import asyncio
 import time
@@ -13,22 +13,22 @@ from mnemon.operations.health.streams import StreamState, streams_of
 from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0
-"""Seconds that are kept for the plots."""
+"""Seconds for which samples are kept for the plots."""
 
 LEAST_SPAN: Final = 60.0
-"""Seconds that a plot has at least, however short somebody has looked."""
+"""Minimum number of seconds that a plot covers, even if there are fewer samples."""
 
 _FRESH: Final = 1.0
-"""Seconds within which one look does for all who look."""
+"""Seconds for which all requests share one sample."""
 
 _HEALTH_FRESH: Final = 15.0
-"""The same for what takes longer to find out."""
+"""Seconds for which all requests share one health report, which takes longer."""
 
 _SERVICE: Final = "mnemon"
 
 
 class StatusSample(NamedTuple):
-    """What one look has found. `look.at` is when."""
+    """A sample of streams, durables and request counts. `look.at` is its time."""
 
     streams: dict[str, StreamState]
     look: ConsumerSample
@@ -36,11 +36,12 @@ class StatusSample(NamedTuple):
 
     @property
     def dead_letters(self) -> int:
+        """Number of dead letters."""
         return self.streams[DEAD].messages if DEAD in self.streams else 0
 
 
 class LiveStatus:
-    """Looks when it is asked, and remembers what it saw a while ago."""
+    """Takes samples on request and keeps those of the last `SPAN` seconds."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -50,7 +51,7 @@ class LiveStatus:
         self._examining = asyncio.Lock()
 
     async def samples(self) -> list[StatusSample]:
-        """At least two, oldest first; the last is of now.
+        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old.
 
         Raises:
             mnemon_infra.broker.connection.BrokerUnreachable, nats.errors.Error: the broker does not answer.
@@ -67,7 +68,7 @@ class LiveStatus:
             return list(self._samples)
 
     async def health(self) -> Health:
-        """What `mnemon status` finds; what does not answer is part of it."""
+        """Return the report of `mnemon status`; servers that do not answer are part of it."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
                 health = await examine(self._parts.deployment, self._parts.data)

@@ -1,4 +1,4 @@
-"""A visit of a page, and how pages are declared: nobody sees one, or changes anything, without a session."""
+"""Declaration of pages and handling of their requests. Every page and every change requires a session."""
 
 import asyncio
 import functools
@@ -26,34 +26,36 @@ from mnemon_infra.process.cancellation import abandon_quietly
 log = structlog.get_logger("admin")
 
 PATIENCE: Final = 20.0
-"""Seconds that a page may take; what it asks gives up before, as long as it answers at all."""
+"""Seconds that a page may take. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
-"""The field of every form that other sites cannot know."""
+"""Field of every form with a value that other sites cannot know."""
 
 _IDS: Final = frozenset({"tenant", "user", "conversation", "name"})
-"""Fields that say whose or which: one with a blank at its end is another than the one without."""
+"""Fields with ids, which are not stripped: an id with a blank at its end is a different id."""
 
 NOTICE: Final = "mnemon-notice"
 
 _LONGEST_NOTICE: Final = 300
-"""Characters, of any script: browsers leave out a cookie of more than 4096 bytes."""
+"""Maximum length of a notice in characters of any script: browsers drop cookies of over 4096 bytes."""
 
 FRAGMENT: Final = "x-fragment"
-"""The header of what asks for a part of a page, to put it in the place of what it was."""
+"""Header of a request for a fragment of a page, which replaces the former fragment in the browser."""
 
 SESSION_OVER: Final = "The session is over. Log in again; nothing was changed."
 
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of somebody who has logged in.
+    """A request with a valid session.
 
     Attributes:
-        query: what the address asks for: `/users?tenant=acme`.
-        form: what a form sent, each field once, and but for ids stripped of blanks around it; empty where
-            none did.
-        parts: the servers.
+        request: the request.
+        session: the session of the browser.
+        section: title of the section.
+        query: fields of the query string: `/users?tenant=acme`.
+        form: fields of the submitted form, each once, stripped of blanks unless ids; empty without a form.
+        parts: connections to the servers.
     """
 
     request: Request
@@ -68,7 +70,7 @@ class Visit:
         return parts
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
-        """A page, or a fragment of one, from a template."""
+        """Render a page, or a fragment of one, from a template."""
         notice = self.request.app.state.access.unseal(self.request.cookies.get(NOTICE))
         is_part = FRAGMENT in self.request.headers
         frame = "fragment.html" if is_part else "base.html"
@@ -79,7 +81,7 @@ class Visit:
         return response
 
     def goto(self, path: str, said: str | None = None, **query: str) -> Response:
-        """After a change: another page, which shows what is `said`."""
+        """Redirect to another page after a change; that page shows the notice `said`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
         if said:
@@ -91,7 +93,7 @@ class Visit:
         return response
 
     def refusal(self, why: Trouble) -> Response:
-        """A page that says why there is no other."""
+        """Render a page that tells why the requested one cannot be shown."""
         return self.page("trouble.html", status=why.status, trouble=why)
 
 
@@ -102,8 +104,8 @@ class PageSection:
     """The pages of one section.
 
     Args:
-        title: how the navigation calls it.
-        home: its first page.
+        title: title in the navigation.
+        home: path of the first page.
     """
 
     def __init__(self, title: str, home: str) -> None:
@@ -112,11 +114,11 @@ class PageSection:
         self.routes: list[Route] = []
 
     def get(self, path: str) -> Callable[[Handler], Handler]:
-        """A page that is looked at."""
+        """Declare a page."""
         return self._route(path, "GET")
 
     def post(self, path: str) -> Callable[[Handler], Handler]:
-        """A form that changes something. Its `form` is known to be from a page of ours."""
+        """Declare the target of a form. The handler runs only if a page of the session sent the form."""
         return self._route(path, "POST")
 
     def _route(self, path: str, method: str) -> Callable[[Handler], Handler]:
@@ -162,10 +164,12 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
 
 
 async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
-    """The page, if it comes soon. Else it is left alone: what waits for a hanging database cannot be stopped.
+    """Return the page if it is ready within `PATIENCE`; otherwise abandon it.
+
+    It is not cancelled: a call that waits for a hanging database cannot be stopped.
 
     Raises:
-        TimeoutError: it takes too long.
+        TimeoutError: the page takes too long.
     """
     making = asyncio.ensure_future(page)
     await asyncio.wait([making], timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""The port of the page of a folder, which is the same from start to start."""
+"""Port of the admin page of a folder. It stays the same across starts."""
 
 import socket
 from contextlib import suppress
@@ -13,14 +13,16 @@ _HOST: Final = "127.0.0.1"
 
 
 class PagePortTaken(Exception):
-    """Somebody else has the port that was chosen."""
+    """Another process has the chosen port."""
 
 
 def listening_for(data: Path, port: int | None) -> socket.socket:
-    """A socket on this machine; without a port on the one that the folder had, or else on a free one.
+    """Return a listening socket on this machine.
+
+    Without a port, take the former port of the folder if it is free, else any free one.
 
     Raises:
-        PortTaken: it was chosen, and somebody else has it.
+        PagePortTaken: another process has the chosen port.
     """
     if port:
         try:

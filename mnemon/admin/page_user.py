@@ -1,4 +1,4 @@
-"""Whose memory a page is about."""
+"""The user that a page is about."""
 
 from dataclasses import dataclass
 from typing import Any, Final, Self
@@ -16,7 +16,7 @@ TABS: Final = (
     ("data", "Data and tasks"),
     ("erase", "Erase"),
 )
-"""The pages of a user, and how they are called."""
+"""Paths and titles of the pages of a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class PageUser:
 
     @classmethod
     def of(cls, given: Fields) -> Self:
-        """Whom an address or a form names.
+        """Return the user that a query string or a form names.
 
         Raises:
-            mnemon_contracts.subjects.InvalidId: there can be no such user, or no such tenant.
-            InvalidBody: `seq` is no position.
+            mnemon_contracts.subjects.InvalidId: the id of the user or of the tenant is invalid.
+            InvalidBody: `seq` is not a log position.
         """
         tenant, user = (given.get(name, "") for name in ("tenant", "user"))
         encode_token(tenant)
@@ -41,11 +41,11 @@ class PageUser:
         return cls(tenant, user, given.number("seq"))
 
     def path(self, page: str, **more: str) -> str:
-        """The address of one of the user's pages."""
+        """Return the path of one of the user's pages."""
         return f"/user/{page}?{urlencode({'tenant': self.tenant, 'user': self.user} | more)}"
 
     async def memory(self, visit: Visit) -> MemoryClient:
-        """What a bot of the tenant has.
+        """Return a client of the tenant.
 
         Raises:
             mnemon_infra.broker.connection.BrokerUnreachable: the broker does not answer.
@@ -54,5 +54,5 @@ class PageUser:
 
 
 def shown(whose: PageUser, tab: str) -> dict[str, Any]:
-    """What the frame of the user's pages needs."""
+    """Return the values that the frame of the user's pages needs."""
     return {"whose": whose, "tab": tab, "tabs": TABS}

@@ -1,4 +1,4 @@
-"""A conversation: what is said is kept, each answer has its context, and the memory can be looked into."""
+"""Conversation with a model: publishes messages, answers with the context, and has commands for memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -24,7 +24,7 @@ _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
 @dataclass(frozen=True, slots=True)
 class ChatTurn:
-    """What was said last, what a model was given for its answer, and what was found for it."""
+    """The last message of the user, the context for its answer, and the hits of a search for it."""
 
     text: str
     context: ContextReplyV1
@@ -32,7 +32,7 @@ class ChatTurn:
 
 
 class SlashCommand(NamedTuple):
-    """Something that begins with a slash."""
+    """A command that begins with a slash: its usage, its meaning, and the function that runs it."""
 
     usage: str
     meaning: str
@@ -43,14 +43,15 @@ class Talk:
     """One user's conversation.
 
     Args:
-        memory: whose tenant the user is of.
-        user: who talks.
-        model: who answers; None shows what a model would have been given.
-        screen: where it is shown.
-        budget: tokens of a context at most; None is what the settings say.
+        memory: client of the tenant that the user belongs to.
+        user: the user who talks.
+        model: the model that answers; None shows the context that a model would get.
+        screen: the output.
+        budget: tokens of a context at most; None takes the budget of the settings.
 
     Attributes:
-        failed: something that was asked for could not be done.
+        failed: whether a message or a command has failed.
+        commands: the commands by name.
     """
 
     def __init__(
@@ -96,18 +97,18 @@ class Talk:
 
     @property
     def standing(self) -> str:
-        """In a line, how it stands."""
+        """Status line: the user, the model and the tokens of the last context."""
         who = self._model.model if self._model else "offline"
         tokens = f" · context {self._last.context.tokens or 0:,} tokens" if self._last else ""
         return f" {self._user} · {who}{tokens} · /help"
 
     def interrupt(self) -> None:
-        """End the answer that is being given."""
+        """Cancel the answer that is being shown."""
         if self._answering:
             self._answering.cancel()
 
     async def go_on(self, lines: AsyncIterator[str]) -> None:
-        """Answer each line, until there is none or one says `/exit`."""
+        """Answer each line until the lines end, or one of them is `/exit`."""
         async for line in lines:
             text = line.strip()
             if text == EXIT:
@@ -144,7 +145,7 @@ class Talk:
             await self._memory.publish(self._user, "assistant", answered)
 
     async def _streamed(self, model: OpenAIModel, text: str) -> str:
-        """The answer, shown as it comes; what of it was given, where it was interrupted."""
+        """Show the answer as it arrives and return it; return the part so far if it was interrupted."""
         assert self._last
         given = [
             {"role": "system" if each.role == "tool" else each.role, "content": each.content}
@@ -181,12 +182,12 @@ class Talk:
             self._screen.found(self._last.text, self._last.found, self._last.context)
 
     async def _found(self, text: str, said: int) -> SearchReplyV2:
-        """What a search finds now: once there is an answer, it would find that too."""
+        """Search before the answer exists: a later search would find the answer, too."""
         try:
             found = await self._memory.search(self._user, text, scope=EVERYWHERE, explain=True, min_seq=said)
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))
-        # What was just said is no answer to itself.
+        # Leave out the message that was just published: it is a hit for its own text.
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 
     async def _facts(self, _: str) -> None:
@@ -202,7 +203,7 @@ class Talk:
         if not what:
             self._trouble("Say what: /forget pf_001, or /forget where I live")
             return
-        # The number of a candidate counts right after the candidates were shown.
+        # Numbers of candidates are valid only in the command that follows their list.
         offered, self._offered = self._offered, {}
         fact_id = offered.get(what)
         if fact_id is None:

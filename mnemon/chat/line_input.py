@@ -1,4 +1,4 @@
-"""What a person says, line by line: from a terminal, or from a pipe."""
+"""Input of a person, line by line: from a terminal, or from a pipe."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from prompt_toolkit.completion import WordCompleter
 
 
 async def typed(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIterator[str]:
-    """Lines that are typed, with completion of commands; a Ctrl-C drops a line, a Ctrl-D is the end."""
+    """Yield typed lines, with completion of commands; Ctrl-C drops a line, Ctrl-D ends the input."""
     session: PromptSession[str] = PromptSession(
         completer=WordCompleter(list(commands), sentence=True),
         complete_while_typing=False,
@@ -17,7 +17,7 @@ async def typed(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIte
     )
     while True:
         try:
-            # What a Ctrl-C does while there is no prompt is not for it to decide.
+            # The prompt must not replace the handler for a Ctrl-C outside of the prompt.
             yield await session.prompt_async("\n> ", handle_sigint=False)
         except KeyboardInterrupt:
             continue
@@ -26,6 +26,6 @@ async def typed(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIte
 
 
 async def piped() -> AsyncIterator[str]:
-    """Lines of standard input."""
+    """Yield the lines of standard input."""
     while line := await asyncio.to_thread(sys.stdin.readline):
         yield line

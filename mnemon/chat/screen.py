@@ -1,4 +1,4 @@
-"""What is shown of a conversation, and of the memory behind it."""
+"""Output of a conversation and of its memory."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,13 +14,13 @@ from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
 BAR: Final = 24
-"""Columns of the bar of the section that takes most."""
+"""Columns of the bar of the largest section."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
 
 class ChatScreen:
-    """Standard output: in colour on a terminal, plain in a pipe."""
+    """Output on the standard output: in colour on a terminal, plain in a pipe."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -30,27 +30,27 @@ class ChatScreen:
         return self._console.is_terminal
 
     def note(self, text: str) -> None:
-        """Something beside the conversation."""
+        """Show a remark that is not part of the conversation."""
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
     def busy(self, with_what: str) -> AbstractContextManager[object]:
-        """A sign of life on a terminal, until the end of the block."""
+        """Show a spinner on a terminal until the end of the block."""
         return self._console.status(Text(with_what, style="dim")) if self.is_terminal else nullcontext()
 
     def trouble(self, text: str) -> None:
-        """Something that did not go well."""
+        """Show an error."""
         self._console.print(Text(text, style="red"), soft_wrap=True)
 
     def piece(self, text: str) -> None:
-        """A piece of an answer, as it comes."""
+        """Show a piece of an answer as it arrives."""
         self._console.print(Text(printable(text)), end="", soft_wrap=True)
 
     def end(self) -> None:
-        """The answer is through."""
+        """End the line after an answer."""
         self._console.print()
 
     def context(self, reply: ContextReplyV1) -> None:
-        """What a model gets, and what it takes of its room."""
+        """Show a context, with the tokens of its sections."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
             self._console.print(Text(printable(message.content)), soft_wrap=True)
@@ -62,6 +62,7 @@ class ChatScreen:
         self._missing(reply.degraded)
 
     def facts(self, facts: Sequence[StoredFact]) -> None:
+        """Show facts as a table, or how facts come about if there are none."""
         if not facts:
             self.note("No facts yet. They are drawn from what is said once you pause; /save TEXT keeps one.")
             return
@@ -74,6 +75,7 @@ class ChatScreen:
         self._console.print(table)
 
     def saved(self, reply: SaveReplyV1) -> None:
+        """Show the decision on a saved fact."""
         self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
     def candidates(self, candidates: Sequence[FactCandidate]) -> None:
@@ -86,7 +88,7 @@ class ChatScreen:
         self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
 
     def found(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
-        """What was looked for, what was found, what its score is made of, and what of it was shown."""
+        """Show a query, its hits with the parts of their scores, and which of them are in the context."""
         self.note(f"Looked for: {query}")
         given = "\n".join(message.content for message in context.messages)
         table = _table("score", "", "found", "")
@@ -104,6 +106,7 @@ class ChatScreen:
         self._missing(reply.degraded)
 
     def commands(self, commands: Iterable[tuple[str, str]]) -> None:
+        """Show the usage and the meaning of commands."""
         table = Table(box=None, show_header=False, pad_edge=False)
         for usage, meaning in commands:
             table.add_row(Text(usage, style="bold"), meaning)

@@ -1,4 +1,4 @@
-"""The stack of a folder, started for as long as somebody talks, where none runs."""
+"""Stack of a folder, started for the duration of a chat if none runs."""
 
 import asyncio
 import sys
@@ -10,18 +10,18 @@ from typing import BinaryIO, Final
 from mnemon_infra.process.data_folder import Endpoints
 
 LOG: Final = "chat.log"
-"""In the folder: what the stack said when it was last started so."""
+"""File in the folder with the output of the last stack that was started for a chat."""
 
 _LOOK: Final = 0.1
 _SHOWN: Final = 500
 
 
 class NotStarted(Exception):
-    """The stack has ended before it answered."""
+    """The stack ended before it answered; the message has the end of its output."""
 
 
 def new_log(data: Path) -> BinaryIO:
-    """The log of a start; the folder is made if absent.
+    """Open an empty log for a start; create the folder if absent.
 
     Raises:
         OSError: the folder cannot be used.
@@ -32,10 +32,10 @@ def new_log(data: Path) -> BinaryIO:
 
 @asynccontextmanager
 async def started(data: Path, output: BinaryIO) -> AsyncIterator[None]:
-    """`mnemon up` on the folder, in a process of its own, until the end of the block.
+    """Run `mnemon up` on the folder, in a separate process, until the end of the block.
 
     Raises:
-        NotStarted: it did not start; in it is what it said last.
+        NotStarted: the stack did not start; the message has the end of its output.
     """
     with output as log:
         process = await asyncio.create_subprocess_exec(
@@ -43,7 +43,7 @@ async def started(data: Path, output: BinaryIO) -> AsyncIterator[None]:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # A Ctrl-C in the terminal is for us: this one is told to end.
+            # A Ctrl-C in the terminal reaches this process only; it ends the new one.
             start_new_session=True,
         )
     try:

@@ -1,4 +1,4 @@
-"""The commands. Each module imports what is heavy when its command runs, so that `--help` is at once."""
+"""Registration of all commands. Their modules defer heavy imports to the run, so that `--help` is fast."""
 
 from importlib.metadata import version
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The names of consumers on the command line."""
+"""Names of consumers on the command line."""
 
 from collections.abc import Sequence
 

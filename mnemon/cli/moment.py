@@ -1,4 +1,4 @@
-"""A moment as a command is given it: a log position, or a time."""
+"""Parsing of moments in options: a log position, or a time."""
 
 from datetime import UTC, datetime
 

@@ -27,7 +27,7 @@ SettingsTenantOption = Annotated[
 
 
 def _known(incomplete: str) -> list[str]:
-    """Settings for the shell to complete."""
+    """Return the names of settings for the completion of the shell."""
     from mnemon_contracts.settings.document import DEFAULTS
 
     return [name for name in DEFAULTS if name.startswith(incomplete)]
@@ -331,7 +331,7 @@ def _as_json(revision: "Revision") -> dict[str, Any]:
 
 
 def _change_as_json(change: "SettingChange") -> dict[str, Any]:
-    """What was not set, and what is not, has no field: `null` is a value."""
+    """Return a change as JSON, without `before` or `after` if the setting was unset: `null` is a value."""
     sides = (("before", change.before), ("after", change.after))
     return {"setting": change.setting} | {side: value for side, values in sides for value in values}
 
@@ -342,6 +342,6 @@ def _one(value: tuple[Any, ...]) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, list) and len(value) > 1:
-        # A line of its own for each, such as prices.
+        # Put each item on its own line, such as prices.
         return "[" + ",\n ".join(_text(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Which servers a command works on: those of a folder, or those that are configured."""
+"""Servers that a command works on: those of a folder, or the configured ones."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -67,11 +67,11 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
-    configure_logging()  # nothing of it into what a program reads
+    configure_logging()  # keep log lines out of the output that a program reads
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
         async with embedded(data, configured()) as stack:
             logins = FolderLogins(data)
-            # Settings are the operator's to change.
+            # Only the operator's login may change settings.
             own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
             yield TargetServers(stack.deployment.model_copy(update=own), is_running=False)
         return
@@ -109,6 +109,6 @@ def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
             )
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")
-    # What reads the address takes longer to import than all else that a command of a bot's does.
+    # Parse the address on demand only: its parser takes longer to import than the rest of a bot's command.
     database = endpoints.database if "database" in needed else None
     return Deployment(nats_url=nats, database_dsn=database, qdrant_url=endpoints.qdrant)

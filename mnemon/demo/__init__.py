@@ -1,13 +1,13 @@
-"""`mnemon demo`: a conversation of our own through all of mnemon, and what the bot remembers of it.
+"""`mnemon demo`: a sample conversation sent through all of mnemon, and what a bot remembers of it.
 
-`conversation.jsonl` holds two weeks of March 2026 in three people's lives, written for this project. Anna
-writes in English, Иван in Russian, and Lena in either, in two conversations that have names. An event to a
-line, in the order in which they are published:
+`conversation.jsonl` has two weeks of March 2026 in three people's lives, written for this project. Anna
+writes in English, Иван in Russian, and Lena in both, in two conversations with names. Each line is an event,
+in the order of publication:
 
     {"event": "message", "user": "lena", "conversation": "work", "body": {"role": "user", "content": "Hi!"}}
 
-Without `conversation` it is the user's current one. In place of `body`, `raw` has what a careless bot sent
-that is no event at all. There are:
+Without `conversation` the event belongs to the user's current one. In place of `body`, `raw` has the invalid
+data of a careless bot. The file has:
 
     319 messages, one of them twice     1 `started` that discards what was said before
       8 changes of a user's data        1 `cleared`

@@ -1,4 +1,4 @@
-"""What is learned while nobody asks: summaries of what was said, and facts drawn from it."""
+"""Derived memory in the demo: summaries of messages, and facts extracted from them."""
 
 import asyncio
 from collections import Counter
@@ -38,18 +38,18 @@ _WAITING: Final = ("work.compact.>", "work.extract.>", "schedule.extract.>")
 _DECISIONS: Final = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1 | FactRejectedV1
 
 PATIENCE: Final = 300.0
-"""Seconds for all of it: a model may run on this very machine."""
+"""Seconds for reading all conversations: the model may run on this machine."""
 
 
 class NotLearned(Exception):
-    """What was said was not read to its end in time."""
+    """The consumers did not read all messages in time."""
 
 
 async def learn(connection: Client, tenant: str, deployment: Deployment, model: str | None) -> Learned:
-    """Have everything that was said read by a model, and by rules where no model is named.
+    """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
-        NotLearned: it takes too long.
+        NotLearned: the consumers do not finish within `PATIENCE`.
     """
     provider: Provider = "offline" if model is None else "openai"
     settings = SettingsV1(
@@ -75,7 +75,7 @@ async def learn(connection: Client, tenant: str, deployment: Deployment, model: 
 
 
 async def _settled(connection: Client) -> None:
-    """Return when nothing is left to be read, and what was proposed is decided on."""
+    """Wait until the consumers have read all messages and `dedupe` has decided on all proposals."""
     stream_context = connection.jetstream()
     await _is_waiting(stream_context)
     proposed = await last_position(connection, event_filter("fact.proposed"))
@@ -84,13 +84,13 @@ async def _settled(connection: Client) -> None:
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))
 async def _is_waiting(stream_context: JetStreamContext) -> bool:
-    """Whether something waits to be read; asked again until nothing does."""
+    """Return whether triggers wait to be handled; the decorator repeats the call until none do."""
     waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _WAITING]
     return any(each.state.subjects for each in waiting)
 
 
 async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
-    """Those that no other stands for, oldest first."""
+    """Return the summaries that were not merged into another, oldest first."""
     summaries: dict[str, str] = {}
     async for _, _, event in events(connection, thing_filter(tenant, user, "summary"), 0):
         if isinstance(event, SummaryMergedV1):
@@ -102,7 +102,7 @@ async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
 
 
 async def _drawn(connection: Client, tenant: str, after: int) -> tuple[list[Drawn], Counter[str]]:
-    """The facts that were new, with the words that they were drawn from; and how many ended in which way."""
+    """Return the new facts with their source messages, and the number of decisions by outcome."""
     drawn: list[Drawn] = []
     decisions: Counter[str] = Counter()
     for user in USERS:
@@ -124,7 +124,7 @@ async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | N
 
 
 async def _spent(connection: Client, after: int) -> dict[str, Spent]:
-    """By purpose."""
+    """Return the calls and tokens of models, by purpose."""
     spent: dict[str, Spent] = {}
     async for _, _, event in events(connection, event_filter("model.called"), after):
         assert isinstance(event, ModelCalledV1)

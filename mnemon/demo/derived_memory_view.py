@@ -1,4 +1,4 @@
-"""What was learned while nobody asked, as the demo shows it."""
+"""View of the derived memory in the demo."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -11,16 +11,16 @@ from mnemon.demo.panels import heading, inset
 from mnemon.demo.report import Drawn, Learned, Spent
 
 FACTS: Final = 6
-"""Of each user that are shown."""
+"""Facts of each user that the demo shows."""
 
 SUMMARIES: Final = 3
-"""Of each user that are shown, the newest: so many are in a context."""
+"""Newest summaries of each user that the demo shows: as many as a context has."""
 
 _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 
 
 def learned(learned: Learned) -> Iterator[RenderableType]:
-    """Summaries, facts, and what they cost."""
+    """Yield the summaries, the facts, and the calls of models for them."""
     yield from heading("Learned in the background: nobody asked for it")
     yield "[bold]What a context says in place of old messages[/] (the newest summaries):"
     yield inset(_summaries(learned.summaries))

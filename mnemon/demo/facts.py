@@ -1,4 +1,4 @@
-"""Facts: told to the memory in two languages, and asked for again."""
+"""Facts in the demo: saved in two languages, forgotten, and searched."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -42,10 +42,10 @@ TOLD: Final = {
         "Больше не пьёт кофе по утрам",
     ),
 }
-"""What a model might propose to keep: new things, things that are no facts, and things that are known."""
+"""Texts that a model might propose: new facts, texts that are no facts, and known facts."""
 
 FORGOTTEN: Final = (IVAN, "марафон в Казани")
-"""Whose fact is removed, and by which query."""
+"""The user whose fact the demo forgets, and the query that finds it."""
 
 LOOKED_FOR: Final[Sequence[tuple[str, str, Scope]]] = (
     (ANNA, "Where did Anna live before Lisbon?", "memories"),
@@ -55,7 +55,7 @@ LOOKED_FOR: Final[Sequence[tuple[str, str, Scope]]] = (
 )
 
 HITS: Final = 2
-"""Hits that are shown of each search."""
+"""Hits of each search that the demo shows."""
 
 CONTEXT_QUERY: Final = "Что мне съесть?"
 CONTEXT_BUDGET: Final = 450
@@ -63,7 +63,7 @@ CONTEXT_BUDGET: Final = 450
 
 
 async def tell(memory: MemoryClient, jetstream: JetStreamContext) -> Facts:
-    """Propose facts, have one forgotten, and look for what is known; everything before must be indexed.
+    """Save facts, forget one, and search. All earlier events must be indexed.
 
     Raises:
         AskFailed: mnemon does not answer.
@@ -87,7 +87,7 @@ async def _told(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncItera
 
 
 async def _event(jetstream: JetStreamContext, seq: int) -> Event:
-    """What the log holds at a position: of a decision, more than a bot is told."""
+    """Return the event at a log position: a decision in the log has more details than the reply to a bot."""
     message = await jetstream.get_msg(LOG, seq=seq, direct=True)
     return decode(parse(message.subject or ""), message.data or b"")
 

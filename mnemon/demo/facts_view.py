@@ -1,4 +1,4 @@
-"""What became of facts, as the demo shows it."""
+"""View of the facts in the demo."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -29,7 +29,7 @@ _STYLES: Final = {
 
 
 def facts(facts: Facts) -> Iterator[RenderableType]:
-    """Facts told, kept, forgotten and found; and what a model is given of them."""
+    """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
     yield from heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
         told = [each for each in facts.told if each.user == user]

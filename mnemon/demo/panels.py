@@ -10,17 +10,17 @@ from rich.text import Text
 
 
 def heading(title: str) -> Iterable[RenderableType]:
-    """What the lines after it are about."""
+    """Return a heading with a blank line below."""
     return Text(title, style="bold underline"), Text()
 
 
 def inset(content: RenderableType, above: int = 0) -> RenderableType:
-    """Set in, with a blank line below."""
+    """Indent content, with a blank line below and `above` blank lines above."""
     return Padding(content, (above, 0, 1, 2), expand=False)
 
 
 def call(expression: str, meaning: str, content: RenderableType) -> RenderableType:
-    """What a call answers, and what that is."""
+    """Return a panel with a call as title, its reply as content, and the meaning of the reply below."""
     return Panel(
         content,
         title=f"[bold]await {escape(expression)}[/]",

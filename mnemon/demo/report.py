@@ -1,4 +1,4 @@
-"""What the demo saw: counted where it happened, and what the bot can ask for afterwards."""
+"""Report of the demo: the outcome of every event, and the replies that a bot gets afterwards."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -13,11 +13,11 @@ from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What one `started` that discards, or one `cleared`, took away.
+    """Messages that a `started` which discards, or a `cleared`, removed.
 
     Attributes:
-        count: how many messages a bot cannot see any more.
-        messages: as they were shown before.
+        count: number of messages that a bot no longer sees.
+        messages: the messages as a bot saw them before.
     """
 
     count: int
@@ -34,7 +34,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """An event that could not be applied, and why."""
+    """An event that could not be applied, with the reason."""
 
     subject: str
     reason: str
@@ -44,13 +44,13 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What a bot is given when it asks.
+    """Replies that a bot gets.
 
     Attributes:
-        context: of Anna, ready for a model.
-        history: the last messages of Иван.
-        profile: of Иван.
-        cleared: what Lena's conversation holds that was cleared.
+        context: context of Anna, ready for a model.
+        history: last messages of Иван.
+        profile: profile of Иван.
+        cleared: messages of Lena's conversation since it was cleared.
     """
 
     context: Sequence[RenderedMessage] = ()
@@ -61,14 +61,14 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class ToldFact:
-    """A fact that was proposed, and the event by which it was decided on."""
+    """A proposed fact, and the event with the decision on it."""
 
     user: str
     text: str
     event: Event
 
     def numbers(self) -> dict[str, Any]:
-        """For a program."""
+        """Return JSON values for a program."""
         named = {"user": self.user, "text": self.text}
         match self.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):
@@ -86,7 +86,7 @@ class ToldFact:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The fact that a query found and that was removed; `seen_seq` is from where on it is gone."""
+    """A fact that a query found and that was forgotten; from log position `seen_seq` on it is gone."""
 
     user: str
     query: str
@@ -96,7 +96,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class DemoSearch:
-    """What a search found, best first."""
+    """A search and its hits, best first."""
 
     user: str
     query: str
@@ -104,21 +104,21 @@ class DemoSearch:
     hits: Sequence[SearchHitV2]
 
     def numbers(self) -> dict[str, Any]:
-        """For a program."""
+        """Return JSON values for a program."""
         hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
         return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What became of facts.
+    """Facts of the demo.
 
     Attributes:
-        told: all that was proposed.
-        forgotten: the one that was removed.
-        kept: what is left, by user.
-        found: searches for it, and for what was said.
-        context: of Иван, as XML.
+        told: all proposed facts.
+        forgotten: the fact that was forgotten.
+        kept: the facts that are left, by user.
+        found: searches for facts and for messages.
+        context: context of Иван, as XML.
     """
 
     told: Sequence[ToldFact]
@@ -128,7 +128,7 @@ class Facts:
     context: ContextReplyV1
 
     def numbers(self) -> dict[str, Any]:
-        """For a program."""
+        """Return JSON values for a program."""
         return {
             "told": [told.numbers() for told in self.told],
             "forgotten": self.forgotten.fact.text,
@@ -139,7 +139,7 @@ class Facts:
 
 
 class Drawn(NamedTuple):
-    """A fact that was drawn from what was said; `source` is the first message that says it."""
+    """A fact that was extracted from messages; `source` is the first of them."""
 
     user: str
     id: str
@@ -148,7 +148,7 @@ class Drawn(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What a model was asked, and how many tokens that took."""
+    """Calls of a model and their tokens."""
 
     model: str
     calls: int = 0
@@ -158,15 +158,15 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What was learned while nobody asked.
+    """Memory that the consumers derived from messages.
 
     Attributes:
-        model: that was asked; None: rules.
-        summaries: of what was said, by user, oldest first.
-        drawn: facts that were new.
-        decisions: how many proposed facts ended in which way, such as `saved`.
-        spent: by purpose.
-        seq: the log position that has all of it.
+        model: the model that was asked; None if rules did the work.
+        summaries: summaries by user, oldest first.
+        drawn: new facts.
+        decisions: number of decisions by outcome, such as `saved`.
+        spent: calls of models, by purpose.
+        seq: log position that includes all of it.
     """
 
     model: str | None
@@ -177,7 +177,7 @@ class Learned:
     seq: int
 
     def numbers(self) -> dict[str, Any]:
-        """For a program."""
+        """Return JSON values for a program."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
@@ -191,21 +191,21 @@ class Learned:
 
 @dataclass(slots=True)
 class DemoReport:
-    """How every event ended.
+    """Outcome of every event, and the results of each part of the demo.
 
     Attributes:
         published: events that were sent.
-        log_events: events that the log holds.
-        kept: messages that are stored and visible, by user.
-        discarded: what `/new` took away.
-        cleared: what clearing a conversation took away.
-        profile_changes: how often a user's data were set.
+        log_events: events that the log has.
+        kept: number of messages that are stored and visible, by user.
+        discarded: messages that `/new` removed.
+        cleared: messages that the clearing of a conversation removed.
+        profile_changes: number of changes of profiles.
         duplicates: messages that the log had already.
-        dead_letters: what could not be applied.
-        seconds: how long each part took.
-        facts: what became of those that were told.
-        learned: what was learned while nobody asked.
-        remembered: what the bot is given, once everything is persisted.
+        dead_letters: events that could not be applied.
+        seconds: duration of each part, in seconds.
+        facts: decisions on facts, and searches.
+        learned: memory derived from messages.
+        remembered: replies that a bot gets once all events are persisted.
     """
 
     published: int = 0
@@ -223,7 +223,7 @@ class DemoReport:
 
     @property
     def ends(self) -> Mapping[str, int]:
-        """How many events ended in which way."""
+        """Number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
             "messages_discarded": sum(removed.count for removed in self.discarded),
@@ -237,11 +237,11 @@ class DemoReport:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether every event that was published has ended in one of these ways."""
+        """Whether every published event has one of these outcomes."""
         return sum(self.ends.values()) == self.published
 
     def numbers(self) -> dict[str, Any]:
-        """For a program."""
+        """Return JSON values for a program."""
         return {
             "published": self.published,
             "log_events": self.log_events,

@@ -1,4 +1,4 @@
-"""The demo itself: servers in a temporary folder, the sample through the client, and questions after it."""
+"""Run of the demo: starts servers in a temporary folder, publishes the sample, and asks for its memory."""
 
 import asyncio
 import time
@@ -33,50 +33,50 @@ SURPRISE: Final = "сюрприз"
 """The conversation that Lena clears."""
 
 ANSWERING: Final = tuple(name for name in CONSUMERS if name not in LEARNING)
-"""The consumers that run from the start; those that learn have their own part."""
+"""Consumers that run from the start; those that ask a model run in a later part."""
 
 RUN: Final = 20
 """Messages published together, at most."""
 
 LOG_TIMEOUT: Final = 30.0
-"""Seconds for a consumer to come to the end of the log once everything is published."""
+"""Seconds for a consumer to reach the end of the log after the last event is published."""
 
 
 class NotDone(Exception):
-    """A consumer did not come to the end of the log in time."""
+    """A consumer did not reach the end of the log in time."""
 
 
 class DemoProgress(Protocol):
-    """Is told how far the demo has come."""
+    """Receives the progress of the demo."""
 
     def answers(self, what: str, seconds: float) -> None:
-        """Something was started, and answers after so many seconds."""
+        """Report that servers or consumers answer, and the seconds of their start."""
 
     def published(self, events: int, of: int) -> None:
-        """So many events of the sample were sent."""
+        """Report the number of events that were sent, and that of all events of the sample."""
 
     def persisted(self, position: int, of: int) -> None:
-        """So many events of the log are persisted; what was sent twice is there once."""
+        """Report the number of persisted events; the log has an event that was sent twice only once."""
 
 
 async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
-    """Run the demo. On return, as on any error, its servers have ended and its folder is gone.
+    """Run the demo. On return, as on any error, its servers have ended and its folder is removed.
 
     Args:
-        watcher: is told how far it has come.
-        model: of the OpenAI-compatible server that the environment names; None: rules do its work.
+        watcher: receives the progress.
+        model: model of the OpenAI-compatible server that the environment names; None uses rules.
 
     Raises:
         ServerFailed, NoAccount: a server does not start.
         PublishFailed, AskFailed: mnemon does not answer.
-        NotDone, NotLearned: a consumer does not come to its end.
+        NotDone, NotLearned: a consumer does not finish in time.
     """
     report = DemoReport()
     with _timed(report, "total"):
         async with AsyncExitStack() as ends:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
             with _timed(report, "servers"):
-                # Not `Deployment()`: the servers that the environment names are somebody's real ones.
+                # Take only the model from the environment: its servers may be production servers.
                 named = Deployment()
                 configured = Deployment.model_construct(
                     model_url=named.model_url, model_api_key=named.model_api_key
@@ -106,7 +106,7 @@ async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
 
 
 class _Demo:
-    """Sends the sample, follows it into the database, and asks for it back."""
+    """Publishes the sample, waits until it is persisted, and asks for its memory."""
 
     def __init__(
         self, memory: MemoryClient, jetstream: JetStreamContext, watcher: DemoProgress, report: DemoReport
@@ -120,7 +120,7 @@ class _Demo:
         self._is_over = False
 
     async def play(self, lines: Sequence[SampleLine]) -> None:
-        """Send the lines, and return when all of them are persisted."""
+        """Publish the lines, and wait until all of them are persisted."""
         following = asyncio.create_task(self._follow(expected=len(lines)))
         try:
             for run in in_runs(lines):
@@ -134,11 +134,11 @@ class _Demo:
             await following
 
     async def find_all(self) -> None:
-        """Return when all that was sent can be found."""
+        """Wait until all published events are indexed."""
         await self._reach(Position("index"), self._report.log_events, "indexed")
 
     async def ask(self) -> None:
-        """Ask what a bot can ask."""
+        """Ask for the memory as a bot does, and collect the dead letters."""
         end = await log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
@@ -160,7 +160,7 @@ class _Demo:
             self._watcher.persisted(reached, of=expected)
 
     async def _send(self, run: Sequence[SampleLine]) -> int:
-        """Send messages, or one line that is something else; returns a log position that reflects them."""
+        """Publish messages, or one line of another kind; return a log position that includes them."""
         line = run[0]
         match line.event:
             case bytes() as raw:
@@ -212,9 +212,10 @@ def _dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
 
 
 def in_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
-    """Messages that follow each other, a few at a time, and everything else alone.
+    """Split lines into runs of at most `RUN` consecutive messages; any other line is a run of its own.
 
-    A message that was sent before is alone too: the server refuses a batch that holds one.
+    A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
+    has one.
     """
     run: list[SampleLine] = []
     sent: set[str | None] = set()

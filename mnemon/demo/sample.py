@@ -25,9 +25,9 @@ class SampleLine:
     """One event of the sample.
 
     Attributes:
-        user: whose it is.
-        conversation: None is the user's current one.
-        event: what is published; bytes where a bot sent what is no event.
+        user: the user that it belongs to.
+        conversation: the conversation; None is the user's current one.
+        event: the event to publish; bytes for invalid data of a bot.
     """
 
     user: str
@@ -36,7 +36,7 @@ class SampleLine:
 
 
 def read_sample() -> tuple[SampleLine, ...]:
-    """The lines, in the order in which they are published.
+    """Return the lines in the order of publication.
 
     Raises:
         InvalidBody: a line that is not marked as broken does not satisfy its contract.

@@ -1,4 +1,4 @@
-"""The demo on a terminal, or in a pipe."""
+"""Output of the demo on a terminal or in a pipe."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
@@ -21,7 +21,7 @@ from mnemon_contracts.base import JsonObject
 from mnemon_contracts.verbs.ask import RenderedMessage
 
 WIDTH: Final = 100
-"""Columns at most: longer lines are hard to read."""
+"""Maximum width in columns: longer lines are hard to read."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
@@ -44,7 +44,7 @@ _OPENING: Final = (
 
 
 class DemoScreen:
-    """Shows how far the demo has come. In its `with` block a terminal has moving bars; a pipe has none."""
+    """Shows the progress of the demo. In its `with` block a terminal has progress bars; a pipe has none."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -85,19 +85,19 @@ class DemoScreen:
 
 
 def console(*, quiet: bool = False) -> Console:
-    """Standard output, no wider than is good to read."""
+    """Return a console on the standard output, at most `WIDTH` columns wide."""
     terminal = Console(quiet=quiet, highlight=False)
     terminal.width = min(terminal.width, WIDTH)
     return terminal
 
 
 def greet(console: Console) -> None:
-    """Say what is about to happen."""
+    """Show the introduction."""
     console.print(_OPENING)
 
 
 def show(report: DemoReport, console: Console) -> None:
-    """Show what happened, and where to go next."""
+    """Show the report, and the next steps."""
     remembered = report.remembered
     sent = f"{report.published} events published, {report.log_events} new, all persisted"
     console.print(_done(sent, report.seconds["events"]))

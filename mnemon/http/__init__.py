@@ -1,1 +1,1 @@
-"""HTTP in a process of mnemon: socket, server, slowed-down logins."""
+"""HTTP in a process of mnemon: socket, server, and waits after failed logins."""

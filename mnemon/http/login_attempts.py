@@ -1,4 +1,4 @@
-"""Failed attempts to log in, counted by address: after some of them, each further one has to wait."""
+"""Failed attempts to log in, counted by address: after `FREE` of them, further attempts have to wait."""
 
 import time
 from typing import Final
@@ -9,20 +9,20 @@ FREE: Final = 5
 """Attempts before the first wait."""
 
 LONGEST_WAIT: Final = 60.0
-"""Seconds."""
+"""Upper limit of a wait, in seconds."""
 
 _ADDRESSES: Final = 10_000
 _REMEMBERED_SECONDS: Final = 3600
 
 
 class Attempts:
-    """Failed attempts of the last hour. Each wait is twice as long as the one before."""
+    """Failed attempts of the last hour. Each wait is twice as long as the previous one."""
 
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)
 
     def wait(self, address: str) -> float:
-        """Seconds until an address may try again."""
+        """Return the seconds until an address may try again."""
         _, until = self._failures.get(address, (0, 0.0))
         return max(0.0, until - time.monotonic())
 

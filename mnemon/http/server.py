@@ -1,4 +1,4 @@
-"""Serving HTTP in this process."""
+"""HTTP server in this process."""
 
 import asyncio
 import contextlib
@@ -10,11 +10,11 @@ import uvicorn
 from starlette.types import ASGIApp
 
 _GRACE = 5
-"""Seconds for what is being answered when the process is to end."""
+"""Seconds for open requests to finish when the server stops."""
 
 
 class _UvicornServer(uvicorn.Server):
-    """One that leaves signals to the process it runs in."""
+    """Uvicorn server that leaves the handling of signals to the process."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -23,7 +23,7 @@ class _UvicornServer(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
-    """Answer requests on a socket as long as the block lasts; what has begun is ended."""
+    """Answer requests on a socket for the duration of the block; let open requests finish at its end."""
     server = _UvicornServer(
         uvicorn.Config(
             application,

@@ -1,4 +1,4 @@
-"""An MCP server over one tenant's memory."""
+"""MCP server for the memory of one tenant."""
 
 from collections.abc import Callable
 from importlib.metadata import version
@@ -27,22 +27,27 @@ INSTRUCTIONS: Final = (
 )
 
 USERS_AT_HAND: Final = 10_000
-"""Users whose last change is remembered, where one server is for many."""
+"""Number of users whose last change a server remembers."""
 
 WhoseMemory = Callable[[ServerRequestContext[Any]], str]
-"""The user that a request is about.
+"""Function that returns the user that a request is about.
 
 Raises:
-    NoUser: it does not say.
+    NoUser: the request names no user.
 """
 
 
 class NoUser(Exception):
-    """A request does not say whose memory it is about."""
+    """A request does not name the user whose memory it is about."""
 
 
 def memory_server(memory: MemoryClient, whose: WhoseMemory) -> Server[Any]:
-    """The server; what it is asked for, it asks `memory` for."""
+    """Return a server that answers requests of clients with `memory`.
+
+    Args:
+        memory: client of the tenant.
+        whose: returns the user of a request.
+    """
     offer = _Offer(memory, whose)
     return Server(
         "mnemon",
@@ -59,7 +64,7 @@ def memory_server(memory: MemoryClient, whose: WhoseMemory) -> Server[Any]:
 
 
 class _Offer:
-    """What the server offers. A change is in all that is asked for after it."""
+    """Handlers of the server. Every reply includes the user's earlier changes through this server."""
 
     def __init__(self, memory: MemoryClient, whose: WhoseMemory) -> None:
         self._memory = memory
@@ -73,7 +78,7 @@ class _Offer:
     async def call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Do what the model asks for. What it can mend, or has to know, is a result of the tool."""
+        """Call a tool. Errors that the model can correct, or has to know, become results of the tool."""
         if params.name not in OFFERED:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
         try:
@@ -137,10 +142,10 @@ class _Offer:
         return types.GetPromptResult(messages=[said])
 
     async def _context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
-        """The context as text, for those who have no other way to hear of an error.
+        """Return the context as text, for requests whose errors must be protocol errors.
 
         Raises:
-            MCPError: there is none.
+            MCPError: the request names no valid user, or the memory does not answer.
         """
         try:
             reply = await self._asked(self._whose(context), CONTEXT.name, arguments)
@@ -155,7 +160,7 @@ class _Offer:
         changed = self._changed.get(user)
         if tool == CONTEXT.name:
             wanted = CONTEXT.asked(arguments).model_dump(exclude_unset=True)
-            # Not by `memory.context`, which never fails: a model is to know that it has not seen anything.
+            # `memory.context` never fails, but the model has to know that it did not get the context.
             return await self._memory.ask(user, "context", **wanted, min_seq=changed)
         if tool == NEW_CONVERSATION.name:
             NEW_CONVERSATION.asked(arguments)

@@ -1,4 +1,4 @@
-"""What a client's model is offered: the memory tools, the context, and a new conversation."""
+"""Tools for the model of a client: the memory tools, the context, and a new conversation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ CONTEXT: Final = FunctionTool(
 
 @dataclass(frozen=True, slots=True)
 class ConversationTool(FunctionTool):
-    """A tool that publishes the start of a conversation instead of asking something."""
+    """A tool that publishes the start of a conversation instead of sending a request."""
 
     @property
     def request(self) -> type[Contract]:

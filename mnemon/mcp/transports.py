@@ -1,4 +1,4 @@
-"""How clients reach the server: by the standard streams of a process, or by HTTP with a token."""
+"""Transports of the server: the standard streams of a process, or HTTP with a token."""
 
 import hmac
 from typing import Any, Final
@@ -15,39 +15,39 @@ from mnemon.http.login_attempts import Attempts
 from mnemon.mcp.server import NoUser
 
 USER_HEADER: Final = "Mnemon-User"
-"""Says whose memory a request is about, where the server is for all users of a tenant."""
+"""Header that names the user of a request if the server is for all users of a tenant."""
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve whoever started this process, until it closes our standard input."""
+    """Serve the process that started this one, until it closes the standard input."""
     async with stdio_server() as (requests, replies):
         await server.run(requests, replies, server.create_initialization_options())
 
 
 def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
-    """The server over streamable HTTP, at `/mcp`.
+    """Return an application that serves streamable HTTP at `/mcp`.
 
-    There are no sessions, so that any number of such processes may stand behind one address.
+    It has no sessions, so that any number of such processes may share one address.
 
     Args:
-        server: what is served.
-        host: where it listens: at this machine's own address, only requests that name it are taken.
-        token: what a client has to know.
+        server: the server.
+        host: the address on which it listens; on a loopback address it accepts only requests that name it.
+        token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
     return _Guarded(app, token)
 
 
 def named_user(context: ServerRequestContext[Any]) -> str:
-    """The user that an HTTP request names.
+    """Return the user that an HTTP request names.
 
     Raises:
-        NoUser: it names none.
+        NoUser: the request names no user, or the header is not UTF-8.
     """
     request = context.request
     given = request.headers.get(USER_HEADER, "") if isinstance(request, Request) else ""
     try:
-        # Bytes that are not ASCII come as Latin-1, whatever they are.
+        # Starlette decodes header bytes as Latin-1, whatever their encoding.
         user = unquote(given.encode("latin-1").decode(), errors="strict")
     except UnicodeError as error:
         raise NoUser(f"the header {USER_HEADER} is not UTF-8, percent-encoded or not") from error
@@ -57,7 +57,7 @@ def named_user(context: ServerRequestContext[Any]) -> str:
 
 
 class _Guarded:
-    """Lets in who knows the token. An address that has sent wrong ones waits."""
+    """Accepts requests with the token only. An address that has sent wrong ones has to wait."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -79,7 +79,7 @@ class _Guarded:
         if given is not None and hmac.compare_digest(given, self._right):
             self._attempts.succeed(address)
             return None
-        if given is not None:  # a client that does not know yet that it needs one guesses nothing
+        if given is not None:  # a request without a token is no attempt to guess it
             self._attempts.fail(address)
         said = "Send the header: Authorization: Bearer TOKEN\n"
         return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

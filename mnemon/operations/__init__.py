@@ -1,1 +1,1 @@
-"""Operations on a deployment, without a face: the CLI and the admin page call them."""
+"""Operations on a deployment, without a user interface: the CLI and the admin page call them."""

@@ -1,4 +1,4 @@
-"""What can be done about a dead letter."""
+"""Assessment of a dead letter: whether a redrive can succeed, and why."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,14 +15,24 @@ from mnemon_infra.database.projections.rows import row_of
 
 @dataclass(frozen=True, slots=True)
 class Prospect:
-    """Whether it is of use to give a letter back: `said` tells a person why, or why not."""
+    """Whether the redrive of a letter can succeed.
+
+    Attributes:
+        redrive: when a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
+        said: the reason, for a person.
+    """
 
     redrive: Literal["now", "after a fix", "never"]
     said: str
 
 
 def prospect(letter: Letter, original: Msg | None) -> Prospect:
-    """What would become of a letter. `original` is the event it is about, as far as it is in the log."""
+    """Decide whether the redrive of a letter can succeed.
+
+    Args:
+        letter: the dead letter.
+        original: the event that the letter is about; None if the log does not have it.
+    """
     match letter.kind:
         case "answer" if letter.is_given_up:
             return Prospect("after a fix", "the model is asked once more about the same messages")
@@ -42,5 +52,5 @@ def prospect(letter: Letter, original: Msg | None) -> Prospect:
 
 
 def body_of(letter: Letter, original: Msg | None) -> bytes:
-    """What the letter is about, in full where the log has it."""
+    """Return the body of the letter, or that of the original event if the letter has only a part of it."""
     return original.data if original is not None and letter.left_out else letter.body

@@ -1,4 +1,4 @@
-"""A change of the embedding model: what follows from it, and the one that needs nobody's doing."""
+"""A change of the embedding model: its consequences, and the automatic change to no model at all."""
 
 from nats.aio.client import Client
 
@@ -12,10 +12,10 @@ from mnemon_infra.vectors.port import VectorsOutdated
 
 
 async def embedding_in_force(connection: Client) -> Embedding:
-    """The embedding model that the settings name.
+    """Return the embedding model that the settings name.
 
     Raises:
-        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings is not there.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         nats.errors.Error: the server does not answer.
     """
     values = (await shown(connection, None)).values
@@ -23,7 +23,7 @@ async def embedding_in_force(connection: Client) -> Embedding:
 
 
 def what_follows(before: Embedding, after: Embedding) -> str | None:
-    """Say what a change of the embedding model asks for; None where there is none."""
+    """Return the steps that a change of the embedding model requires, as text; None without a change."""
     if before == after:
         return None
     goes_on = f"Processes that run go on with {_named(before)}. "
@@ -42,14 +42,16 @@ def what_follows(before: Embedding, after: Embedding) -> str | None:
 
 
 async def drop_meanings(deployment: Deployment) -> int | None:
-    """Have the vectors made anew by words alone, where the settings say that nothing embeds any more.
+    """Reset the vectors to words alone if the settings no longer name an embedding model.
+
+    `index` then makes the vectors again from the log.
 
     Returns:
-        How many events of the log `index` has to read again; None where nothing had to be done.
+        How many events of the log `index` has to read again; None if nothing had to be done.
 
     Raises:
-        mnemon_infra.broker.connection.BrokerUnreachable: there is no server.
-        And what `mnemon_infra.vectors.engines.open_vectors` raises besides `VectorsOutdated`.
+        mnemon_infra.broker.connection.BrokerUnreachable: no server answers.
+        Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
     async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
         if (await embedding_in_force(connection)).provider != "none":
@@ -58,7 +60,7 @@ async def drop_meanings(deployment: Deployment) -> int | None:
             async with open_vectors(deployment, model="none", dimension=None):
                 return None
         except VectorsOutdated:
-            # First: cut off in between, it has too much to do, not too little.
+            # Before the reset: after an interruption `index` has too many events to read, not too few.
             events = await begin_again(connection, "LOG", "index")
             await reset_vectors(deployment)
             return events

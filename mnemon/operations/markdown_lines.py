@@ -1,11 +1,11 @@
-"""Facts, data and tasks as lines of Markdown, both ways.
+"""Facts, profile fields and tasks as lines of Markdown: written and parsed.
 
     - [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] Likes tea
     - city: Lisbon
     - [x] [id:3f0c] [due:2026-12-01] Call the bank
 
-A line has no room for all that a fact is: an importance is one of three words, a date is a day. What is
-written is read again as the same line.
+A line keeps less than a fact has: an importance is one of three words, a date is a day. Parsing a written
+line and writing it again gives the same line.
 """
 
 import json
@@ -28,7 +28,12 @@ _OWNER: Final = re.compile(r"<!-- mnemon (\{.*\}) -->")
 
 
 class WrongMark(ValueError):
-    """A mark of a line says what cannot be: `mark` is its name."""
+    """A mark of a line has an invalid value.
+
+    Attributes:
+        mark: name of the mark.
+        reason: why the value is invalid.
+    """
 
     def __init__(self, mark: str, reason: str) -> None:
         super().__init__(reason)
@@ -37,7 +42,7 @@ class WrongMark(ValueError):
 
 
 class MarkdownLine(NamedTuple):
-    """What a line says: its text, and its marks where it has them."""
+    """A parsed line: its text, and the values of its marks; None for a mark that the line does not have."""
 
     text: str
     id: str | None = None
@@ -48,13 +53,13 @@ class MarkdownLine(NamedTuple):
 
 
 def fact_written(fact_id: str, fact: Fact) -> str:
-    """A fact as a line."""
+    """Return a fact as a line."""
     text = " ".join(fact.text.split())
     return fact_line(StoredFact(id=fact_id, **fact.model_copy(update={"text": _plain(text)}).model_dump()))
 
 
 def field_written(name: str, value: Any) -> str:
-    """A field of a user's data as a line; JSON where a text would be read as something else."""
+    """Return a profile field as a line; as JSON if `field_read` would take the text for another value."""
     is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
     if not name.isprintable() or field_read(f"{name}: 1") != (name, 1):
         name = _json(name)
@@ -62,18 +67,18 @@ def field_written(name: str, value: Any) -> str:
 
 
 def task_written(task_id: str, text: str, due_at: datetime | None, *, done: bool) -> str:
-    """A task as a line."""
+    """Return a task as a line."""
     due = f"[due:{_moment(due_at)}] " if due_at is not None else ""
     return f"- [{'x' if done else ' '}] [id:{task_id}] {due}{_plain(' '.join(text.split()))}"
 
 
 def owner_written(tenant: str, user: str) -> str:
-    """Whose the lines are that follow, where a person does not see it."""
+    """Return a comment that names the owner of the lines that follow. Rendered Markdown does not show it."""
     return f"<!-- mnemon {_json({'tenant': tenant, 'user': user}).replace('>', chr(92) + 'u003e')} -->"
 
 
 def owner_read(line: str) -> tuple[str, str] | None:
-    """The tenant and the user that a line names."""
+    """Return the tenant and the user that a comment names; None if the line is no such comment."""
     if found := _OWNER.fullmatch(line.strip()):
         try:
             named = json.loads(found[1])
@@ -84,10 +89,10 @@ def owner_read(line: str) -> tuple[str, str] | None:
 
 
 def fact_read(line: str) -> MarkdownLine:
-    """A fact, with marks or without.
+    """Parse the line of a fact, with or without marks.
 
     Raises:
-        WrongMark: one of the marks says what cannot be.
+        WrongMark: one of the marks has an invalid value.
     """
     rest = _BULLET.sub("", line, count=1).strip()
     marks: dict[str, str] = {}
@@ -105,10 +110,10 @@ def fact_read(line: str) -> MarkdownLine:
 
 
 def task_read(line: str) -> tuple[MarkdownLine, bool]:
-    """A task, and whether it is done.
+    """Parse the line of a task; also return whether the task is done.
 
     Raises:
-        WrongMark: one of the marks says what cannot be.
+        WrongMark: one of the marks has an invalid value.
     """
     rest = _BULLET.sub("", line, count=1)
     box = _BOX.match(rest)
@@ -116,10 +121,10 @@ def task_read(line: str) -> tuple[MarkdownLine, bool]:
 
 
 def field_read(line: str) -> tuple[str, Any] | None:
-    """A field of a user's data; None where the line is none.
+    """Parse the line of a profile field into name and value; return None if the line is not one.
 
     Raises:
-        WrongMark: its value is nested too deeply.
+        WrongMark: the value is nested too deeply.
     """
     rest = _BULLET.sub("", line, count=1).strip()
     if rest.startswith('"'):
@@ -152,7 +157,7 @@ def _is_read_as_text(value: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A text that is not taken for a mark."""
+    """Escape a text that the parser would take for a mark."""
     return f"\\{text}" if _LIKE_A_MARK.match(text) else text
 
 

@@ -1,11 +1,12 @@
-"""The lines of an export, which are the lines of an import: one event of one user each, as JSON.
+"""The JSON lines of an export, which an import takes: each line is one event of one user.
 
     {"mnemon": "memory", "version": 1}
     {"tenant": "acme", "user": "u42", "event": "message.v1", "conversation": "c1", "n": 1, "body": {...}}
     {"tenant": "acme", "user": "u42", "event": "fact.saved.v1", "body": {...}}
 
-Event, version and body are those of the contracts, but for log positions: where an event names one, a line
-names the message there by its number among the user's, `n`. So a file says the same wherever it comes from.
+Event, version and body are those of the contracts, except for log positions: where an event names the
+position of a message, a line names the number of that message among those of the user, `n`. A file therefore
+does not depend on the log that it comes from.
 """
 
 from collections.abc import Callable
@@ -27,18 +28,18 @@ EVENTS: Final = CHAT | {
     *("profile.set", "task.added", "task.done", "task.removed"),
     *("document.added", "document.removed"),
 }
-"""What a memory is made of. What it cost, what was refused, and who was erased is no part of it."""
+"""Events that make up a memory. Costs, rejected facts and erasures are no part of it."""
 
 AnyEvent = TypeVar("AnyEvent", bound=Event)
 
 
 class MessagePositions(NamedTuple):
-    """From one way of naming a message to the other; each gives None where there is none.
+    """Functions from log positions of messages to numbers of messages, or back. Each may return None.
 
     Attributes:
-        exactly: this one.
-        first: this one, or the next after it.
-        last: this one, or the next before it.
+        exactly: maps this message.
+        first: maps this message, or the next one after it.
+        last: maps this message, or the next one before it.
     """
 
     exactly: Callable[[int], int | None]
@@ -47,15 +48,15 @@ class MessagePositions(NamedTuple):
 
 
 def names_positions(event: Event) -> bool:
-    """Whether an event says where other events are."""
+    """Return whether an event names positions of other events."""
     lineage = getattr(event, "lineage", None)
     return hasattr(event, "from_seq") or bool(lineage and lineage.sources)
 
 
 def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
-    """The same event with its positions named the other way; None where its stretch has none there.
+    """Return the event with its positions mapped; None if no message of its range is left.
 
-    A source that is gone is left out: what was learned stays, from where is not known any more.
+    Sources that are gone are left out of the lineage: the fact stays without them.
     """
     changes: dict[str, Any] = {}
     lineage = getattr(event, "lineage", None)
@@ -72,14 +73,15 @@ def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
 
 
 def start_id(tenant: str, user: str, conversation: str) -> str:
-    """The id of the start of a conversation that started with a message which is gone."""
+    """Return the id for the start of a conversation whose first message is gone."""
     return derived_id(tenant, user, "started", conversation)
 
 
 def portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
-    """An event's id as it goes to another log.
+    """Return the id of an event for use in another log.
 
-    One that has none is known by its place in the log (`LOG:17`): elsewhere something else has that place.
+    An event without an id is known by its position in the log (`LOG:17`), which another event has in another
+    log: such an event gets an id derived from its owner, its position and its content.
     """
     if event_id.startswith(f"{LOG}:"):
         return derived_id(tenant, user, event_id, content)

@@ -1,4 +1,4 @@
-"""Bars by day, stacked, as figures for SVG."""
+"""Stacked bars by day, as coordinates for SVG."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -13,7 +13,7 @@ BOTTOM: Final = 24.0
 TOP: Final = 10.0
 
 MOST_SERIES: Final = 6
-"""Colours that can be told apart; further series are shown together as the last."""
+"""Number of distinguishable colours; the last one shows all further series together."""
 
 OTHERS: Final = "others"
 _LINES: Final = 4
@@ -21,7 +21,7 @@ _LABELS: Final = 6
 
 
 class Piece(NamedTuple):
-    """A part of a bar. `series` is its number, which its colour goes by."""
+    """A part of a bar. `series` is the number of the series, which selects the colour."""
 
     series: int
     y: float
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """A day. `told` says in words what is drawn."""
+    """The bar of a day. `told` describes it in words."""
 
     x: float
     width: float
@@ -38,14 +38,14 @@ class Bar(NamedTuple):
 
 
 class AxisLine(NamedTuple):
-    """A line across, or a mark below: where, and what stands there."""
+    """A horizontal line or a mark on the time axis: coordinate and label."""
 
     at: float
     label: str
 
 
 class Chart(NamedTuple):
-    """All of it. `series` are the names, in the order of their colours; `total` is of all days."""
+    """A chart. `series` are the names in the order of their colours; `total` is the sum over all days."""
 
     bars: Sequence[Bar]
     lines: Sequence[AxisLine]
@@ -57,12 +57,12 @@ class Chart(NamedTuple):
 def chart(
     days: Sequence[date], values: Mapping[tuple[str, str], float], written: Callable[[float], str]
 ) -> Chart:
-    """A bar for each day.
+    """Return a chart with a bar for each day.
 
     Args:
-        days: in order.
-        values: by day, as of ISO 8601, and series.
-        written: how a value is said.
+        days: the days, in order.
+        values: values by day (ISO 8601) and series.
+        written: formats a value.
     """
     sums: dict[str, float] = {}
     for (_, series), value in values.items():
@@ -95,7 +95,7 @@ def chart(
         )
 
     every = max(1, -(-len(days) // _LABELS))
-    # From the end: today is what people look for.
+    # Label days from the end: people look for today.
     marked = range(len(days) - 1, -1, -every)
     count = round(top / step)
     return Chart(
@@ -119,7 +119,7 @@ def _stack(day: date, values: Mapping[tuple[str, str], float], names: Sequence[s
 
 
 def _step(highest: float) -> float:
-    """Between two lines: 1, 2 or 5, with as many noughts as are needed."""
+    """Return the distance of two lines: 1, 2 or 5 times a power of ten."""
     if not highest:
         return 1.0
     least = highest / _LINES

@@ -1,4 +1,4 @@
-"""The way of an event as a picture: where each part stands, on a wide screen and on a narrow one. Pure."""
+"""Diagram of the way of an event through the system, for wide and for narrow screens. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
@@ -7,7 +7,7 @@ PartKind = Literal["bot", "stream", "process", "store"]
 
 
 class Box(NamedTuple):
-    """Where a part stands."""
+    """Position and size of a part."""
 
     x: int
     y: int
@@ -20,7 +20,7 @@ class Box(NamedTuple):
 
 
 class PartLabel(NamedTuple):
-    """What is said of a part: a line or two beneath its name."""
+    """Kind and state of a part, and the one or two lines of text below its name."""
 
     kind: PartKind
     lines: Sequence[str] = ()
@@ -29,7 +29,7 @@ class PartLabel(NamedTuple):
 
 
 class FlowPart(NamedTuple):
-    """A part in its place."""
+    """A part of the diagram with its position and label."""
 
     name: str
     box: Box
@@ -37,14 +37,14 @@ class FlowPart(NamedTuple):
 
 
 class FlowLine(NamedTuple):
-    """A line between two parts, as a path of SVG."""
+    """A line between two parts, as an SVG path."""
 
     path: str
     busy: bool
 
 
 class Picture(NamedTuple):
-    """All of it, in a box of so many units."""
+    """A diagram, with the width and height of its view box."""
 
     width: int
     height: int
@@ -113,7 +113,7 @@ _TALL: Final = _Layout(
 
 
 def pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
-    """The wide one and the tall one."""
+    """Return the wide diagram and the tall one."""
     return _drawn(_WIDE, shown), _drawn(_TALL, shown)
 
 
@@ -127,7 +127,7 @@ def _drawn(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
 
 
 def _is_busy(shown: Mapping[str, PartLabel], start: str, end: str) -> bool:
-    """Something goes that way where the process at one of its ends is at work."""
+    """Return whether the process or stream at an end of a line is busy."""
     return shown[end if shown[end].kind in ("process", "stream") else start].busy
 
 
@@ -154,7 +154,7 @@ def _within(y: float, box: Box) -> float:
 
 
 def _answers(layout: _Layout) -> str:
-    """From who answers back to the bots, around all the rest."""
+    """Return the path from `retrieve` back to the bots, around all other parts."""
     bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
     if layout.lies:
         x, y = retrieve.middle[0], retrieve.y + retrieve.height

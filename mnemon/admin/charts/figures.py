@@ -1,4 +1,4 @@
-"""From what was seen to what is shown. Pure."""
+"""Figures of the overview, computed from samples of the status. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -16,16 +16,16 @@ PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
     "extract": ("extract-said", "extract", "extract-batches"),
     "maintain": ("maintain",),
 }
-"""What each consumer reads by."""
+"""Durables of each consumer."""
 
 _RECENT: Final = 10.0
-"""Seconds within which who reads is seen asking for more at least once: in between nobody may be."""
+"""Seconds within which a running reader has an open request at least once; in between it may have none."""
 
 WorkState = Literal["at rest", "at work", "behind", "stopped", "absent"]
 
 
 class Figures(NamedTuple):
-    """How a consumer fares: `rate` is what it ends in a second."""
+    """State of a consumer; `rate` is the number of deliveries that it ends per second."""
 
     state: WorkState
     rate: float
@@ -33,7 +33,7 @@ class Figures(NamedTuple):
 
 
 class Series(NamedTuple):
-    """A figure over time: seconds of the clock, and values. The last is of now."""
+    """A figure over time: pairs of seconds of the monotonic clock and values. The last one is the present."""
 
     points: Sequence[tuple[float, float]]
 
@@ -43,7 +43,15 @@ class Series(NamedTuple):
 
 
 class Traffic(NamedTuple):
-    """What comes in, and what is answered, over time; `milliseconds` is the mean of an answer just now."""
+    """Published events, requests and waiting messages over time.
+
+    Attributes:
+        published: events per second.
+        asked: requests per second.
+        waiting: messages that wait for consumers.
+        milliseconds: mean duration of a request between the last two samples; None without requests.
+        refused: requests with errors between the last two samples.
+    """
 
     published: Series
     asked: Series
@@ -53,7 +61,7 @@ class Traffic(NamedTuple):
 
 
 def traffic(samples: Sequence[StatusSample]) -> Traffic:
-    """What the looks say together."""
+    """Return the traffic between consecutive samples."""
     between = list(pairwise(samples))
     answered = between[-1][1].served.since(between[-1][0].served)
     return Traffic(
@@ -66,7 +74,7 @@ def traffic(samples: Sequence[StatusSample]) -> Traffic:
 
 
 def consumers(samples: Sequence[StatusSample]) -> dict[str, Figures]:
-    """How each consumer fares just now."""
+    """Return the present state of each consumer."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = moving(before.look, now.look), rates(samples), are_read(samples)
     found = {}
@@ -79,7 +87,7 @@ def consumers(samples: Sequence[StatusSample]) -> dict[str, Figures]:
 
 
 def are_read(samples: Sequence[StatusSample]) -> set[str]:
-    """The durable consumers that somebody reads."""
+    """Return the durables that a process reads."""
     since = samples[-1].look.at - _RECENT
     seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
     return {
@@ -88,7 +96,7 @@ def are_read(samples: Sequence[StatusSample]) -> set[str]:
 
 
 def rates(samples: Sequence[StatusSample]) -> dict[str, float]:
-    """What is ended in a second, by durable consumer."""
+    """Return the deliveries that end per second, by durable."""
     before, now = samples[-2:]
     return {
         name: _rate(before, now, ended(before.look.infos[name]), ended(info))

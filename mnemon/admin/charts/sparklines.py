@@ -1,4 +1,4 @@
-"""Small plots, as paths of SVG in a box of 100 by 30."""
+"""Small plots, as SVG paths in a box of 100 by 30 units."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ WIDTH, HEIGHT = 100.0, 30.0
 
 
 class Spark(NamedTuple):
-    """A line, what is under it, and the highest value."""
+    """The paths of a line and of the area below it, and the highest value."""
 
     line: str
     area: str
@@ -15,7 +15,12 @@ class Spark(NamedTuple):
 
 
 def spark(points: Sequence[tuple[float, float]], span: float) -> Spark:
-    """The last `span` of what was measured at moments; the last moment is at the right."""
+    """Plot the points of the last `span` seconds; the last point is at the right edge.
+
+    Args:
+        points: pairs of seconds and values, in order of time.
+        span: seconds that the plot covers.
+    """
     end = points[-1][0] if points else 0.0
     shown = [(WIDTH * (1 - (end - at) / span), value) for at, value in points if end - at <= span]
     top = max((value for _, value in shown), default=0.0)

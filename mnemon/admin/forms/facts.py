@@ -1,4 +1,4 @@
-"""Facts in forms: what may be chosen, what was typed, and which field is wrong."""
+"""Forms for facts: choices, submitted values, and errors by field."""
 
 from collections.abc import Mapping
 from typing import Any, Final, get_args
@@ -24,11 +24,11 @@ FREE_TIERS: Final = [_AS_CLASSIFIED, *TIER_CHOICES]
 FIELDS: Final = ("text", "kind", "tier", "importance", "expires_at")
 
 ELSEWHERE: Final = ""
-"""The field of an error that is of none."""
+"""Name for errors that belong to no field."""
 
 
 def typed(form: Mapping[str, str]) -> dict[str, Any]:
-    """What was filled in, as the verbs want it; `importance` is a number where it looks like one."""
+    """Return the filled fields as arguments of a verb; `importance` becomes a number if it looks like one."""
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
     if (importance := whole_number(given.get("importance", ""))) is not None:
         given["importance"] = importance
@@ -36,10 +36,10 @@ def typed(form: Mapping[str, str]) -> dict[str, Any]:
 
 
 def errors(error: InvalidBody | AskFailed) -> dict[str, str]:
-    """What is wrong, by field. What the memory refuses names its field first: `text: too short`.
+    """Return the errors by field. A refusal of the memory begins with the field: `text: too short`.
 
     Raises:
-        AskFailed: it is about no form; the memory does not answer.
+        AskFailed: the error is not about the form, such as a memory that does not answer.
     """
     if isinstance(error, InvalidBody):
         return {error.field if error.field in FIELDS else ELSEWHERE: error.problem}

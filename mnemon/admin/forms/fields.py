@@ -1,4 +1,4 @@
-"""Fields of addresses and forms, checked before any page uses them."""
+"""Fields of query strings and forms, checked before a page uses them."""
 
 from collections.abc import Mapping
 from typing import Final, Self
@@ -8,22 +8,22 @@ from starlette.requests import Request
 from mnemon_contracts.base import InvalidBody, check_text
 
 _DIGITS: Final = 18
-"""Digits of a number: with more it could be no position of the log."""
+"""Maximum number of digits: a number with more cannot be a log position."""
 
 
 class Fields(dict[str, str]):
-    """What an address or a form says, each name once.
+    """Fields of a query string or a form, each name once.
 
     Raises:
-        InvalidBody: a field that is asked for is missing.
+        InvalidBody: on access, if the field is missing.
     """
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """Take the texts among some values.
+        """Take the texts among some values, without uploaded files.
 
         Raises:
-            InvalidBody: one holds what no text can.
+            InvalidBody: a text has characters that are not allowed.
         """
         fields = cls()
         for name, text in given.items():
@@ -35,10 +35,10 @@ class Fields(dict[str, str]):
         raise InvalidBody(name, "is missing")
 
     def number(self, name: str) -> int | None:
-        """A whole number; None where the field is empty.
+        """Return the whole number in a field; None if the field is empty.
 
         Raises:
-            InvalidBody: it is none.
+            InvalidBody: the field has no whole number.
         """
         if not (text := self.get(name, "").strip()):
             return None
@@ -48,15 +48,15 @@ class Fields(dict[str, str]):
 
 
 async def read_form(request: Request) -> Fields:
-    """Read what a form sent.
+    """Read the fields of a submitted form.
 
     Raises:
-        InvalidBody: a field holds what no text can.
+        InvalidBody: a field has characters that are not allowed.
     """
     async with request.form() as sent:
         return Fields.of(sent)
 
 
 def whole_number(text: str) -> int | None:
-    """The number that a text writes in ASCII digits; None where it writes none, or too long a one."""
+    """Return the number that a text has in ASCII digits; None for other texts and for too many digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

@@ -1,4 +1,4 @@
-"""Settings as fields of a form: what a browser shows for each, and what it means that something was typed."""
+"""Settings as fields of a form: the control of each setting, and the parsing of submitted values."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,23 @@ from mnemon_contracts.settings.models import Price
 FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 
 SPARE: Final = 2
-"""Empty lines for further prices."""
+"""Empty lines that the form has for further prices."""
 
 _LONG: Final = ("instructions",)
-"""Texts that have more than a line."""
+"""Ends of the names of settings whose texts have several lines."""
 
 
 @dataclass(frozen=True)
 class Knob:
-    """A setting to be changed.
+    """The control of a setting in the form.
 
     Attributes:
-        kind: what it looks like.
-        may_be_empty: an empty field is `null`.
-        attributes: of a number, its bounds in HTML's words.
+        name: name of the setting.
+        description: its description.
+        kind: kind of control.
+        options: values to choose from.
+        may_be_empty: whether an empty field means `null`.
+        attributes: HTML attributes with the bounds of a number.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Knob:
 
     @classmethod
     def of(cls, setting: SettingField) -> "Knob":
+        """Choose the control of a setting by its JSON schema."""
         branches = setting.schema.get("anyOf", [setting.schema])
         schema = next(each for each in branches if each["type"] != "null")
         optional = len(branches) > 1
@@ -61,11 +65,11 @@ class Knob:
 
     @property
     def label(self) -> str:
-        """The name without its group."""
+        """Name of the setting without its group."""
         return self.name.partition(".")[2] or self.name
 
     def written(self, value: Any) -> str:
-        """A value as it stands in the field."""
+        """Return a value as text for the field."""
         if value is None:
             return ""
         if isinstance(value, float) and value.is_integer():
@@ -73,7 +77,7 @@ class Knob:
         return value if isinstance(value, str) else json.dumps(value)
 
     def read(self, form: Mapping[str, str]) -> Any:
-        """The value that a form sent; what is none is left as it was typed, to be refused with its reason."""
+        """Return the submitted value; keep an invalid one as text, for validation to name the reason."""
         if self.kind == "prices":
             return _prices(self.name, form)
         typed = form.get(self.name, "")
@@ -88,7 +92,7 @@ class Knob:
 
 
 def _prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Of the lines that name a model."""
+    """Return the prices of the lines that name a model."""
     found = []
     line = 0
     while f"{name}.{line}.model" in form:
@@ -109,7 +113,7 @@ def _figure(part: str, typed: str) -> Any:
 
 
 def problems(error: InvalidBody) -> dict[str, str]:
-    """What is wrong with each field; an error names the first only, and has the others as its cause."""
+    """Return the errors by field. An `InvalidBody` names only the first; its cause has all of them."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):
         return {error.field: error.problem}

@@ -1,1 +1,1 @@
-"""The pages. Each module has a `Pages`, which `mnemon.admin.application` puts together."""
+"""The pages. Each module has a `PageSection` named `pages`; `mnemon.admin.application` collects them."""

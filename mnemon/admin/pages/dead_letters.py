@@ -1,4 +1,4 @@
-"""Dead letters: what no consumer could use, given back or given up."""
+"""Dead letters: list, redrive and removal of messages that no consumer could handle."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,21 +30,21 @@ from mnemon_infra.database.projections.applied_events import is_applied
 pages = PageSection("Dead letters", "/dead")
 
 SHOWN: Final = 50
-"""Letters of a page."""
+"""Letters on a page."""
 
 MOST_SHOWN: Final = 20_000
-"""Characters of a body; the command line shows all of it."""
+"""Maximum number of characters of a body on the page; the command line shows all of it."""
 
 _FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
 _CONSUMERS: Final = sorted(
     {str(config.durable_name) for configs in CONSUMERS.values() for config in configs}
     | {"compact", "extract"}
 )
-"""Those of the streams, and those that bury answers of models under their own names."""
+"""Durables, and the consumers that write dead letters for answers of models under their own names."""
 
 
 class NamedField(NamedTuple):
-    """The field that a letter's error names, and what stands there."""
+    """The field that the error of a letter names, the problem, and the value of the field in JSON."""
 
     field: str
     problem: str
@@ -53,7 +53,7 @@ class NamedField(NamedTuple):
 
 @pages.get("/dead")
 async def all_of_them(visit: Visit) -> Response:
-    """The newest letters that the filters leave, and the consumers that have stopped for too many."""
+    """Show the newest letters that match the filters, and the consumers stopped by too many letters."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
     before = visit.query.number("before")
     connection = await visit.parts.broker()
@@ -74,7 +74,7 @@ async def all_of_them(visit: Visit) -> Response:
 
 @pages.get("/dead/{id}")
 async def one(visit: Visit) -> Response:
-    """A letter with all that it has."""
+    """Show a letter with all details."""
     id_ = whole_number(visit.request.path_params["id"])
     if id_ is None:
         raise InvalidBody("id", "is no id of a dead letter")
@@ -99,7 +99,7 @@ async def one(visit: Visit) -> Response:
 
 @pages.post("/dead/redrive")
 async def give_back(visit: Visit) -> Response:
-    """Give back those that are chosen."""
+    """Redrive the selected letters."""
     chosen = _chosen(visit.form)
     if not chosen:
         return visit.goto("/dead", "No letter was chosen.")
@@ -123,7 +123,7 @@ async def give_back(visit: Visit) -> Response:
 
 @pages.post("/dead/confirm")
 async def ask(visit: Visit) -> Response:
-    """What is to be dropped, to be confirmed."""
+    """Ask to confirm the removal of the selected letters."""
     chosen = _chosen(visit.form)
     if not chosen:
         return visit.goto("/dead", "No letter was chosen.")
@@ -134,7 +134,7 @@ async def ask(visit: Visit) -> Response:
 
 @pages.post("/dead/drop")
 async def remove(visit: Visit) -> Response:
-    """Remove those that are chosen, for good."""
+    """Remove the selected letters for good."""
     connection = await visit.parts.broker()
     looking = partial(is_applied, await visit.parts.database())
     count = 0
@@ -147,7 +147,7 @@ async def remove(visit: Visit) -> Response:
 
 @pages.post("/dead/go-on")
 async def resume(visit: Visit) -> Response:
-    """Have a consumer that has stopped go on before its time."""
+    """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
     if not await go_on(await visit.parts.broker(), consumer):
         return visit.refusal(Trouble(404, "No such consumer", consumer, "Reload the page."))
@@ -165,7 +165,7 @@ def _wanted(filters: Mapping[str, str]) -> LetterFilter:
 
 
 def _chosen(form: Mapping[str, str]) -> list[int]:
-    """The ids of the letters that are ticked, or of all that the page shows; the oldest first."""
+    """Return the ids of the ticked letters, or of all letters on the page; the oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
     return sorted(id_ for each in found if (id_ := whole_number(each)) is not None)

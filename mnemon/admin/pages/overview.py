@@ -1,4 +1,4 @@
-"""Overview: what runs, how fast, and how far behind it is."""
+"""Overview: running processes, their throughput and their lag."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ _DOES = {str(config.durable_name): config.description for configs in CONSUMERS.v
 
 
 class ConsumerRow(NamedTuple):
-    """A durable consumer as the table shows it."""
+    """A durable as the table shows it."""
 
     name: str
     does: str
@@ -33,19 +33,19 @@ class ConsumerRow(NamedTuple):
 
 @pages.get("/")
 async def overview(visit: Visit) -> Response:
-    """The first page."""
+    """Show the first page."""
     return visit.page("overview.html", **await _seen(visit))
 
 
 @pages.get("/overview/live")
 async def live(visit: Visit) -> Response:
-    """What of it moves."""
+    """Render the fragment with live figures."""
     return visit.page("overview_live.html", **await _seen(visit))
 
 
 @pages.get("/overview/health")
 async def health(visit: Visit) -> Response:
-    """What takes longer to find out."""
+    """Render the fragment with the health report, which takes longer."""
     watch: LiveStatus = visit.request.app.state.watch
     return visit.page("overview_health.html", health=await watch.health())
 

@@ -1,4 +1,4 @@
-"""Rebuilds: which generations of rows and vectors there are, and what is made just now."""
+"""Rebuilds: generations of rows and vectors, and the progress of a running rebuild."""
 
 from shlex import quote
 from typing import Final
@@ -26,7 +26,7 @@ _COMMANDS: Final = (
 
 @pages.get("/rebuilds")
 async def rebuilds(visit: Visit) -> Response:
-    """All generations, and the commands that make others."""
+    """Show all generations, and the commands that make new ones."""
     from mnemon.admin.generations import shown
 
     generations, is_busy = await shown(visit.parts)
@@ -36,7 +36,7 @@ async def rebuilds(visit: Visit) -> Response:
 
 @pages.get("/rebuilds/live")
 async def live(visit: Visit) -> Response:
-    """The part of the page that changes while somebody rebuilds."""
+    """Render the fragment that changes during a rebuild."""
     from mnemon.admin.generations import shown
 
     generations, is_busy = await shown(visit.parts)
@@ -45,7 +45,7 @@ async def live(visit: Visit) -> Response:
 
 @pages.post("/rebuilds/confirm")
 async def ask(visit: Visit) -> Response:
-    """What is to be dropped, to be confirmed."""
+    """Ask to confirm the removal of a generation."""
     from mnemon.admin.generations import shown
 
     generations, _ = await shown(visit.parts)

@@ -1,4 +1,4 @@
-"""Settings: every one of them, what each is for, and what it was before."""
+"""Settings: values, descriptions and history of all of them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ pages = PageSection("Settings", "/settings")
 
 _KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in groups()]
 _ALONE = "general"
-"""How the group is called that has no name."""
+"""Id of the group that has no name."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,13 @@ class SettingRow:
     """A setting as the page shows it.
 
     Attributes:
-        text: what stands in the field.
-        was: the value it was shown with, to tell what was changed.
-        source: where the value comes from.
-        below: what it goes back to.
-        lines: of prices, each.
-        error: why what was typed is refused.
+        knob: the control of the setting.
+        text: text in the field.
+        was: the value that the page showed, to detect a change.
+        source: source of the value.
+        below: the value in force if the setting is unset.
+        lines: the lines of a list of prices.
+        error: the reason why the submitted value is refused.
     """
 
     knob: Knob
@@ -52,7 +53,7 @@ class SettingRow:
 
 @dataclass(frozen=True)
 class Card:
-    """A group as the page shows it. `changed` is how many of its settings are set here."""
+    """A group as the page shows it. `changed` is the number of its settings that are set at this level."""
 
     id: str
     name: str
@@ -64,7 +65,7 @@ class Card:
 
 @pages.get("/settings")
 async def settings(visit: Visit) -> Response:
-    """All settings, of everybody or of a tenant."""
+    """Show all settings, the default ones or those of a tenant."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.parts.broker()
     return await _page(visit, connection, tenant)
@@ -72,7 +73,7 @@ async def settings(visit: Visit) -> Response:
 
 @pages.post("/settings/save")
 async def save(visit: Visit) -> Response:
-    """Set what was changed in the form of a group, and nothing else."""
+    """Save the settings that were changed in the form of a group, and no others."""
     tenant = visit.form.get("tenant") or None
     knobs = {group.name or _ALONE: knobs for group, knobs in _KNOBS}.get(visit.form["group"])
     if knobs is None:
@@ -102,7 +103,7 @@ async def save(visit: Visit) -> Response:
 
 @pages.post("/settings/unset")
 async def unset(visit: Visit) -> Response:
-    """Go back to what holds where this tenant, or everybody, has set nothing."""
+    """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.parts.broker()
     revision = await change(connection, lambda document: without(document, name), tenant)
@@ -112,7 +113,7 @@ async def unset(visit: Visit) -> Response:
 
 @pages.get("/settings/history")
 async def revisions(visit: Visit) -> Response:
-    """What was set before, the newest first."""
+    """Show the former revisions, the newest first."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.parts.broker()
     found = await history(connection, tenant)
@@ -127,7 +128,7 @@ async def revisions(visit: Visit) -> Response:
 
 @pages.post("/settings/rollback")
 async def back(visit: Visit) -> Response:
-    """Set again what was set at a revision."""
+    """Restore the settings of a revision."""
     tenant, revision = visit.form.get("tenant") or None, visit.form.number("revision")
     if revision is None:
         raise InvalidBody("revision", "is missing")
@@ -160,7 +161,7 @@ async def _page(
 
 
 async def _tenants(connection: Client) -> list[str]:
-    """Those that have settings of their own."""
+    """Return the tenants that have settings of their own."""
     live = LiveSettings()
     async with live.watched(connection):
         return sorted(live.tenants())
@@ -210,7 +211,7 @@ def _is_about(field: str, name: str) -> bool:
 
 
 def _at(field: str, name: str, said: str) -> str:
-    """An error of a part of a setting says which: `2, input: ...` of a price."""
+    """Return an error with the part of the setting that it is about: `line 2, input: ...` of a price."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
             return f"line {int(number) + 1}, {' '.join(parts)}: {said}"

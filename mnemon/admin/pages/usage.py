@@ -1,4 +1,4 @@
-"""What models were asked and what it cost, and what providers have in hand."""
+"""Usage and cost of models, and batches at providers."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -25,12 +25,12 @@ _SPANS: Final = (7, 30, 90)
 _STACKED: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
 _MOST_TENANTS: Final = 500
 _SHOWN: Final = 50
-"""Batches of a page."""
+"""Batches on a page."""
 
 
 @pages.get("/usage")
 async def usage(visit: Visit) -> Response:
-    """Cost and tokens of some days."""
+    """Show cost and tokens of the last days."""
     tenant = visit.query.get("tenant", "").strip() or None
     days = _among(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
     by = _among(visit.query.get("by", ""), {part: part for part in _STACKED}, _STACKED[0])
@@ -57,7 +57,7 @@ async def usage(visit: Visit) -> Response:
 
 @pages.get("/usage/batches")
 async def batches(visit: Visit) -> Response:
-    """Batches, the newest first, and the stretches of conversations that wait to be read."""
+    """Show batches, the newest first, and the windows that wait for `extract`."""
     shown = _among(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
     before = _moment(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)

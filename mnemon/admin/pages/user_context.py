@@ -1,4 +1,4 @@
-"""What a bot would get for its next answer, and what takes the room in it."""
+"""The context that a bot would get for its next answer, and the tokens of its sections."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, get_args
@@ -18,11 +18,11 @@ pages = PageSection("Users", "/users")
 _FORMATS: Final = [(each, each) for each in get_args(Format)]
 
 WIDTH: Final = 1000
-"""Of the bar, in its own units."""
+"""Width of the bar, in units of its view box."""
 
 
 class BudgetBar(NamedTuple):
-    """A section in the bar of the budget: where it begins and how wide it is."""
+    """A section in the bar of the budget, with its left edge and its width."""
 
     name: str
     section: ContextSection
@@ -32,7 +32,7 @@ class BudgetBar(NamedTuple):
 
 @pages.get("/user/context")
 async def context(visit: Visit) -> Response:
-    """The context, as it would be now."""
+    """Show the context as a bot would get it now."""
     whose = PageUser.of(visit.query)
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
@@ -69,14 +69,14 @@ async def _asked(visit: Visit, whose: PageUser, asked: Mapping[str, str]) -> Con
     if (budget := whole_number(asked["budget"])) is not None:
         fields["budget"] = budget
     memory = await whose.memory(visit)
-    # Not by `memory.context`, which never fails.
+    # `memory.context` never fails, and would hide an error.
     reply = await memory.ask(whose.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)
     return reply
 
 
 def _stretches(sections: Mapping[str, ContextSection], budget: int) -> list[BudgetBar]:
-    """The sections one after another, to the scale of the budget."""
+    """Return the sections side by side, scaled to the budget."""
     found, x = [], 0.0
     for name, section in sections.items():
         width = WIDTH * section.tokens / budget

@@ -1,4 +1,4 @@
-"""A user's conversations, and what was said in them."""
+"""A user's conversations and their messages."""
 
 from http import HTTPStatus
 from typing import Final
@@ -13,18 +13,18 @@ from mnemon_infra.database.memory.users import conversations
 pages = PageSection("Users", "/users")
 
 _PAGE: Final = 50
-"""Messages that are shown, until more are asked for."""
+"""Messages that the page shows at first."""
 
 
 @pages.get("/user/conversations")
 async def history(visit: Visit) -> Response:
-    """All conversations, and the newest messages of one."""
+    """Show all conversations, and the newest messages of one."""
     return await _history(visit, PageUser.of(visit.query), visit.query.get("conversation") or None)
 
 
 @pages.post("/user/conversation/erase")
 async def erase(visit: Visit) -> Response:
-    """Forget one conversation for good."""
+    """Erase a conversation for good."""
     whose, conversation = PageUser.of(visit.form), visit.form["conversation"]
     if visit.form.get("confirmed") != conversation.strip():
         return await _history(

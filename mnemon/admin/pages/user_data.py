@@ -1,4 +1,4 @@
-"""A user's data, and tasks."""
+"""A user's profile fields and tasks."""
 
 import json
 from http import HTTPStatus
@@ -15,17 +15,17 @@ pages = PageSection("Users", "/users")
 
 @pages.get("/user/data")
 async def data(visit: Visit) -> Response:
-    """The fields of the user's data, and the tasks."""
+    """Show the profile fields and the tasks."""
     return await _data(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/data/set")
 async def set_field(visit: Visit) -> Response:
-    """Set one field, or remove it."""
+    """Set or remove one profile field."""
     whose, name = PageUser.of(visit.form), visit.form.get("name", "")
     removes = "remove" in visit.form
     if not removes:
-        name = name.strip()  # typed, and not one that there is
+        name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
         return await _data(visit, whose, {"name": "Give the field a name."})
     value = None if removes else _value(visit.form.get("value", ""))
@@ -40,7 +40,7 @@ async def set_field(visit: Visit) -> Response:
 
 @pages.post("/user/task")
 async def task(visit: Visit) -> Response:
-    """Note a task, or say that one is done or gone."""
+    """Add a task, or mark one as done or remove it."""
     whose, form = PageUser.of(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
@@ -73,7 +73,7 @@ def _back(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
 
 
 def _value(text: str) -> Any:
-    """JSON, or else a text."""
+    """Return the value of a text as JSON; the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Forgetting a user for good, with the receipt, and looking what is left."""
+"""Erasure of a user, with a receipt, and its verification."""
 
 from http import HTTPStatus
 
@@ -12,13 +12,13 @@ pages = PageSection("Users", "/users")
 
 @pages.get("/user/erase")
 async def before(visit: Visit) -> Response:
-    """What is kept, and what it takes to forget it."""
+    """Show how much memory the user has, and the form of the erasure."""
     return await _before(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/erase")
 async def erase(visit: Visit) -> Response:
-    """Forget the user, once the id is typed."""
+    """Erase the user if the id was typed as a confirmation."""
     whose = PageUser.of(visit.form)
     if visit.form.get("confirmed") != whose.user.strip():
         return await _before(visit, whose, "Type the id of the user as it stands above.")
@@ -29,7 +29,7 @@ async def erase(visit: Visit) -> Response:
 
 @pages.post("/user/verify")
 async def verify(visit: Visit) -> Response:
-    """Look what is left, and for words in all that there is."""
+    """Show what is left of the user, and search all stores for words."""
     whose = PageUser.of(visit.form)
     memory = await whose.memory(visit)
     words = visit.form.get("text") or None

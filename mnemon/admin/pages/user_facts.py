@@ -1,4 +1,4 @@
-"""A user's facts: read, searched, kept, changed and forgotten."""
+"""A user's facts: list, search, save, update and forget."""
 
 from http import HTTPStatus
 from typing import Any, Final
@@ -25,13 +25,13 @@ _HITS: Final = 20
 
 @pages.get("/user/facts")
 async def facts(visit: Visit) -> Response:
-    """All facts, or those that a query finds."""
+    """Show all facts, and the hits of a query."""
     return await _facts(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/save")
 async def save(visit: Visit) -> Response:
-    """Keep a fact."""
+    """Save a fact."""
     whose = PageUser.of(visit.form)
     memory = await whose.memory(visit)
     try:
@@ -47,13 +47,13 @@ async def save(visit: Visit) -> Response:
 
 @pages.get("/user/fact")
 async def fact(visit: Visit) -> Response:
-    """One fact: what it is, what it was, and where it is from."""
+    """Show one fact with its former versions and its sources."""
     return await _fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
 
 
 @pages.post("/user/update")
 async def update(visit: Visit) -> Response:
-    """Change a fact."""
+    """Update a fact."""
     whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
     try:
@@ -66,7 +66,7 @@ async def update(visit: Visit) -> Response:
 
 @pages.post("/user/forget")
 async def forget(visit: Visit) -> Response:
-    """Remove a fact."""
+    """Forget a fact."""
     whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
     reply = await memory.forget(whose.user, fact_id)

@@ -1,4 +1,4 @@
-"""Users: whose memory there is."""
+"""Users: list of the users of a tenant."""
 
 from typing import Final
 
@@ -12,14 +12,14 @@ from mnemon_infra.database.memory.user_memory import counts
 pages = PageSection("Users", "/users")
 
 PAGE: Final = 25
-"""Users that are shown at a time."""
+"""Users on a page."""
 
 _MOST_TENANTS: Final = 500
 
 
 @pages.get("/users")
 async def users(visit: Visit) -> Response:
-    """The users of a tenant, by how their ids begin."""
+    """Show the users of a tenant whose ids have a given beginning."""
     database = await visit.parts.database()
     tenants = await database.read(stored.tenants(_MOST_TENANTS))
     tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")

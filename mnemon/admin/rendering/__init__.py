@@ -1,1 +1,1 @@
-"""From values to HTML."""
+"""Rendering of values as HTML."""

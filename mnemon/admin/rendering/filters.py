@@ -1,4 +1,4 @@
-"""How figures and times are written, in templates: `{{ seconds | age }}`."""
+"""Template filters that format figures and times: `{{ seconds | age }}`."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -10,19 +10,19 @@ _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
 def number(value: float | None) -> str:
-    """Thousands apart; fractions only of what is small."""
+    """Format a number with separated thousands; show one decimal only below 10."""
     if value is None:
         return "–"
     return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
 
 
 def counted(value: int, noun: str) -> str:
-    """How many there are of something; its plural ends in s."""
+    """Format a count with a noun, whose plural must end in s."""
     return f"{number(value)} {noun}{'' if value == 1 else 's'}"
 
 
 def age(seconds: float | None) -> str:
-    """A stretch of time in one unit."""
+    """Format a duration in one unit."""
     if seconds is None:
         return "–"
     for unit, length in (("d", 86_400), ("h", 3600), ("min", 60)):
@@ -32,7 +32,7 @@ def age(seconds: float | None) -> str:
 
 
 def size(count: float | None) -> str:
-    """Bytes in a unit that suits them."""
+    """Format a number of bytes in a suitable unit."""
     if count is None:
         return "–"
     for unit in _UNITS:
@@ -43,7 +43,7 @@ def size(count: float | None) -> str:
 
 
 def moment(at: datetime | None) -> Markup:
-    """A time in UTC, for people and for programs."""
+    """Format a time in UTC as an HTML `time` element, readable for people and programs."""
     if at is None:
         return Markup("–")
     utc = at.astimezone(UTC)
@@ -53,14 +53,14 @@ def moment(at: datetime | None) -> Markup:
 
 
 def usd(value: float | None) -> str:
-    """US dollars; small amounts with as many digits as they have."""
+    """Format US dollars: two decimals from 1 dollar on, four below."""
     if value is None:
         return "–"
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
 def tokens(count: float | None) -> str:
-    """A count that is large, shortly."""
+    """Format a large count in short form: `1.5M`."""
     if count is None:
         return "–"
     for unit, many in (("M", 1e6), ("K", 1e3)):
@@ -70,7 +70,7 @@ def tokens(count: float | None) -> str:
 
 
 def ticked(text: str) -> Markup:
-    """What stands between backticks is code."""
+    """Render the text between backticks as code."""
     pieces = text.split("`")
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)

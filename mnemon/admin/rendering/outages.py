@@ -1,4 +1,4 @@
-"""What a page says where a part does not answer: in words, with the next step."""
+"""Error texts of the page, with the next step, for errors of the servers."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from mnemon_producers.errors import AskFailed
 
 
 class Trouble(NamedTuple):
-    """Why there is no page. `status` is HTTP's."""
+    """Reason why a page cannot be shown. `status` is the HTTP status."""
 
     status: int
     title: str
@@ -23,7 +23,7 @@ class Trouble(NamedTuple):
 
 
 def trouble(error: Exception) -> Trouble | None:
-    """What an error means to a person; None where it is a fault of ours."""
+    """Return the text for an error; None if the error is a bug."""
     match error:
         case BrokerUnreachable():
             return Trouble(503, "The broker does not answer", str(error), "See whether `mnemon up` runs.")

@@ -1,4 +1,4 @@
-"""From a template to a page."""
+"""Rendering of templates as HTML responses."""
 
 from functools import cache
 from typing import Any, Final
@@ -27,8 +27,8 @@ _NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": Non
 
 
 def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page, or a part of one, with what all of them show."""
+    """Render a page, or a fragment of one, with the values that all pages share."""
     known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
     text = _templates().get_template(template).render(_NOTHING | known | values)
-    # Half a character, which JSON can name, is shown by its number.
+    # JSON can contain a lone surrogate, which UTF-8 cannot encode: show its number.
     return HTMLResponse(text.encode(errors="backslashreplace"), status_code=status)

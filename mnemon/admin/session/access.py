@@ -1,4 +1,4 @@
-"""Who may look: who has the token, or a link that logs in once; attempts are slowed down."""
+"""Access to the page: by a token, or by a link that logs in once. Failed attempts cause waits."""
 
 import hashlib
 import hmac
@@ -17,20 +17,23 @@ _NOTICE_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A browser that has logged in. `proof` is in each of its forms, where no other site can read it."""
+    """Session of a browser. Each of its forms has the `proof`, which no other site can read."""
 
     id: str
     proof: str
 
 
 class Access:
-    """Lets in who has the token or an unused link.
+    """Begins, checks and ends sessions.
 
     Args:
-        token: what is asked for, and what sessions are signed with: a new one ends them all.
+        token: the token of the login. It also signs sessions: a new token ends them all.
         links: keys of links that log in once.
-        used: told of each of them that was used.
-        ended: sessions that were ended.
+        used: called with each key that was used.
+        ended: sessions that were ended before their time.
+
+    Attributes:
+        cookie: name of the session cookie.
     """
 
     def __init__(
@@ -47,15 +50,15 @@ class Access:
         self._attempts = Attempts()
         self._sessions = self._signer("session")
         self._notices = self._signer("notice")
-        # By the token, since a browser gives cookies to every port of a host.
+        # Derive the name from the token: a browser sends cookies to every port of a host.
         self.cookie = f"mnemon-{self._sign('cookie')[:12]}"
 
     def wait(self, address: str) -> float:
-        """Seconds until who is there may try again."""
+        """Return the seconds until an address may try again."""
         return self._attempts.wait(address)
 
     def enter(self, said: str, address: str) -> str | None:
-        """The cookie of a new session, if that is the token."""
+        """Return the cookie of a new session; None if `said` is not the token."""
         if not hmac.compare_digest(said.strip().encode(), self._token):
             self._attempts.fail(address)
             return None
@@ -63,7 +66,7 @@ class Access:
         return self._begin()
 
     def enter_by_link(self, key: str) -> str | None:
-        """The cookie of a new session, if that is the key of a link that nobody has used."""
+        """Return the cookie of a new session; None if `key` is not the key of an unused link."""
         for known in self._links:
             if hmac.compare_digest(key.encode(), known.encode()):
                 self._links.discard(known)
@@ -72,7 +75,7 @@ class Access:
         return None
 
     def session(self, cookie: str | None) -> Session | None:
-        """Whose cookie it is; None when nobody's, or of a session that is over."""
+        """Return the session of a cookie; None if the cookie is invalid or the session is over."""
         try:
             id_ = str(self._sessions.loads(cookie or "", max_age=SESSION_SECONDS))
         except BadSignature:
@@ -83,16 +86,16 @@ class Access:
         """End a session.
 
         Raises:
-            OSError: a process that begins anew will not know of it.
+            OSError: the end could not be recorded: after a restart the session is valid again.
         """
         self._ended.add(session.id)
 
     def seal(self, notice: str) -> str:
-        """What is to be shown on the next page, for a cookie."""
+        """Sign a notice for the next page, as the value of a cookie."""
         return str(self._notices.dumps(notice))
 
     def unseal(self, cookie: str | None) -> str | None:
-        """What `seal` was given."""
+        """Return the notice of a cookie from `seal`; None if it is invalid or too old."""
         try:
             return str(self._notices.loads(cookie or "", max_age=_NOTICE_SECONDS))
         except BadSignature:

@@ -1,4 +1,4 @@
-"""Logging in and out."""
+"""Login and logout."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 async def _form(request: Request) -> Response:
-    """A link that logs in only shows a button: what looks into links in advance must not use it up."""
+    """Show the login form; for a login link only a button: programs that prefetch links must not use it."""
     access: Access = request.app.state.access
     query = request.query_params
     if access.session(request.cookies.get(access.cookie)) and "key" not in query:
@@ -49,7 +49,7 @@ async def _enter(request: Request) -> Response:
         path="/",
         httponly=True,
         samesite="strict",
-        # As the browser sees it: a proxy that speaks HTTPS asks us by HTTP.
+        # Take the scheme that the browser uses: a proxy with HTTPS forwards requests by HTTP.
         secure=request.headers.get("origin", "").startswith("https:"),
     )
     return response
@@ -64,7 +64,7 @@ def _page(
 
 
 def _wanted(given: Mapping[str, str]) -> str:
-    """The page that was asked for before the login; never one of another site."""
+    """Return the path that was requested before the login; `/` if it leads to another site."""
     path = given.get("next", "")
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
 

@@ -1,4 +1,4 @@
-"""What every request has to be like, and what every answer says to the browser."""
+"""Middleware that checks the origin of every request and adds security headers to every response."""
 
 from collections.abc import Collection
 from typing import Final
@@ -29,20 +29,20 @@ _HEADERS: Final = {
     "x-frame-options": "DENY",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    # With `no-referrer` a browser would not tell where a form is from.
+    # With `no-referrer` a browser would not send the origin of a form.
     "referrer-policy": "same-origin",
 }
 
 
 class Guard:
-    """Refuses what another site sent, and keeps pages with memory out of caches.
+    """Refuses requests from other sites, and keeps pages with memory out of caches.
 
-    A site whose name suddenly means this machine (DNS rebinding) is seen by its name in `Host`: ours are
-    addresses, `localhost`, and those that are named.
+    It detects a site whose name resolves to this machine (DNS rebinding) by the header `Host`: allowed are
+    addresses, `localhost` and `names`.
 
     Args:
-        application: what is guarded.
-        names: names that the page is reached by, such as a proxy's.
+        application: the guarded application.
+        names: host names by which browsers reach the page, such as that of a proxy.
     """
 
     def __init__(self, application: ASGIApp, names: Collection[str] = ()) -> None:
@@ -72,7 +72,7 @@ class Guard:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
                 sent.update(_HEADERS)
-                # What is the same for everybody is only looked at again; memory stays nowhere.
+                # Browsers may keep static files if they revalidate them; they must not store pages.
                 is_static = scope["path"].startswith("/static/")
                 sent["cache-control"] = "no-cache" if is_static else "no-store"
             await send(message)

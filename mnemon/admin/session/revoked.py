@@ -8,14 +8,14 @@ from mnemon.admin.session.tokens import kept_in
 from mnemon_infra.process.data_folder import replace
 
 SESSION_SECONDS: Final = 12 * 3600
-"""How long a session lasts by itself."""
+"""Lifetime of a session in seconds."""
 
 
 class EndedSessions:
-    """Remembers them for as long as they would have lasted, in a file that a process which begins anew reads.
+    """Sessions that were ended before their time, kept until they would have expired.
 
     Args:
-        path: the file; None where there is no folder: this process alone knows then.
+        path: a file that keeps them across restarts; None keeps them in this process only.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -29,10 +29,10 @@ class EndedSessions:
         return id_ in self._until
 
     def add(self, id_: str) -> None:
-        """A session is over.
+        """Record the end of a session.
 
         Raises:
-            OSError: the file cannot be written; it is over as long as this process runs.
+            OSError: the file cannot be written; the session is over only as long as this process runs.
         """
         now = time.time()
         self._until = {each: until for each, until in self._until.items() if until > now}
@@ -43,5 +43,5 @@ class EndedSessions:
 
 
 def ended_sessions(data: Path) -> EndedSessions:
-    """Those of a folder."""
+    """Return the ended sessions of a folder."""
     return EndedSessions(kept_in(data) / "ended")

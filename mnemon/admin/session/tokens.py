@@ -1,4 +1,4 @@
-"""The secrets of the page: the token of a folder, and the keys of links that log in once."""
+"""Secrets of the page: the token of a folder, and the keys of links that log in once."""
 
 import secrets
 from pathlib import Path
@@ -7,10 +7,10 @@ from mnemon_infra.process.data_folder import replace
 
 
 def token_of(data: Path) -> str:
-    """The token of a folder, made when it is first asked for; only this user may read it.
+    """Return the token of a folder; create it on first use. Only this account may read it.
 
     Raises:
-        OSError: it can be neither read nor written.
+        OSError: the token can be neither read nor written.
     """
     path = kept_in(data) / "token"
     try:
@@ -24,17 +24,17 @@ def token_of(data: Path) -> str:
 
 
 def new_token() -> str:
-    """A token that nobody guesses."""
+    """Return a random token of 32 bytes."""
     return secrets.token_urlsafe(32)
 
 
 def new_link() -> str:
-    """What a link has in it that logs in once."""
+    """Return a random key of 24 bytes for a link that logs in once."""
     return secrets.token_urlsafe(24)
 
 
 def kept_in(data: Path) -> Path:
-    """Where the page keeps what is its own; the folder is made if absent."""
+    """Return the folder of the page's own files; create it if absent."""
     folder = data / "admin"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder

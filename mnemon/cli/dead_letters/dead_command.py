@@ -112,7 +112,10 @@ def drop(
 def _chosen(
     letter_ids: Sequence[int] | None, take_all: bool, wanted: "LetterFilter"
 ) -> "list[int] | LetterFilter":
-    """The letters of a command that changes them: some by their ids, or all that are wanted."""
+    """Return the letters that a command changes: ids, or the filter of all letters.
+
+    End the command if both or neither are given, or if ids come with a filter.
+    """
     from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
     if take_all == bool(letter_ids) or (letter_ids and wanted != LetterFilter()):
@@ -174,7 +177,10 @@ async def _known(connection: "Client", letter_id: int) -> "Letter":
 async def _ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
-    """The ids of what is chosen, oldest first; None when a person has thought better of it."""
+    """Return the ids of the chosen letters: named ones in the order given, those of a filter oldest first.
+
+    Return None if the user does not confirm. End the command if a named letter does not exist.
+    """
     from mnemon_infra.broker.dead_letters.listing import letters
 
     if isinstance(chosen, list):
@@ -209,7 +215,7 @@ async def _redrive(
         for each in _with_progress(ids, "giving back"):
             found = await letter(connection, each)
             if found is None:
-                continue  # somebody else was faster
+                continue  # another process has handled the letter
             match await redrive(connection, found, is_applied):
                 case GivenBack(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
@@ -249,7 +255,7 @@ async def _drop(
 
 @asynccontextmanager
 async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
-    """Look in the database whether something is kept of an event."""
+    """Yield a function that looks up in the database whether anything is kept of an event."""
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.applied_events import is_applied
 

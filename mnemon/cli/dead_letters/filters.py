@@ -1,4 +1,4 @@
-"""Which dead letters a command is about: the same options for each."""
+"""Options that select dead letters, shared by all commands of `mnemon dead`."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
         filters = {name: given.pop(name) for name in options}
         command(**given, wanted=wanted(**filters))
 
-    # What Typer makes the options of.
+    # Typer derives the options from the signature.
     with_filters.__annotations__ = {each.name: each.annotation for each in parameters}
     with_filters.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return with_filters

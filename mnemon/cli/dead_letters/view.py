@@ -1,4 +1,4 @@
-"""Dead letters on the terminal, and what to do about them."""
+"""Output of dead letters on the terminal, with the next step."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
         typer.echo("no dead letters")
         return
     columns = "id", "at", "consumer", "reason", "subject", "error"
-    # An id as it is to be typed again, without commas.
+    # Show ids without commas, as a command takes them.
     rows = [[Figure(each["id"]), *(_cell(each[name]) for name in columns[1:])] for each in newest]
     show_table(columns, rows)
     shown = (
@@ -90,7 +90,7 @@ def _cell(value: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """What came from outside must not steer the terminal."""
+    """Replace control characters: text from outside must not control the terminal."""
     return "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text
     )

@@ -149,7 +149,7 @@ def _path(data: Path | None, file: Path | None) -> Path:
 
 @contextmanager
 def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
-    """The users, to be changed."""
+    """Open the logins of a folder or of a file for changes."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import NotOurs
     from mnemon_infra.embedded.logins import FolderLogins, edited
@@ -168,7 +168,7 @@ def _role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool
     from mnemon_infra.embedded.logins import FolderLogins
 
     with _users(data, file) as users:
-        # In a folder, our own processes have it, and go on with it.
+        # In a folder, take the existing login: running processes of mnemon use it.
         login = FolderLogins(data).login(role) if data else users.issue(role)
     perform(_handed_out(login, data, file, as_json, {}))
 
@@ -198,7 +198,7 @@ async def _handed_out(
 
 
 async def _put_in_force(data: Path | None) -> Ending:
-    """Have a running stack take the users over."""
+    """Make a running stack load the changed logins; tell the user if it has to be restarted for that."""
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.nats_server import NatsServer
 

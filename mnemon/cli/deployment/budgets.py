@@ -1,4 +1,4 @@
-"""Saying that a tenant has nothing left to spend."""
+"""Message for a tenant that is out of budget."""
 
 import typer
 

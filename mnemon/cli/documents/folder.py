@@ -1,4 +1,4 @@
-"""`mnemon document add DIR`: the part that reads a folder and sends what changed."""
+"""`mnemon document add DIR`: reads a folder and sends new and changed files."""
 
 import asyncio
 import json
@@ -102,7 +102,7 @@ def _read(request: FolderRequest) -> _Reading:
 async def _send(
     memory: "MemoryClient", request: FolderRequest, reading: _Reading, changes: "FolderChanges"
 ) -> int:
-    """Send the changes. Returns the log position after which all of them are found."""
+    """Send the changes; return the log position from which on searches find all of them."""
     turn = asyncio.Semaphore(AT_ONCE)
     last = 0
     to_index = [*changes.added, *changes.changed]
@@ -140,16 +140,16 @@ async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Readi
             origin=reading.origin,
             limit=0,
         )
-    except NotIndexed as error:  # it changed since it was looked at
+    except NotIndexed as error:  # the file changed since it was listed
         reading.left_out[path] = error.reason
         return 0
-    except InvalidBody:  # as JSON it is larger than the file
+    except InvalidBody:  # the text is larger as JSON than in the file
         reading.left_out[path] = "too_large"
         return 0
     except AskFailed as failed:
         if failed.code != "bad_request":
             raise
-        reading.left_out[path] = "refused"  # longer than a setting allows
+        reading.left_out[path] = "refused"  # the text is longer than a setting allows
         return 0
     return reply.seen_seq
 

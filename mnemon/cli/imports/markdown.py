@@ -79,7 +79,7 @@ def _files(paths: list[Path]) -> Iterator[Path]:
 
 
 def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
-    """Whose each file is. Ends the command where one cannot be written anew."""
+    """Return the owner of each file. End the command if a file cannot be rewritten."""
     from mnemon.operations.imports.markdown import of_path
     from mnemon.operations.imports.normalised_files import backup_of
 

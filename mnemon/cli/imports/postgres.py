@@ -67,7 +67,7 @@ def postgres(
 async def _found(
     dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
 ) -> "AsyncIterator[ImportRecord]":
-    """What is in the tables. Ends the command where they are not there."""
+    """Yield the records of the tables. End the command if the tables do not exist."""
     from mnemon.operations.imports.records import NotReadable
     from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
 

@@ -1,4 +1,4 @@
-"""What all imports have in common: options, a progress bar, and a report."""
+"""Shared parts of all imports: options, a progress bar, and a report."""
 
 import json
 import sys
@@ -200,14 +200,14 @@ async def bring(
 
 @contextmanager
 def _kept(refused: Path | None) -> "Iterator[ImportReport]":
-    """A report that writes what is refused into a file, where one is named."""
+    """Yield a report; it writes refused records to a file if one is named."""
     from mnemon.operations.imports.report import ImportReport, refused_line
 
     if refused is None:
         yield ImportReport()
         return
     try:
-        # Half a character of a record is written as JSON names it.
+        # A record may have a lone surrogate, which UTF-8 cannot encode: write its escape sequence.
         file = refused.open("w", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")

@@ -87,7 +87,7 @@ def _load(path: Path) -> "Data":
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
-    """Measure the detection of secrets; it needs no servers."""
+    """Measure the detection of secrets, without servers."""
     from mnemon_bench.quality import secrets
 
     try:
@@ -99,7 +99,7 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
 
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
-    """Measure the decisions of dedupe; they need no servers."""
+    """Measure the decisions of `dedupe`, without servers."""
     from mnemon_bench.quality import calibration, dedupe_quality
     from mnemon_infra.models.wordllama import wordllama
 
@@ -138,7 +138,7 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
     configure_logging(level=logging.ERROR)
 
     with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        # Not `Deployment()`: the servers that the environment names are somebody's real ones.
+        # Ignore the servers of the environment: they may be production servers.
         async with embedded(Path(folder), Deployment.model_construct()) as stack:
             match name:
                 case Bench.PUBLISH:
@@ -176,7 +176,7 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
 
 
 def _figures(measured: dict[str, Any]) -> dict[str, float]:
-    """The ratios, and what has a target of its own."""
+    """Return the ratios, and the other figures that have a target."""
     aimed_at = [name for bounds in measured["targets"].values() for name in bounds]
     raw = {name: measured[name] for name in aimed_at if name not in measured["ratios"]}
     figures: dict[str, float] = raw | measured["ratios"]
@@ -184,7 +184,7 @@ def _figures(measured: dict[str, Any]) -> dict[str, float]:
 
 
 def _missed(measured: dict[str, Any]) -> list[str]:
-    """The figures beyond their target: `at_least` and `at_most` say which way."""
+    """Return the names of figures that miss their target: below `at_least`, or above `at_most`."""
     figures, targets = _figures(measured), measured["targets"]
     too_low = [name for name, bound in targets.get("at_least", {}).items() if figures[name] < bound]
     too_high = [name for name, bound in targets.get("at_most", {}).items() if figures[name] > bound]
@@ -219,7 +219,7 @@ def _show(measured: dict[str, Any]) -> None:
 
 
 def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
-    """What each method finds: over all questions that have an answer, then by category."""
+    """Show the results of each method: over all questions that have an answer, then by category."""
     columns = "recall@5", "recall@10", "recall@20", "hit@10", "mrr"
     rows = []
     for name, found in methods.items():
@@ -232,7 +232,7 @@ def _show_methods(methods: dict[str, dict[str, Any]]) -> None:
 
 
 def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
-    """The decisions on pairs: a row for each language and label."""
+    """Show the decisions on pairs: a row for each language and label."""
     outcomes = list(next(iter(next(iter(languages.values())).values())))
     rows = [
         (language, label, *(str(counts[outcome]) for outcome in outcomes))
@@ -244,7 +244,7 @@ def _show_confusion(languages: dict[str, dict[str, dict[str, int]]]) -> None:
 
 
 def _show_growth(stages: list[dict[str, int]]) -> None:
-    """A conversation as it becomes longer."""
+    """Show the figures of a conversation as it grows."""
     columns = "messages", "context_tokens", "summaries", "uncompacted"
     rows = [tuple(str(stage[column]) for column in columns) for stage in stages]
     show_table(tuple(column.replace("_", " ") for column in columns), rows)

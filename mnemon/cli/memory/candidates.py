@@ -1,4 +1,4 @@
-"""The facts that a query may mean: shown, or asked about in a terminal."""
+"""Facts that a query may mean: a list, or a question on the terminal."""
 
 import sys
 from typing import TYPE_CHECKING, Final

@@ -49,7 +49,7 @@ def context(
         "as_of": as_of(as_of_),
     }
     ask(
-        # Not by `memory.context`, which never fails.
+        # `memory.context` never fails, and would hide an error.
         lambda memory: memory.ask(user, "context", **wanted),
         _show,
         tenant=tenant,

@@ -41,7 +41,7 @@ def erase(
     """
     if text is not None and not verify:
         refuse(Ending.WRONG_USE, "--text goes with --verify only")
-    target(data, "broker")  # a question that leads nowhere is not asked
+    target(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
     if not verify and not yes and not _meant(f"Forget {whom} of {tenant} for good?"):
         refuse(Ending.NOT_SO, "nothing is forgotten", "Where nobody can be asked: --yes")
@@ -59,7 +59,7 @@ def _meant(question: str) -> bool:
     try:
         return typer.confirm(question, err=True)
     except typer.Abort:
-        typer.echo(err=True)  # the question's line is still open
+        typer.echo(err=True)  # end the line of the question
         return False
 
 

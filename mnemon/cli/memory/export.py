@@ -151,7 +151,7 @@ async def _write(
 
 
 def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None]) -> None:
-    """End the command, before there is a file, where nothing is known of the one who was named."""
+    """End the command before it writes a file if the named user or tenant has no memory."""
     tenant, user = whose
     if tenant is None or written.users:
         return
@@ -174,7 +174,7 @@ async def _owners(database: "Database", whose: tuple[str | None, str | None]) ->
 
 @contextmanager
 def _opened(output: Path) -> Iterator[Callable[[str], None]]:
-    """Writes lines; into a file that is there when all of them are."""
+    """Yield a function that writes a line. The file appears under its name when all lines are written."""
     if output == Path("-"):
         yield _print
         with _while_read():
@@ -198,11 +198,11 @@ def _print(line: str) -> None:
 
 @contextmanager
 def _while_read() -> Iterator[None]:
-    """Ends the command without a word where whoever reads its output has enough of it, such as `head`."""
+    """End the command without a message if the reader of its output closes the pipe, such as `head`."""
     try:
         yield
     except BrokenPipeError:
-        # What is left in the buffer goes nowhere: Python would complain of it at its end.
+        # Discard the rest of the buffer: Python would report an error for it on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Ending.NOT_SO) from None
 
@@ -220,7 +220,7 @@ def _bar() -> "Iterator[Callable[[ExportCounts], None]]":
 
 
 def _show(written: "ExportCounts", output: Path, as_json: bool) -> None:
-    """Beside what goes to the standard output, not in it."""
+    """Show the counts; on standard error if the export itself goes to standard output."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
     typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))

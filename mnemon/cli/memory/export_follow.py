@@ -43,7 +43,7 @@ async def _follow(
     except FolderNotUsable as error:
         refuse(Ending.WRONG_USE, str(error), error.next_step)
     except OSError as error:
-        # A server that is gone is told of by its own errors; this one is about a file.
+        # Handle errors of files only: an OSError of a connection has no file name.
         if error.filename is None:
             raise
         refuse(
@@ -82,7 +82,7 @@ async def _mirror(
 
 
 async def _until_asked(mirror: "Mirror", stop: Stop) -> None:
-    """Follow until a signal; a file in hand is replaced as a whole or not at all."""
+    """Follow until a signal arrives; a file that is being written is replaced as a whole or not at all."""
     following = asyncio.create_task(mirror.follow())
     asked = asyncio.create_task(stop.asked())
     try:

@@ -80,5 +80,5 @@ def restoring_command(restore: "SaveV1", whose: str) -> str:
     ]
     if restore.expires_at is not None:
         options.append(f"--expires {restore.expires_at:%Y-%m-%dT%H:%M:%S}")
-    # A text that begins with a dash is no option.
+    # `--` keeps a text that begins with a dash from being an option.
     return f"mnemon save {' '.join(options)} -- {quote(printable(restore.text))}"

@@ -1,4 +1,4 @@
-"""Commands that ask the memory of one user, as a bot would."""
+"""Shared parts of commands that send requests about the memory of one user, as a bot does."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""What `mnemon rebuild` does."""
+"""Actions of `mnemon rebuild`: rebuild, verify, go back, list and drop generations."""
 
 import json
 from collections.abc import AsyncIterator, Mapping

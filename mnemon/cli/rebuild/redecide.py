@@ -1,4 +1,4 @@
-"""What `mnemon rebuild --redecide` does."""
+"""Action of `mnemon rebuild --redecide`."""
 
 import asyncio
 import sys
@@ -71,7 +71,7 @@ async def redecide(
                     return Ending.DONE
             revision = None
             if changed_settings:
-                # First, so that proposals that come meanwhile are decided by them.
+                # Change the settings first: `dedupe` then decides on new proposals by them.
                 try:
                     revision = await change(place.connection, edit)
                 except SettingsContended as error:

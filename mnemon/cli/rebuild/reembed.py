@@ -1,4 +1,4 @@
-"""What `mnemon rebuild --reembed` does."""
+"""Action of `mnemon rebuild --reembed`."""
 
 import sys
 from pathlib import Path

@@ -50,7 +50,7 @@ async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -
         connection = await ends.enter_async_context(
             await connect(str(deployment.nats_url), name="mnemon-reindex")
         )
-        # First: cut off in between, it has too much to do, not too little.
+        # Before the reset: after an interruption `index` has too many events to read, not too few.
         events = await begin_again(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:

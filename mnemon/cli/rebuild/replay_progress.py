@@ -1,4 +1,4 @@
-"""How a replay of the log is shown on a terminal."""
+"""Progress of a replay of the log on the terminal."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

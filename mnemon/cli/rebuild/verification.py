@@ -1,4 +1,4 @@
-"""How what `rebuild --verify` found is shown."""
+"""Output of the result of `rebuild --verify`."""
 
 import json
 from typing import TYPE_CHECKING, Any

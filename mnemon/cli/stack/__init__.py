@@ -1,1 +1,1 @@
-"""Commands that run processes: the stack, consumers, and what starts a stack for itself."""
+"""Commands that run processes: the stack, consumers, and commands that start a stack for themselves."""

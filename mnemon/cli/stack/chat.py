@@ -56,7 +56,7 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
 
     screen = ChatScreen(Console(highlight=False))
     async with AsyncExitStack() as ends:
-        ends.enter_context(Stop())  # also where the terminal is closed, what was started here is ended
+        ends.enter_context(Stop())  # end the stack started here also if the terminal is closed
         deployment = await ends.enter_async_context(servers(data, screen.note, screen.busy))
         answering = await ends.enter_async_context(_model(deployment, model))
         memory = await ends.enter_async_context(connected(deployment, tenant))
@@ -73,7 +73,7 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
 
 @asynccontextmanager
 async def _model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
-    """Who answers; None where nobody is configured."""
+    """Return the model that answers; None if none is configured."""
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None
         return

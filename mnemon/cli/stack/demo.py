@@ -49,7 +49,7 @@ async def _demo(terminal: "Console", model: str | None, as_json: bool) -> Ending
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 
-    # The sample has broken events: a warning for each is what should happen, and is shown in its place.
+    # The sample has broken events: their warnings are expected, and the report shows the dead letters.
     configure_logging(level=logging.ERROR)
     try:
         with Stop(), DemoScreen(terminal) as screen:

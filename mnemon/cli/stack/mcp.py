@@ -64,7 +64,7 @@ async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
     from mnemon_producers.events import check_id
 
     configure_logging()
-    # There is nothing to put in order, and a thread that reads standard input cannot be told to end.
+    # End at once: nothing needs cleaning up, and a thread that reads standard input cannot be stopped.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     async with connected(deployment, tenant) as memory:
         check_id("user", user)

@@ -1,4 +1,4 @@
-"""Where a process shows its metrics, and whether it is alive and ready."""
+"""Address at which a process serves its metrics, and whether it is alive and ready."""
 
 from typing import TYPE_CHECKING, Annotated
 

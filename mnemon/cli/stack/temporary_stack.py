@@ -1,4 +1,4 @@
-"""The servers of a command that may be given none: a stack is started for as long as it lasts."""
+"""Servers of a command that needs no running stack: one is started for the duration of the command."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager

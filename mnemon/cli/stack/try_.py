@@ -96,7 +96,7 @@ async def _try(
 
 
 async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> TrialStep:
-    """Bring in a file, and wait until its facts are decided on."""
+    """Import a file, and wait until `dedupe` has decided on its facts."""
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import Bringing
     from mnemon_infra.broker.connection import connect

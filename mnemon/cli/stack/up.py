@@ -90,7 +90,10 @@ def up(
 
 
 def _claim(data: Path) -> None:
-    """Before the seconds that imports take: what a killed run left must not be taken for ours."""
+    """Remove what a killed run left in the folder, and check the room on the disk; end the command on errors.
+
+    This comes before the imports, which take seconds: no command may take the remains for a running stack.
+    """
     from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
     from mnemon_infra.process.data_folder import FolderInUse, forget_killed
 
@@ -146,7 +149,7 @@ async def _up(
 
 @asynccontextmanager
 async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
-    """Vectors without meanings, where the settings say that nothing embeds any more."""
+    """Reset the vectors to words alone if the settings no longer name an embedding model."""
     from mnemon.operations.embedding_change import drop_meanings
     from mnemon_consumers.app import FRONT
 
@@ -156,7 +159,7 @@ async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIt
 
 
 def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
-    """The admin page. It is the operator's: consumers may neither ask nor change settings."""
+    """Serve the admin page with the operator's login: that of consumers may not ask or change settings."""
     from mnemon.admin.launcher import served_beside
     from mnemon_infra.embedded.logins import FolderLogins
 
@@ -168,13 +171,13 @@ def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page
 
 
 def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None") -> None:
-    """What runs where."""
+    """Show the addresses of all parts."""
     from mnemon_consumers.app import FRONT
     from mnemon_infra.broker.connection import shown
 
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url
-    database = database and database.set(drivername="postgresql")  # its password is hidden when shown
+    database = database and database.set(drivername="postgresql")  # str() of a URL hides the password
     lines = {
         "broker": f"{shown(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
         "database": f"{database}  ({titles.get('database', 'configured')})",

@@ -1,1 +1,1 @@
-"""What every command shares: output, exit codes, signals."""
+"""Shared parts of all commands: output, exit codes, signals."""

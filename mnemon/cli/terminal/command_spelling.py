@@ -1,4 +1,4 @@
-"""How a command has to be typed here."""
+"""Spelling of commands for the present installation."""
 
 import os
 

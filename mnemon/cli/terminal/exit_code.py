@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says when something is wrong."""
+"""Exit codes of commands, and their error messages."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -64,11 +64,11 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     from mnemon_infra.process.fault import take_fault
 
     heed_cancellations()
-    take_fault()  # of an earlier command of this process
+    take_fault()  # discard the fault of an earlier command in this process
     try:
         ending = asyncio.run(command)
     except asyncio.CancelledError:
-        ending = Ending.DONE  # asked to end before it was up, it has ended
+        ending = Ending.DONE  # a signal came during the start
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:
@@ -80,7 +80,7 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
 
 
 def _tell(error: Exception) -> None:
-    """Refuse in words."""
+    """End the command with a message if the error is a known one."""
     import nats.errors
     import nats.js.errors
 

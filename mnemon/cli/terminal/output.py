@@ -1,4 +1,4 @@
-"""Tables for a person; `--json` for a program."""
+"""Tables on the terminal, for people; programs use `--json`."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -20,7 +20,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     from rich.table import Column, Table
     from rich.text import Text
 
-    # Folded where the terminal is too narrow: half a number would be another number.
+    # Fold numbers on a narrow terminal: a truncated number would be a different number.
     folded = (Column(name, overflow="fold") for name in columns)
     table = Table(*folded, box=None, pad_edge=False)
     for row in rows:

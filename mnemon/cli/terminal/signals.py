@@ -1,4 +1,4 @@
-"""Being asked to stop: Ctrl-C, SIGTERM, and the end of the terminal."""
+"""Handling of the signals that stop a command: Ctrl-C, SIGTERM, and the end of the terminal."""
 
 import asyncio
 import signal
@@ -18,7 +18,7 @@ class Stop:
         self._waiting = False
         self._task = asyncio.current_task()
         self._signals = [signal.SIGINT, signal.SIGTERM]
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it for us
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # `nohup` makes the process ignore it
             self._signals.append(signal.SIGHUP)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Text that came from outside, for a terminal."""
+"""Text from outside, made safe for a terminal."""
 
 import re
 from typing import Final

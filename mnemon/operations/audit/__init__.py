@@ -1,1 +1,1 @@
-"""Audit: every event of the log accounted for, and the stores compared with it."""
+"""Audit: comparison of every event of the log with rows, vectors and dead letters."""

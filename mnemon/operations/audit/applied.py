@@ -1,4 +1,4 @@
-"""What `persist` must have made of every event, held against what the database has."""
+"""Comparison of every event of the log with the row that `persist` must have written for it."""
 
 import json
 import re
@@ -24,12 +24,12 @@ _ERASED: Final = "it was erased"
 
 
 class LogAudit:
-    """Goes through the log page by page, and keeps account.
+    """Compares the events of the log with the rows, page by page.
 
     Attributes:
-        found: what became of the events.
-        matched: the log positions whose row is there.
-        summaries: those whose content is gone, and which nobody has looked at yet.
+        found: outcomes of the events so far.
+        matched: log positions whose row exists.
+        summaries: summaries without content that are not examined yet.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class LogAudit:
 
     def _is_there(self, row: Row) -> None:
         self.found.applied += 1
-        if _table(row) != erasures.name:  # of which there is one for each user
+        if _table(row) != erasures.name:  # that table has one row for each user
             self.matched.add(row.seq)
         for seq in _stands_for(row):
             self.matched.add(seq)
@@ -106,7 +106,7 @@ class LogAudit:
 
 
 def _lacks(row: Row, remark: Remark) -> bool:
-    """There is no row that could be the event's."""
+    """Return whether the event has no row: there is none, or it is that of a later copy."""
     return remark.stored is None or remark.stored > row.seq
 
 
@@ -117,7 +117,7 @@ def _table(row: Row) -> str:
 
 
 def _stands_for(row: Row) -> set[int]:
-    """Where the conversation began that an event erases: it stands for the starts."""
+    """Return the positions where an erased conversation began: its erasure takes the place of the starts."""
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()
     begins = {int(each) for each in re.findall(r"\[(\d+),", row.values["spans"])}

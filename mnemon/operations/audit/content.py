@@ -1,4 +1,4 @@
-"""Whether content is gone exactly where it has to be."""
+"""Check that content is removed where a watermark or an ending requires it, and only there."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -16,17 +16,17 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import last_watermark
 
 LOOKS: Final = 3
-"""How often a user is looked at before anything is a fault: sweeps go on meanwhile."""
+"""Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
 
 
 async def examine_summaries(
     connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
-    """Hold summaries without content against watermarks.
+    """Compare summaries without content with the watermarks of their users.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not.
+        nats.errors.Error: the broker does not answer.
     """
     position = await applied_position(connection.jetstream())
     for each in await unlike_summaries(database, summaries, up_to=position):
@@ -34,20 +34,20 @@ async def examine_summaries(
 
 
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
-    """Hold what is gone against watermarks and endings, of every user who has some.
+    """Compare removed content with watermarks and endings, for every user who has some.
 
     Args:
-        connection: where the broker is.
+        connection: of the broker.
         database: where the projections are.
-        up_to: later events are on their way.
-        faults: where faults are put.
+        up_to: last log position to examine; later events may not be handled yet.
+        faults: receives the faults.
 
     Returns:
         How many events wait for a sweep.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not.
+        nats.errors.Error: the broker does not answer.
     """
     waiting = 0
     async with aclosing(watermarked(database)) as users:
@@ -67,7 +67,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
 async def _lasting(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
 ) -> Sequence[Unlike]:
-    """What is not as it must be, however often one looks."""
+    """Return the deviations that are still there after `LOOKS` examinations."""
     found: list[Unlike] = []
     for look in range(LOOKS):
         position = await applied_position(connection.jetstream())
@@ -79,7 +79,7 @@ async def _lasting(
 
 
 async def _is_awaited(connection: Client, database: Database, owner: Owner, up_to: int) -> bool:
-    """Something newer takes content of the user's away, or the trigger of a sweep lies there still."""
+    """Return whether a sweep is due: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await last_watermark(database, *owner) > up_to:
         return True
     return bool(await waiting(connection, work_subject("persist", *owner)))

@@ -1,4 +1,4 @@
-"""What an audit finds."""
+"""Results of an audit: faults, outcomes and counts."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
 NAMED: Final = 20
-"""Faults of one kind that are named; the others are counted."""
+"""Faults of one kind that an audit names; it counts the others."""
 
 FaultKind = Literal[
     "absent",
@@ -38,7 +38,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
     "no_point": "has a row, and cannot be found",
     "left_point": "is gone, and its point is there",
 }
-"""What is said of an event of each kind of fault."""
+"""Description of each kind of fault, as a sentence about the event."""
 
 _PROJECT_AGAIN: Final = "the rows are to be made anew from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "the points are to be made anew from the log: mnemon reindex"
@@ -60,7 +60,15 @@ NEXT: Final[Mapping[FaultKind, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AuditFault:
-    """Something that is not accounted for: the log position, who should have seen to it, where, and what."""
+    """An event that is not accounted for.
+
+    Attributes:
+        kind: kind of fault.
+        seq: log position of the event.
+        consumer: the consumer that is responsible.
+        where: table or collection.
+        detail: further facts, for a person.
+    """
 
     kind: FaultKind
     seq: int
@@ -71,13 +79,19 @@ class AuditFault:
 
 @dataclass(slots=True)
 class AuditFaults:
-    """All that is not accounted for: counted, and the first of each kind named."""
+    """Faults that an audit collects.
+
+    Attributes:
+        counts: number of faults by kind.
+        named: the first `NAMED` faults of each kind.
+    """
 
     counts: Counter[FaultKind] = field(default_factory=Counter)
     named: list[AuditFault] = field(default_factory=list)
     _by: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
+        """Count a fault, and name it if it is among the first of its kind."""
         self.counts[kind] += 1
         self._by[consumer] += 1
         if self.counts[kind] <= NAMED:
@@ -85,28 +99,29 @@ class AuditFaults:
 
     @property
     def total(self) -> int:
+        """Number of faults of all kinds."""
         return sum(self.counts.values())
 
     def of(self, *consumers: str) -> int:
-        """How many there are of some consumers."""
+        """Return the number of faults of some consumers."""
         return sum(self._by[each] for each in consumers)
 
     def sequences(self) -> list[int]:
-        """The first log positions, each once."""
+        """Return the lowest log positions of the named faults, each once, at most `NAMED`."""
         return sorted({each.seq for each in self.named})[:NAMED]
 
 
 @dataclass(slots=True)
 class Persisted:
-    """What became of the events that `persist` has ended.
+    """Outcomes of the events that `persist` has handled.
 
     Attributes:
-        events: how many were read.
-        applied: those that have a row.
-        nothing: those that deliberately have none, by reason.
-        dead: those that have a dead letter, by reason.
-        removed: applied ones whose content was removed, as it must be.
-        waiting: events whose content a sweep that is on its way removes.
+        events: events read.
+        applied: events that have a row.
+        nothing: events that have no row on purpose, by reason.
+        dead: events that have a dead letter, by reason.
+        removed: applied events whose content was removed, as required.
+        waiting: events whose content a pending sweep removes.
     """
 
     events: int = 0
@@ -119,7 +134,7 @@ class Persisted:
 
 @dataclass(slots=True)
 class Deduped:
-    """What became of proposals: how many there are up to `position`, and how they were decided."""
+    """Number of proposals up to the log position `position`, and the number of decisions by outcome."""
 
     position: int = 0
     proposals: int = 0
@@ -128,13 +143,13 @@ class Deduped:
 
 @dataclass(slots=True)
 class CollectionAudit:
-    """What can be found in one collection.
+    """Counts of one collection of points.
 
     Attributes:
-        points: how many there are.
-        shown: how many messages, facts, documents or summaries must have some.
-        dead: points of messages of which there is a dead letter and no row: they are shown to nobody.
-        waiting: those whose user `index` is about to look through.
+        points: points in the collection.
+        shown: messages, facts, documents or summaries that must have points.
+        dead: points of messages that have a dead letter and no row: searches do not return them.
+        waiting: missing or superfluous points of users for whom a sweep of `index` is pending.
     """
 
     points: int = 0
@@ -145,7 +160,15 @@ class CollectionAudit:
 
 @dataclass(frozen=True, slots=True)
 class Durable:
-    """A consumer of a stream: what waits for it, what it has in hand, and what of that it had before."""
+    """Counts of a durable.
+
+    Attributes:
+        stream: name of the stream.
+        name: name of the durable.
+        pending: messages that are not delivered yet.
+        in_work: messages that are delivered and not acknowledged.
+        redelivered: those of `in_work` that were delivered more than once.
+    """
 
     stream: str
     name: str
@@ -156,15 +179,20 @@ class Durable:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit found.
+    """Result of an audit.
 
     Attributes:
-        up_to: the log position up to which every event must have ended.
-        beyond: positions of the log beyond it, which are still on their way.
-        every: the content of every so many-th user was compared.
-        seconds: how long it took.
-        vectors: what can be found, by collection; None where nobody knows of vectors.
-        letters: dead letters, by consumer and reason.
+        up_to: log position up to which every event must be handled.
+        beyond: number of positions in the log after `up_to`, whose events are not handled yet.
+        every: the audit compared the content of one user in `every`; 0 means of none.
+        seconds: duration of the audit.
+        persist: outcomes of events.
+        dedupe: outcomes of proposals.
+        extract: counts of batches.
+        vectors: counts of points, by collection; None if the audit had no access to points.
+        letters: number of dead letters, by consumer and reason.
+        durables: counts of every durable.
+        faults: events that are not accounted for.
     """
 
     up_to: int

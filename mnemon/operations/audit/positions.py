@@ -2,14 +2,14 @@
 
 
 class PositionSet:
-    """Positions from 0 up to a limit: a bit for each, so that a hundred million take 12 MB."""
+    """Set of positions from 0 to `limit`, one bit for each: a hundred million take 12 MB."""
 
     def __init__(self, limit: int) -> None:
         self._bits = bytearray(limit // 8 + 1)
         self._count = 0
 
     def add(self, position: int) -> None:
-        """Put one in."""
+        """Add a position."""
         bit = 1 << (position & 7)
         self._count += not self._bits[position >> 3] & bit
         self._bits[position >> 3] |= bit

@@ -1,4 +1,4 @@
-"""What `dedupe` must have decided."""
+"""Check that `dedupe` has decided every proposal, and none twice."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -20,11 +20,11 @@ from mnemon_infra.database.projections.rows import read
 from mnemon_infra.delivery import Delivery
 
 LOOKED_FOR: Final = 1000
-"""Proposals without a projected decision that are looked for in the log too; the others are taken as read."""
+"""Proposals without a projected decision whose decision is searched in the log; any others are faults."""
 
 
 class Proposals:
-    """Goes through the log page by page, and remembers the proposals of which no decision is projected."""
+    """Reads the log page by page and collects the proposals that have no projected decision."""
 
     def __init__(self, database: Database, position: int) -> None:
         self.found = Deduped(position)
@@ -32,7 +32,7 @@ class Proposals:
         self._left: list[Proposed] = []
 
     async def take(self, page: Sequence[Delivery]) -> None:
-        """Look for the decisions on a page's proposals.
+        """Look up the decisions on the proposals of a page.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
@@ -45,16 +45,18 @@ class Proposals:
             self._left += await undecided(self._database, proposed)
 
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
-        """Name what was never decided, or twice; a decision may be in the log, and not projected yet.
+        """Add a fault for each proposal that is undecided or decided twice.
+
+        A decision may be in the log and not projected yet: the log is searched for it.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            nats.errors.Error: the broker does not.
+            nats.errors.Error: the broker does not answer.
         """
         self.found.outcomes, twice = await decisions(self._database, up_to)
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
-        # An erasure takes the decision, and a proposal that was read before it.
+        # An erasure removes the decision, and the audit may have read the proposal before the erasure.
         erased = await erasures_of(self._database, (each.owner for each in self._left))
         left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
         for place, proposal in enumerate(left):
@@ -63,7 +65,7 @@ class Proposals:
 
 
 def _read(delivery: Delivery) -> Proposed | None:
-    """A proposal that can be read; of any other `persist` makes a dead letter."""
+    """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None
     try:
@@ -86,7 +88,7 @@ async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
 
 
 def _decides(delivery: Delivery) -> str | None:
-    """The id of the proposal that an event decides."""
+    """Return the id of the proposal that an event decides; None if it decides none."""
     try:
         address = parse(delivery.subject)
         event = upcast(contract_of(address), address.version, delivery.body)

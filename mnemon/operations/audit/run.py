@@ -1,4 +1,4 @@
-"""An audit from its beginning to its end."""
+"""Run of an audit: reads the log once and compares it with every store."""
 
 import time
 from collections.abc import Callable
@@ -26,15 +26,15 @@ from mnemon_infra.database.facts.decisions import batches
 from mnemon_infra.vectors.port import PointPages
 
 AuditProgress = Callable[[int, int], None]
-"""Told how far the log is read, and up to where it will be."""
+"""Function that receives the log position that the audit has read, and the last one that it will read."""
 
 
 SUMMARIES: Final = 1000
-"""Summaries without content that are looked at together."""
+"""Summaries without content that the audit examines together."""
 
 
 class NotProvisioned(Exception):
-    """The log is there, and nobody has ever asked for it to be projected."""
+    """The log or its durable `persist` does not exist: the deployment was never provisioned."""
 
 
 async def examine(
@@ -44,28 +44,28 @@ async def examine(
     progress: AuditProgress,
     pages: PointPages | None = None,
 ) -> Audit:
-    """Account for every event that `persist` has ended by now.
+    """Account for every event that `persist` has handled by now.
 
     Args:
-        connection: where the broker is.
+        connection: of the broker.
         database: where the projections are.
-        sample: whose content is compared; whether there is a row is looked at for everybody.
-        progress: is told how far it is.
-        pages: the points in use; None where there are none.
+        sample: users whose content is compared; the existence of rows is checked for all users.
+        progress: receives the progress.
+        pages: the points in use; None to leave out the comparison of points.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
         VectorsUnavailable: the vectors cannot be read now.
-        nats.errors.Error: the broker does not.
-        NotProvisioned: the log, or its consumer `persist`, is not there.
+        nats.errors.Error: the broker does not answer.
+        NotProvisioned: the log, or its durable `persist`, does not exist.
     """
     begun = time.monotonic()
     stream_context = connection.jetstream()
-    # First: what dedupe has ended then is decided in the log.
+    # First: the log has the decisions on all proposals up to this position.
     await _must_be_there(connection)
     decided = await applied_position(stream_context, "dedupe")
     up_to = await applied_position(stream_context)
-    # After the positions: the letter of whatever has ended is there.
+    # After the positions: every handled event that failed has its dead letter by now.
     dead = await letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
@@ -112,7 +112,10 @@ async def _must_be_there(connection: Client) -> None:
 
 
 async def _find_strays(database: Database, up_to: int, matched: PositionSet, faults: AuditFaults) -> None:
-    """Rows that no event of the log has made. Mostly there are as many rows as were met."""
+    """Add a fault for each row without an event in the log.
+
+    Mostly the number of rows equals the number of matched positions, and rows need not be read.
+    """
     if await count(database, up_to) == len(matched):
         return
     seen = PositionSet(up_to)
@@ -126,8 +129,8 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 
 
 async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
-    """Rows beyond the end of the log: of one that was deleted, or of a newer copy of it."""
-    # In this order: what is written meanwhile is in the log before it is in the database.
+    """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this one."""
+    # Database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await highest_position(database)
     end = await log_end(connection.jetstream())
     if highest <= end:

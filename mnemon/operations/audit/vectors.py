@@ -1,4 +1,4 @@
-"""Whether all that can be found has its points, and no point stands for what is gone."""
+"""Check that every searchable item has its points, and that no point is left of an item that is gone."""
 
 from collections import Counter
 from collections.abc import Collection as Some
@@ -25,21 +25,21 @@ from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
 class _Piece(NamedTuple):
-    """A point that must be there: of a document one of its chunks, of anything else the only one."""
+    """A point that must exist: one for each chunk of a document, one in all for any other item."""
 
     id: UUID
     event_id: str
 
 
 class VectorAudit:
-    """Holds points against rows.
+    """Compares points with rows.
 
     Args:
-        connection: where the broker is.
+        connection: of the broker.
         database: where the rows are.
         pages: the points in use.
-        dead: log positions that `persist` gave up: of a message there may be a point all the same.
-        faults: where faults are put.
+        dead: log positions that `persist` gave up; a message there may have a point nevertheless.
+        faults: receives the faults.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class VectorAudit:
         self._faults = faults
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
-        """Look at all points, and at all rows.
+        """Compare all points with all rows; return the counts by collection.
 
         Raises:
             DatabaseUnavailable: the database cannot answer now.
-            VectorsUnavailable: the engine cannot.
-            nats.errors.Error: the broker does not.
+            VectorsUnavailable: the engine cannot answer now.
+            nats.errors.Error: the broker does not answer.
         """
-        # First: what is indexed by then has its points when they are read.
+        # First: events up to these positions have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))
         return {each: await self._look_at(each, up_to) for each in Collection}
@@ -98,7 +98,7 @@ class VectorAudit:
         return found
 
     async def _left(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
-        """No row for a point: it is looked once more, sweeps go on meanwhile."""
+        """Judge a point without a row. Look up both once more: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             found.dead += 1
@@ -110,7 +110,7 @@ class VectorAudit:
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _lacking(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
-        """No point for a row; there may be one by now, or the row may be gone."""
+        """Judge a row without all of its points. They may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, shown) or all(
             [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
         ):
@@ -121,7 +121,7 @@ class VectorAudit:
             self._faults.add("no_point", shown.seq, "index", f"vectors of {collection}", shown.item)
 
     async def _is_shown(self, collection: Collection, shown: IndexableItem) -> bool:
-        """Whether a row counts still; below a floor it does not, though its content may be there yet."""
+        """Return whether a row is still visible; below a watermark it is not, though it may have content."""
         match collection:
             case Collection.MESSAGES:
                 (seen,) = await self._database.read(visible([MessageLookup(*shown.owner, [shown.event_id])]))
@@ -136,7 +136,7 @@ class VectorAudit:
         return any(each.id == place and _event(each) == event_id for each in page.points)
 
     async def _is_awaited(self, owner: Owner) -> bool:
-        """The trigger of a sweep through the user's points lies there still."""
+        """Return whether a trigger for a sweep of the user's points is not handled yet."""
         return bool(await waiting(self._connection, work_subject("index", *owner)))
 
 

@@ -1,8 +1,9 @@
 """A user's memory as lines that `mnemon import jsonl` takes (`mnemon.operations.memory_lines`).
 
-First what was said, with each summary right after the last message that it is about; then what is known: so
-an import has a summary in the log as soon as its messages, and nobody writes it anew. Lines have the same
-order whenever they are written: what an export brings in gives the same export again.
+Messages come first, each summary right after the last message that it covers; then facts, tasks, documents
+and profile fields. An import thus has a summary in the log as soon as its messages, and `compact` does not
+write it again. The order of lines does not depend on the time of the export: an export of imported lines
+gives the same lines.
 """
 
 import heapq
@@ -33,16 +34,16 @@ from mnemon_infra.database.memory.export import (
 
 ExportedItem = KeptMessage | ConversationChange | KeptMemory
 PlacedItem = tuple[tuple[int, int], ExportedItem]
-"""Something, and where it comes: by log position, and of those at one position in an order of their own."""
+"""An item and its sort key: the log position, then the order of items at one position."""
 
 
 def header() -> str:
-    """The first line."""
+    """Return the first line of a file."""
     return json.dumps(HEADER)
 
 
 async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """The lines of one user.
+    """Yield the lines of one user.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -67,10 +68,11 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
 
 
 async def _said(memory: WholeMemory) -> AsyncGenerator[ExportedItem, None]:
-    """What was said, and what was made of it.
+    """Yield messages, changes of conversation, and the memories of windows, in order.
 
-    What is about messages follows the last of them that is left, whatever happened to the conversation since.
-    Where the message is gone that a conversation started with, its start is named: later ones may be on `-`.
+    A memory of a window follows the last message of the window that is left, whatever happened to the
+    conversation since. If the first message of a conversation is gone, a start names the conversation: later
+    messages may be on `-`.
     """
     held: list[ConversationChange] = []
     async with aclosing(_merged(_turns(memory), _messages(memory), _stretches(memory))) as merged:
@@ -104,7 +106,7 @@ async def _stretches(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
 
 
 async def _merged(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[ExportedItem, None]:
-    """Streams as one, each of which is in order."""
+    """Merge streams, each of which is in order, into one stream in order."""
     heads: list[tuple[tuple[int, int], int, ExportedItem]] = []
 
     async def pull(number: int) -> None:
@@ -121,7 +123,7 @@ async def _merged(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[
 
 
 def _calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
-    """Uses of tools, with what the contract knows of them: the row has them as the bot sent them."""
+    """Return tool calls with the fields of the contract: the row has them as the bot sent them."""
     if kept is None:
         return None
     calls = (ToolCall.model_validate(each) for each in kept)
@@ -157,16 +159,16 @@ class _Writing:
         if turn.event == "named":
             event_id = start_id(*self._owner, str(conversation))
         elif conversation == started_conversation(*self._owner, turn.event_id) and event_id == turn.event_id:
-            conversation = None  # on the current one: it is named after the event
+            conversation = None  # published to `-`: an import derives the name from the event again
         body: dict[str, Any] = {"id": event_id}
         if turn.discard_previous:
             body["discard_previous"] = True
         return self._line("cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation)
 
     def memory(self, kept: KeptMemory) -> str | None:
-        """None where it is about messages of which there are none any more."""
+        """Return the line of a memory; None if no message that it is about is left."""
         contract = EVENTS[kept.event]
-        # As JSON: that is how the contract has times. The database has it with more white space than it came.
+        # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
         event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))
         assert event is not None
         changes: dict[str, Any] = {"id": portable_id(*self._owner, kept.event_id)}

@@ -1,4 +1,4 @@
-"""A user's facts, data and tasks as Markdown that `mnemon import markdown` takes."""
+"""A user's facts, profile fields and tasks as Markdown that `mnemon import markdown` takes."""
 
 import json
 import re
@@ -24,7 +24,7 @@ _HEADINGS: Final[dict[Tier, str]] = {
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a user, as it stands."""
+    """Current facts, tasks and profile fields of a user."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
     tasks: dict[str, TaskAddedV1] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class _Known:
 
 
 async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """The lines of one user; none where nothing is known. Facts whose time is over are not shown.
+    """Yield the lines of one user; none if the user has no memory. Expired facts are left out.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

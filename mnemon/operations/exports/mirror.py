@@ -1,7 +1,7 @@
-"""A live copy of memory as Markdown: each user's file is written anew when what it shows has changed.
+"""A live copy of memory as Markdown: the mirror rewrites a user's file when the memory in it has changed.
 
-The log says whose memory changed; the rows, once they have those events, say what it is now. Many changes of
-one user that arrive together are one writing of the file.
+The log tells whose memory changed. Once the rows have those events, the mirror reads the memory from the
+rows. Changes of one user that arrive together cause one write of the file.
 """
 
 import asyncio
@@ -40,23 +40,23 @@ SHOWN_EVENTS: Final = frozenset(
         "user.erased",
     }
 )
-"""Events after which a user's file may say something else."""
+"""Events that may change the content of a user's file."""
 
 PATIENCE: Final = 60.0
-"""Seconds without an answer of the database before the mirror gives up."""
+"""Seconds for which the mirror retries a database that does not answer, before it gives up."""
 
 _PAUSE: Final = 1.0
 _REPORTED_USERS: Final = 1000
 _PROJECTION_WAIT: Final = 30.0
-"""Seconds for the rows to have an event before a line says that they are behind."""
+"""Seconds for the rows to have an event, before the mirror logs that they are behind."""
 
 
 @dataclass(slots=True)
 class Mirrored:
-    """What a mirror has done.
+    """Counts of a mirror.
 
     Attributes:
-        position: the log position up to which all changes are in the folder.
+        position: log position up to which the folder has all changes.
         written: files written.
         removed: files removed.
     """
@@ -67,7 +67,11 @@ class Mirrored:
 
 
 class Mirror:
-    """Keeps a folder as the memory of a scope is."""
+    """Keeps a folder of Markdown files equal to the memory of a scope.
+
+    Attributes:
+        done: the counts so far.
+    """
 
     def __init__(
         self,
@@ -87,12 +91,12 @@ class Mirror:
         self._log = ""
 
     async def catch_up(self) -> None:
-        """Bring a folder that was not written for this log as it is now to it.
+        """Write all users' files into a folder that was not written from this log.
 
-        A folder that was stays as it is: `follow` goes on where it ended.
+        A folder that was written from this log stays unchanged: `follow` continues from its position.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: no answer.
+            DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer.
             OSError: a file cannot be written.
         """
         self._log = await self._log_identity()
@@ -115,10 +119,10 @@ class Mirror:
         self._save(end)
 
     async def follow(self) -> None:
-        """Write and remove files as the log goes on, without an end.
+        """Write and remove files for new events in the log, without an end.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: no answer for a minute.
+            DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer for a minute.
             OSError: a file cannot be written.
         """
         async with aclosing(log_tail(self._connection, _filter(self._scope), self.done.position)) as pages:
@@ -133,7 +137,7 @@ class Mirror:
                     self._report(self.done)
 
     async def _show(self, owner: Owner, position: int) -> None:
-        """Write a user's file as of a log position; remove it where nothing is known of the user."""
+        """Write a user's file as of a log position; remove it if the user has no memory."""
         text = "".join(f"{line}\n" for line in await self._lines(owner, position))
         if text:
             self.done.written += self._folder.write_memory(owner, text)
@@ -154,7 +158,7 @@ class Mirror:
                 if loop.time() > end:
                     raise
                 log.warning("database read failed, retrying", error=str(error))
-                await asyncio.sleep(_PAUSE)  # no database tells when it is back
+                await asyncio.sleep(_PAUSE)  # a database does not notify when it answers again
 
     async def _reach(self, position: int) -> None:
         """Wait until the rows have all events up to a log position."""
@@ -183,7 +187,7 @@ def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
         try:
             address = parse(subject)
         except InvalidSubject:
-            continue  # a dead letter, which no row is of
+            continue  # the event of a dead letter: it has no row
         if address.name in SHOWN_EVENTS:
             yield address.tenant, address.user
 

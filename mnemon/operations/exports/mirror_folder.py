@@ -1,7 +1,7 @@
 """A folder with one Markdown file for each user: `<folder>/<tenant>/<user>.md`.
 
-Names of files are the ids, percent-encoded where a file system may not take them as they are, or may take
-two of them for one. Each file is replaced as a whole, so that a reader finds the old text or the new one.
+File names are the ids, percent-encoded where a file system may reject a character or may confuse two ids.
+Each file is replaced as a whole, so that a reader finds either the old text or the new one.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from mnemon_contracts.subjects import Owner
 
 STATE: Final = ".mnemon-follow.json"
-"""The file that has the log position up to which the folder is written."""
+"""File with the log position up to which the folder is written."""
 
 _LOCK: Final = ".mnemon-follow.lock"
 _DRAFT: Final = ".mnemon-follow.part"
@@ -33,7 +33,7 @@ _DIGEST_LENGTH: Final = 32
 
 
 class FolderNotUsable(Exception):
-    """The folder is not for this mirror; `next_step` says what to do."""
+    """The folder cannot be used for this mirror; `next_step` tells the operator what to do."""
 
     def __init__(self, problem: str, next_step: str) -> None:
         super().__init__(problem)
@@ -42,7 +42,7 @@ class FolderNotUsable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MirrorScope:
-    """Whose memory a mirror shows: one user's, one tenant's, or all."""
+    """The users whose memory a mirror shows: one user, one tenant (`user` is None), or all (both None)."""
 
     tenant: str | None
     user: str | None
@@ -50,12 +50,12 @@ class MirrorScope:
 
 @dataclass(frozen=True, slots=True)
 class MirrorState:
-    """How far a mirror is.
+    """Saved progress of a mirror.
 
     Attributes:
-        scope: whose memory it shows.
-        position: the log position up to which all changes are written.
-        log: when the log was made; at another log a position means nothing.
+        scope: the users whose memory the mirror shows.
+        position: log position up to which all changes are written.
+        log: creation time of the log; the position is meaningless in another log.
     """
 
     scope: MirrorScope
@@ -64,7 +64,7 @@ class MirrorState:
 
 
 class MirrorFolder:
-    """The files of a mirror. Only this account may read them."""
+    """The files of a mirror. Only the account of the process may read them."""
 
     def __init__(self, path: Path, scope: MirrorScope) -> None:
         self.path = path
@@ -72,11 +72,11 @@ class MirrorFolder:
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
-        """Hold the folder, created if absent, as long as the block lasts.
+        """Lock the folder for the duration of the block; create it if absent.
 
         Raises:
-            FolderNotUsable: it has other files, another mirror, or another process that writes it.
-            OSError: it cannot be written.
+            FolderNotUsable: the folder has other files or another mirror, or another process writes it.
+            OSError: the folder cannot be written.
         """
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._require_own_files()
@@ -93,7 +93,7 @@ class MirrorFolder:
             yield
 
     def load_state(self) -> MirrorState | None:
-        """Return how far the folder is written; None where all of it is to be written."""
+        """Return how far the folder is written; None if all of it has to be written."""
         try:
             kept = json.loads((self.path / STATE).read_text(encoding="utf-8"))
             if kept["version"] != _VERSION:
@@ -103,12 +103,12 @@ class MirrorFolder:
             return None
 
     def save_state(self, position: int, log: str) -> None:
-        """Note up to which log position the folder is written."""
+        """Save the log position up to which the folder is written."""
         state = MirrorState(self._scope, position, log)
         self._replace(self.path / STATE, json.dumps({"version": _VERSION, **asdict(state)}))
 
     def write_memory(self, owner: Owner, text: str) -> bool:
-        """Write a user's file; False where it says that already."""
+        """Write a user's file; return False if it has that text already."""
         path = self.path_of(owner)
         with suppress(FileNotFoundError):
             if path.read_bytes() == text.encode():
@@ -118,7 +118,7 @@ class MirrorFolder:
         return True
 
     def remove_memory(self, path: Path) -> bool:
-        """Remove a user's file; False where there is none."""
+        """Remove a user's file; return False if there is none."""
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):
@@ -128,12 +128,12 @@ class MirrorFolder:
         return True
 
     def path_of(self, owner: Owner) -> Path:
-        """Where a user's file is."""
+        """Return the path of a user's file."""
         tenant, user = owner
         return self.path / file_name(tenant) / f"{file_name(user)}.md"
 
     def files(self) -> Iterator[Path]:
-        """All users' files."""
+        """Yield the paths of all users' files."""
         yield from self.path.glob("[!.]*/*.md")
 
     def _require_own_files(self) -> None:
@@ -164,10 +164,10 @@ class MirrorFolder:
 
 
 def file_name(identifier: str) -> str:
-    """Spell an id as a name that every file system takes, and takes for no other id's.
+    """Encode an id as a name that every file system accepts and that no other id has.
 
-    Capital letters are encoded too: some file systems do not tell them from small ones. Of an id that
-    becomes too long the name has the beginning and a digest after a `~`.
+    Capital letters are encoded too: some file systems do not tell them from small ones. If the name is too
+    long, it is cut, and a digest of the id follows after a `~`.
     """
     raw = identifier.encode()
     name = "".join(
@@ -183,7 +183,7 @@ def file_name(identifier: str) -> str:
 
 
 def named_by(name: str) -> str | None:
-    """The id that `file_name` spelled so; None where the name has only its beginning."""
+    """Return the id that `file_name` encoded as this name; None if the name has only a part of the id."""
     return None if "~" in name else unquote(name)
 
 

@@ -1,4 +1,4 @@
-"""An export as a whole: of whom, as of which log position, and how far it has come."""
+"""Export of many users' memory: which users, as of which log position, and the progress."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -13,27 +13,27 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import WholeMemory, owners, whole_memory
 
 PATIENCE: Final = 30.0
-"""Seconds for which the rows are waited for, to have what the log has."""
+"""Seconds that an export waits until the rows have all events of the log."""
 
 
 class ExportFormat(Protocol):
-    """How the memory of one user is written."""
+    """Function that yields the lines of one user's memory."""
 
     def __call__(self, memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]: ...
 
 
 class NotProjected(Exception):
-    """The rows are too far behind the log to be taken for what is known."""
+    """The rows are too far behind the log to be exported."""
 
 
 @dataclass(slots=True)
 class ExportCounts:
-    """How much is written.
+    """Progress of an export.
 
     Attributes:
-        position: the log position as of which it is.
-        users: how many have a memory.
-        lines: of all of them.
+        position: log position as of which the export is.
+        users: users with a memory, written so far.
+        lines: lines written so far.
     """
 
     position: int
@@ -42,10 +42,10 @@ class ExportCounts:
 
 
 async def settled(connection: Client) -> int:
-    """The log position that an export is as of: all that the log has now is in the rows.
+    """Wait until the rows have all events that the log has now; return the log position of the last one.
 
     Raises:
-        NotProjected: it is not, and does not come.
+        NotProjected: the rows do not have them within `PATIENCE`.
         nats.errors.Error: the server does not answer.
     """
     end = await log_end(connection.jetstream())
@@ -56,7 +56,7 @@ async def settled(connection: Client) -> int:
 
 
 async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """All users, or those of a tenant, in order.
+    """Yield all users, or those of a tenant, in order.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
@@ -76,7 +76,15 @@ async def write(
     written: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another; of who was erased meanwhile there is nothing more.
+    """Write the memory of users, one after another. Users who were erased meanwhile have no lines.
+
+    Args:
+        database: where the projections are.
+        whose: the users.
+        form: writes the lines of one user.
+        put: takes each line.
+        written: the counts, with the log position to export; updated in place.
+        progress: called after each user and after every 1000 lines.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

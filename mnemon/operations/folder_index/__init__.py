@@ -1,1 +1,1 @@
-"""Documents kept in step with a folder."""
+"""Synchronisation of documents with the files of a folder."""

@@ -1,4 +1,4 @@
-"""Decides what an index of a folder lacks and what it has too much. No I/O."""
+"""Comparison of the files of a folder with the documents of its collection. No I/O."""
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -9,12 +9,12 @@ from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.verbs.tools import DocumentInfo
 
 MOST_GONE: Final = 0.5
-"""Share of a collection's files that may be gone before removing them has to be confirmed: the folder may be
-another one of the same name, or not be there."""
+"""Share of a collection's files that may be gone before their removal needs a confirmation: the folder may be
+another one of the same name, or may be absent."""
 
 
 class FolderChanges(NamedTuple):
-    """What to send. Files are named by their path, documents by their id."""
+    """Changes of a folder: `added`, `changed` and `unchanged` have paths of files, `removed` document ids."""
 
     added: list[str]
     changed: list[str]
@@ -23,13 +23,13 @@ class FolderChanges(NamedTuple):
 
     @property
     def removes_most(self) -> bool:
-        """Whether more of the collection's files would go than usually do."""
+        """Return whether more than the share `MOST_GONE` of the collection's files would be removed."""
         known = len(self.changed) + len(self.unchanged) + len(self.removed)
         return len(self.removed) > MOST_GONE * known
 
 
 def document_id_of(collection: str, path: str) -> str:
-    """The id of a file's document: the collection and the path, or a digest of them if that is too long."""
+    """Return the id of a file's document: the collection and the path, or a digest if that is too long."""
     name = f"{collection}/{path}"
     if len(name.encode()) <= ID_LIMIT:
         return name
@@ -45,13 +45,13 @@ def compare(
 ) -> FolderChanges:
     """Compare the files of a folder with the documents of its collection.
 
-    Documents that were added to the collection in another way are left alone.
+    Documents that were added to the collection in another way stay unchanged.
 
     Args:
-        collection: what the documents belong to.
+        collection: the collection of the documents.
         origin: the kind of folder.
-        digests: of each file to be indexed, by its path.
-        left_out: paths of files that are there, and whose former documents stay: they cannot be read now.
+        digests: digests of the files to index, by path.
+        left_out: paths of files that exist but cannot be read now; their documents stay.
         known: the documents of the collection.
     """
     documents = {

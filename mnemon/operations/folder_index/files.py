@@ -12,17 +12,17 @@ from pathspec import GitIgnoreSpec
 from mnemon_contracts.events.memory import Origin
 
 MAX_BYTES: Final = 262_144
-"""The largest file that is indexed unless another limit is given. Larger ones mostly are no prose or code."""
+"""Default limit of the size of a file, in bytes. Larger files are mostly neither prose nor code."""
 
 _GIT_LIST: Final = ("ls-files", "--cached", "--others", "--exclude-standard", "-z")
 _NO_HOOK: Final = ("-c", "core.fsmonitor=false")
-"""A repository's own configuration must not name a program that listing its files runs."""
+"""Without this, `git ls-files` would run a program that the configuration of the repository names."""
 
 SkipReason = Literal["binary", "empty", "too_large", "unreadable", "link"]
 
 
 class NotIndexed(Exception):
-    """A file is left out."""
+    """A file cannot be indexed, for the given reason."""
 
     def __init__(self, reason: SkipReason) -> None:
         super().__init__(reason)
@@ -30,7 +30,7 @@ class NotIndexed(Exception):
 
 
 class FolderFiles(NamedTuple):
-    """The files of a folder: their paths below it, with `/`, in order."""
+    """The files of a folder: paths relative to it, with `/`, sorted."""
 
     origin: Origin
     paths: list[str]
@@ -46,8 +46,8 @@ class FolderText(NamedTuple):
 def list_files(folder: Path) -> FolderFiles:
     """List the files of a folder.
 
-    Of a git repository, or a folder in one, these are the tracked files and those that nothing ignores. Of
-    any other folder, hidden files and what its `.gitignore` files name are left out.
+    In a git repository, or a folder inside one, git lists the tracked files and the untracked ones that are
+    not ignored. In any other folder, hidden files and those that `.gitignore` files name are left out.
     """
     tracked = _listed_by_git(folder)
     if tracked is not None:
@@ -60,8 +60,8 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
     """Read a text file.
 
     Raises:
-        NotIndexed: it is no text in UTF-8, is empty, too large, cannot be read, or is a link, which may lead
-            out of the folder.
+        NotIndexed: the file is not UTF-8 text, is empty or too large, cannot be read, or is a link, which may
+            lead out of the folder.
     """
     if path.is_symlink():
         raise NotIndexed("link")
@@ -83,14 +83,14 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
 
 
 def _listed_by_git(folder: Path) -> list[str] | None:
-    """What git lists; None where the folder is in no repository, or there is no git."""
+    """Return the files that git lists; None if the folder is in no repository, or git is not installed."""
     command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
     try:
         listed = subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
     names = {os.fsdecode(name) for name in listed.split(b"\0") if name}
-    # A tracked file that was deleted is listed until that is committed.
+    # git lists a deleted tracked file until its deletion is committed.
     return sorted(name for name in names if os.path.lexists(folder / name))
 
 

@@ -1,4 +1,4 @@
-"""Which tenants say more than is meant for them."""
+"""Detection of tenants whose bots publish more events than the settings allow for."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -14,14 +14,14 @@ from mnemon_infra.broker.streams.log_reader import delivery_of, stored
 from mnemon_infra.settings.store import read
 
 NEWEST: Final = 1000
-"""Events of the log that are looked at: what counts is who said them, and how long ago the first was said."""
+"""Newest positions of the log that are examined for the rate of each tenant."""
 
 SHORTEST: Final = 1.0
-"""Seconds over which events are counted, at least."""
+"""Minimum length of the period over which a rate is computed, in seconds."""
 
 
 async def events_per_second(connection: Client) -> dict[str, float]:
-    """What each tenant's bots say just now, by the newest events of the log.
+    """Return the chat events per second of each tenant, by the newest `NEWEST` positions of the log.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -41,7 +41,11 @@ async def events_per_second(connection: Client) -> dict[str, float]:
 
 
 async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
-    """Of those the tenants that say more than `rates.events_per_second`, each with what that is.
+    """Return the setting `rates.events_per_second` of each tenant whose bots exceed it.
+
+    Args:
+        connection: of the broker.
+        busy: events per second by tenant.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -52,7 +56,7 @@ async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, flo
 
 
 def too_much(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
-    """The same in words."""
+    """Yield a warning for each tenant in `bounds`."""
     for tenant, most in bounds.items():
         yield (
             f"tenant {tenant} says {busy[tenant]:,.0f} events a second, and {most:g} are meant for it "

@@ -1,4 +1,4 @@
-"""Language models that do not answer, and the windows that were given up because of them."""
+"""Language models that do not answer, and the windows that consumers gave up because of them."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import aclosing
@@ -17,16 +17,16 @@ from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.models.language.circuit_breaker import FailingModel
 
 PASSING: Final = timedelta(minutes=5)
-"""For so long a model that does not answer, and does not refuse, is no problem yet."""
+"""Time without an answer after which a model that does not refuse is reported as a problem."""
 
 GIVEN_UP: Final = frozenset({"refused", "no_answer", "cut_off", "unreadable", "no_summary"})
-"""Reasons of dead letters that a model is the cause of."""
+"""Reasons of dead letters that a model has caused."""
 
 _CONSUMERS: Final = ("extract", "compact")
 
 
 class FailingModelState(BaseModel):
-    """A model that does not answer, and the known tenants whose settings lead to it."""
+    """A model that does not answer, and the known tenants whose settings name it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -46,7 +46,7 @@ class FailingModelState(BaseModel):
 
 
 class GivenUpState(BaseModel):
-    """Windows of a tenant that were given up for the same reason, and whose dead letters are still there."""
+    """Windows of a tenant that a consumer gave up for the same reason, and that still have dead letters."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,13 +73,13 @@ async def failing_models(
     settings_of: Callable[[str], SettingsV1],
     default: SettingsV1,
 ) -> tuple[FailingModelState, ...]:
-    """Ask the processes that run consumers which models fail that settings lead to.
+    """Ask the processes that run consumers which models fail; return those that settings name.
 
     Args:
         connection: to the server.
-        tenants: those with settings of their own, or of whom something waits.
-        settings_of: the settings in force for one.
-        default: those of everybody else.
+        tenants: the tenants with settings of their own or with pending work.
+        settings_of: returns the settings in force for a tenant.
+        default: the settings of all other tenants.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -132,7 +132,7 @@ async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
 
 
 def problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
-    """Say in words what is not as it should be."""
+    """Yield a sentence for each failing model and each group of windows that were given up."""
     yield from (each.problem for each in failing)
     yield from (each.problem for each in lost)
 

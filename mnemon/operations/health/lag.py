@@ -1,4 +1,4 @@
-"""How far the consumers are behind, how fast they are, and who falls behind."""
+"""Lag of the consumers: how far they are behind, how fast they are, and which of them fall behind."""
 
 import asyncio
 import time
@@ -12,57 +12,57 @@ from pydantic import BaseModel, ConfigDict
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
 
 LOOK: Final = 0.5
-"""Seconds between two looks at consumers for which something waits."""
+"""Seconds between two samples of consumers that have pending messages."""
 
 UNREAD: Final = 2.0
-"""Seconds for which nobody may read what waits, before that is told."""
+"""Seconds for which pending messages may have no reader before the consumer counts as not read."""
 
 MANY: Final = 1000
-"""Messages that may wait for a moment without a word."""
+"""Pending messages below which a growing lag is not reported."""
 
 
 class Lag(BaseModel):
-    """How far a durable consumer is behind its stream, in messages."""
+    """Lag of a durable behind its stream, in messages, with its rates."""
 
     model_config = ConfigDict(frozen=True)
 
     stream: str
     pending: int
-    """Not delivered yet."""
+    """Messages that are not delivered yet."""
     in_work: int
-    """Delivered, and not acknowledged yet."""
+    """Messages that are delivered and not acknowledged yet."""
     redelivered: int
-    """Of those in work, delivered before."""
+    """Messages in work that were delivered more than once."""
     readers: int
-    """Requests for messages that wait at the server."""
+    """Requests for messages that are open at the server."""
     is_read: bool = True
-    """Whether anything was asked for or in work, at any of several looks."""
+    """Whether messages were requested or in work in any of several samples."""
     paused_until: str | None = None
-    """While it takes nothing."""
+    """End of the pause of the durable; None if it is not paused."""
     is_paused_by_dead_letters: bool = False
-    """Whether too many dead letters were the cause; else somebody has paused it."""
+    """Whether too many dead letters caused the pause; if not, an operator did."""
     per_second: float | None = None
-    """Deliveries that it ends in a second; None where nothing waits."""
+    """Deliveries that end per second; None without pending messages."""
     grows_per_second: float | None = None
-    """By how much more waits after a second; below 0 it gets less."""
+    """Growth of the lag in messages per second; negative if it shrinks."""
     seconds_left: float | None = None
-    """Until nothing waits any more, if all goes on as it does; None where it does not get less."""
+    """Seconds until no message is pending, at the present rate; None if the lag does not shrink."""
 
     @property
     def waiting(self) -> int:
-        """Messages that are not ended."""
+        """Messages that are not acknowledged: pending or in work."""
         return self.pending + self.in_work
 
 
 class ConsumerSample(NamedTuple):
-    """The consumers at a moment, in seconds of this machine's clock that only goes forward."""
+    """State of the consumers at one moment; `at` is in seconds of the monotonic clock of this machine."""
 
     at: float
     infos: Mapping[str, ConsumerInfo]
 
 
 async def look(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
-    """Look at each consumer of these streams.
+    """Take a sample of the durables of these streams.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -78,12 +78,12 @@ async def look(stream_context: JetStreamContext, streams: Collection[str]) -> Co
 
 
 def standing(seen: ConsumerSample) -> dict[str, Lag]:
-    """What one look says: nothing of how fast it goes."""
+    """Return the lags of one sample, without rates."""
     return {name: _lag(info) for name, info in seen.infos.items()}
 
 
 def moving(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
-    """What the second of two looks says."""
+    """Return the lags of the second of two samples, with rates."""
     seconds = now.at - before.at
     return {
         name: _moving(before.infos[name], info, seconds) if name in before.infos else _lag(info)
@@ -92,7 +92,10 @@ def moving(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
 
 
 async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
-    """Each consumer of these streams; where something waits they are looked at again, `LOOK` apart.
+    """Return the lag of each durable of these streams.
+
+    If messages are pending, take further samples every `LOOK` seconds, until each durable is known to be read
+    or `UNREAD` seconds have passed.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -108,7 +111,7 @@ async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> di
         unread = {
             name for name in unread & now.infos.keys() if not is_read(before.infos[name], now.infos[name])
         }
-        # A process that is busy asks again when it comes to it.
+        # A busy process requests messages again when it is done: allow it `UNREAD` seconds.
         if not unread or now.at - before.at >= UNREAD:
             break
     found = seen | moving(before, now)
@@ -116,7 +119,7 @@ async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> di
 
 
 def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
-    """Whether anybody reads what waits for a consumer, by two looks at it."""
+    """Return whether a process reads the pending messages of a durable, by two samples of it."""
     return bool(
         not second.num_pending
         or second.num_ack_pending
@@ -126,7 +129,7 @@ def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
 
 
 def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
-    """In words, for which consumers more waits from moment to moment."""
+    """Yield a warning for each consumer with `MANY` or more waiting messages whose lag grows."""
     for name, lag in consumers.items():
         if lag.waiting >= MANY and lag.grows_per_second and lag.grows_per_second > 0:
             yield (
@@ -166,5 +169,5 @@ def _delivered(info: ConsumerInfo) -> int:
 
 
 def ended(info: ConsumerInfo) -> int:
-    """How many deliveries have been ended, ever."""
+    """Return the number of deliveries that have ended since the durable was created."""
     return _delivered(info) - (info.num_ack_pending or 0)

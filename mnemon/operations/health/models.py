@@ -1,4 +1,4 @@
-"""What language models are about to do, and for whom they may not."""
+"""State of the work for language models: windows, batches, spent budgets and failing models."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
 _PATIENCE = 5.0
-"""Seconds for all of it."""
+"""Seconds for the whole examination."""
 
 
 class _ModelProblem(BaseModel):
@@ -26,18 +26,18 @@ class _ModelProblem(BaseModel):
 
 
 class WindowsState(_ModelProblem):
-    """Stretches of conversations that are to be read for facts."""
+    """Numbers of windows that `extract` has to read."""
 
     due: int = 0
     later: int = 0
-    """They failed, and wait to be tried again."""
+    """Windows that failed and wait for the next attempt."""
     in_batches: int = 0
     dead_today: int = 0
-    """Nobody could read them; there is a dead letter of each."""
+    """Windows that were given up today (UTC); each has a dead letter."""
 
 
 class BatchesState(_ModelProblem):
-    """Batches of one state that are not over; the age is that of the oldest."""
+    """Unfinished batches in one state; the age is that of the oldest."""
 
     state: str
     batches: int
@@ -46,7 +46,7 @@ class BatchesState(_ModelProblem):
 
 
 class OutOfBudgetState(_ModelProblem):
-    """A tenant that has spent what it may today (UTC), in US dollars."""
+    """A tenant that has spent its budget of today (UTC), in US dollars."""
 
     tenant: str
     usd: float
@@ -54,7 +54,7 @@ class OutOfBudgetState(_ModelProblem):
 
 
 class ModelsState(_ModelProblem):
-    """All of it; `error` is set when it cannot be seen, and the rest is empty."""
+    """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
 
     error: str | None = None
     windows: WindowsState = WindowsState()
@@ -65,7 +65,7 @@ class ModelsState(_ModelProblem):
 
 
 async def examine_models(deployment: Deployment) -> ModelsState:
-    """Look at what `extract` and `compact` have in hand; what does not answer is part of the finding."""
+    """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
     try:
         async with asyncio.timeout(_PATIENCE):
             async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:

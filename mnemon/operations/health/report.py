@@ -1,4 +1,4 @@
-"""What is found when the servers of a deployment are looked at."""
+"""Health report of a deployment: state of its servers, problems and warnings."""
 
 import asyncio
 from contextlib import suppress
@@ -31,10 +31,10 @@ from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
 _PATIENCE = 5.0
-"""Seconds a server has to answer."""
+"""Seconds within which a server has to answer."""
 
 TIED = ("index", "dedupe", "retrieve")
-"""Consumers that the embedded vector engine ties together: it serves one process."""
+"""Consumers that must run in one process with the embedded vector engine, which serves only one."""
 
 
 class _Finding(BaseModel):
@@ -42,25 +42,25 @@ class _Finding(BaseModel):
 
 
 class BrokerState(_Finding):
-    """The broker; `error` is set when it does not answer, and the rest is empty."""
+    """State of the broker; `error` is set, and the rest empty, if it does not answer."""
 
     error: str | None = None
     version: str | None = None
     streams: dict[str, StreamState] = {}
     consumers: dict[str, Lag] = {}
     services: dict[str, int] = {}
-    """Processes that answer requests, by the name of the service."""
+    """Numbers of processes that answer requests, by name of the service."""
     dead_letters: int = 0
     drift: dict[str, str] = {}
-    """What differs from what `mnemon provision` would make."""
+    """Differences from the configuration that `mnemon provision` would create."""
     events_per_second: dict[str, float] = {}
-    """What the bots of each tenant say just now."""
+    """Present rate of chat events, by tenant."""
     events_meant: dict[str, float] = {}
-    """Of those the tenants that say more than is meant for them, each with what that is."""
+    """The setting `rates.events_per_second` of each tenant that exceeds it."""
 
 
 class DatabaseState(_Finding):
-    """The database; `error` is set when it does not answer. `version` is known once it is migrated."""
+    """State of the database; `error` is set if it does not answer, `version` only if it is migrated."""
 
     error: str | None = None
     version: str | None = None
@@ -70,44 +70,44 @@ class DatabaseState(_Finding):
 
 
 class VectorsState(_Finding):
-    """The vector engine; `one_process` names the consumers that have to run in one process because of it."""
+    """The vector engine, and the consumers that must run in one process because of it (`one_process`)."""
 
     engine: Literal["server", "embedded"]
     one_process: tuple[str, ...] = ()
 
 
 class FolderState(_Finding):
-    """The folder of a stack that `mnemon up` runs, and what its disk has left."""
+    """The folder of a stack that `mnemon up` runs, and the free space of its disk."""
 
     path: str
     free_bytes: int
     is_full: bool
-    """Too little is free for anything to be stored, or soon will be."""
+    """Whether the free space is too small to store anything, or soon will be."""
 
 
 class Health(_Finding):
-    """All of it. `problems` says in words what is not as it should be."""
+    """Health of a deployment. `problems` describes in sentences what an operator has to fix."""
 
     broker: BrokerState
     database: DatabaseState
     vectors: VectorsState
     folder: FolderState | None = None
-    """None where the servers are configured ones."""
+    """None if the servers are not those of `mnemon up`."""
     models: ModelsState | None = None
-    """None where it cannot be looked at: a server does not answer, or the schema is not of this version."""
+    """None if it cannot be read: a server does not answer, or the schema is not of this version."""
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    """What may become one if it stays as it is."""
+    """Sentences about conditions that may become problems."""
 
 
 async def examine(deployment: Deployment, data: Path | None = None) -> Health:
-    """Look at the servers of a deployment; one that does not answer is part of the finding.
+    """Examine the servers of a deployment; a server that does not answer is part of the result.
 
     Args:
-        deployment: which servers.
-        data: the folder that they keep their data in, where they are those of `mnemon up`.
+        deployment: the servers.
+        data: the folder of their data, if `mnemon up` runs them.
     """
     broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
     can_be_seen = not broker.error and not database.error and database.revision == database.head
@@ -132,12 +132,12 @@ async def examine(deployment: Deployment, data: Path | None = None) -> Health:
 
 
 def examine_silent(data: Path, holder: str, schema: str) -> Health:
-    """Describe a stack that runs while not all of its servers answer: it has not said where they are.
+    """Describe a running stack that has not published the addresses of its servers: not all of them answer.
 
     Args:
-        data: its folder.
+        data: the folder of the stack.
         holder: the process that runs it, in words.
-        schema: of the projections.
+        schema: the schema of the projections.
     """
     folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer now"
     server_logs = (
@@ -184,7 +184,7 @@ def _problems(
     if models:
         found += failing_models.problems(models.failing, models.given_up)
     if broker.error is None and LOG not in broker.streams:
-        # Of the rest nothing is said: `mnemon provision` would make a new log, too.
+        # Leave out the rest of the drift: `mnemon provision` would also create a new log.
         found.append(str(StreamsMissing([LOG])))
     else:
         found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
@@ -245,7 +245,7 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
 
 
 async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
-    """Tell a consumer that too many dead letters have paused from one that somebody has."""
+    """Mark the consumers that too many dead letters have paused, as opposed to an operator."""
     return consumers | {
         name: lag.model_copy(update={"is_paused_by_dead_letters": True})
         for name, lag in consumers.items()
@@ -257,7 +257,7 @@ async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[st
 async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
     try:
         return await beyond(connection, busy)
-    except SettingsNotProvisioned:  # the drift says so
+    except SettingsNotProvisioned:  # the drift reports it
         return {}
 
 
@@ -285,8 +285,8 @@ async def _database(deployment: Deployment) -> DatabaseState:
 
 
 async def _log_problems(deployment: Deployment) -> list[str]:
-    """What is to be said where the rows are not those of the log, or the clocks of the servers differ."""
-    # Of servers that do not answer it was said.
+    """Return problems if the rows do not belong to the log, or if the clocks of the servers differ."""
+    # `_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
             asyncio.timeout(_PATIENCE),

@@ -1,4 +1,4 @@
-"""Who answers bots, by the NATS services protocol."""
+"""Processes that answer bots, found by the NATS services protocol."""
 
 import json
 from collections import Counter
@@ -9,11 +9,11 @@ import nats.errors
 from nats.aio.client import Client
 
 _SILENCE: Final = 0.25
-"""Seconds after which nobody else is expected to answer."""
+"""Seconds without a reply after which no more replies are expected."""
 
 
 class ServiceCounts(NamedTuple):
-    """What the processes of a service have answered since they began."""
+    """Totals of the processes of a service since they started; `seconds` is the time spent on requests."""
 
     processes: int = 0
     requests: int = 0
@@ -21,7 +21,10 @@ class ServiceCounts(NamedTuple):
     seconds: float = 0.0
 
     def since(self, before: "ServiceCounts") -> "ServiceCounts":
-        """The same since another look; a process that began anew has begun at 0."""
+        """Return the difference to earlier counts.
+
+        If there are fewer requests than before, a process has restarted at 0: return the counts unchanged.
+        """
         if self.requests < before.requests:
             return self
         return self._replace(
@@ -32,12 +35,12 @@ class ServiceCounts(NamedTuple):
 
 
 async def processes(connection: Client) -> dict[str, int]:
-    """Processes that answer, by the name of their service."""
+    """Return the number of processes that answer, by name of the service."""
     return dict(Counter(str(reply["name"]) for reply in await _replies(connection, "$SRV.PING")))
 
 
 async def served(connection: Client, name: str) -> ServiceCounts:
-    """What the processes of one service have answered."""
+    """Return the totals of the processes of one service."""
     replies = await _replies(connection, f"$SRV.STATS.{name}")
     endpoints = [endpoint for reply in replies for endpoint in reply["endpoints"]]
     return ServiceCounts(
@@ -53,14 +56,14 @@ async def _replies(connection: Client, subject: str) -> list[dict[str, Any]]:
 
 
 async def replies(connection: Client, subject: str) -> list[bytes]:
-    """What each process replies that listens to a subject."""
+    """Return the replies of all processes that listen to a subject."""
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)
     await connection.publish(subject, reply=inbox)
     found = []
     with suppress(nats.errors.TimeoutError):
         while reply := await subscription.next_msg(timeout=_SILENCE):
-            if not reply.data:  # the server's word that nobody is there
+            if not reply.data:  # the server reports that no process listens
                 break
             found.append(reply.data)
     await subscription.unsubscribe()

@@ -1,4 +1,4 @@
-"""What the streams have."""
+"""State of the streams."""
 
 from nats.js import JetStreamContext
 from pydantic import BaseModel, ConfigDict
@@ -7,7 +7,7 @@ from mnemon_infra.broker.provisioning.topology import STREAMS
 
 
 class StreamState(BaseModel):
-    """A stream: messages and bytes kept, and the sequence of the last one ever."""
+    """State of a stream: messages and bytes that it keeps, and the sequence of the last message ever."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -17,7 +17,7 @@ class StreamState(BaseModel):
 
 
 async def streams_of(stream_context: JetStreamContext) -> dict[str, StreamState]:
-    """Those of ours that are there.
+    """Return the state of each stream of mnemon that exists, by name.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -1,4 +1,4 @@
-"""From what a reader found to an event of the log: its subject, its body and its id."""
+"""Encoding of imported records as events of the log: subject, body and id."""
 
 from mnemon.operations.imports.records import Incoming, Refused
 from mnemon_contracts.base import Event, InvalidBody
@@ -13,12 +13,12 @@ _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
 
 def name_of(event: Event) -> str:
-    """The name of an event, such as `fact.saved`."""
+    """Return the name of an event, such as `fact.saved`."""
     return _NAMES[type(event)]
 
 
 def spelled(tenant: str, incoming: Incoming) -> LogEvent | Refused:
-    """The event for the log, or why it cannot be one: an id that is none, a body that is too large."""
+    """Return the event for the log, or the refusal if an id is invalid or the body is too large."""
     event, event_id = incoming.event, str(incoming.event.id)
     try:
         if isinstance(event, MessageV1 | StartedV1 | ClearedV1):

@@ -1,4 +1,4 @@
-"""What the log has of a user already, so that an import can be repeated, and go on where it was cut off."""
+"""Events of a user that the log has already, so that an import can be repeated or continued."""
 
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -17,13 +17,13 @@ from mnemon_infra.database.projections.rows import read
 
 @dataclass(slots=True)
 class There:
-    """Of one user.
+    """Existing events of one user.
 
     Attributes:
-        events: log positions by event id; of copies the first.
-        facts: ids of facts that were ever saved, each with the event that saved it.
-        own: those of them that the source has too.
-        numbers: log positions of the messages that have come in, by their numbers in the source.
+        events: log positions by event id; for copies the position of the first.
+        facts: ids of facts that were ever saved, each with the id of the event that saved it.
+        own: ids of those facts that the source has too.
+        numbers: log positions of imported messages, by their numbers in the source.
     """
 
     events: dict[str, int] = field(default_factory=dict)
@@ -32,7 +32,10 @@ class There:
     numbers: dict[int, int] = field(default_factory=dict)
 
     def is_of_another(self, event: Event) -> bool:
-        """Whether an event is about a fact whose id another fact of the user's has here."""
+        """Return whether an event is about a fact whose id another fact of the user has in the log.
+
+        Also notes the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
+        """
         fact_id = getattr(event, "fact_id", None)
         if fact_id is None:
             return False
@@ -41,14 +44,17 @@ class There:
         return fact_id in self.facts and fact_id not in self.own
 
     def has_room_for(self, event: Event) -> bool:
-        """Whether a fact may keep its id: the user has none but those that came in as it does."""
+        """Return whether a fact may keep its id.
+
+        It may if no other fact has the id, and all facts of the user come from the same kind of source.
+        """
         fact_id, kind = getattr(event, "fact_id", None), str(event.id).partition(":")[0]
         is_taken = self.facts.get(str(fact_id), event.id) != event.id
         return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
 
 
 async def there(connection: Client, owner: Owner) -> There:
-    """What the log has of a user.
+    """Load the events that the log has of a user.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -61,12 +67,12 @@ async def there(connection: Client, owner: Owner) -> There:
                     try:
                         address, event, event_id = read(delivery)
                     except (InvalidSubject, UnknownEvent, InvalidBody):
-                        continue  # persist made a dead letter of it
+                        continue  # `persist` wrote a dead letter for it
                     content = event.content if isinstance(event, MessageV1) else ""
                     event_id = portable_id(*owner, event_id, content)
                     found.events.setdefault(event_id, delivery.sequence)
                     if address.conversation is not None:
-                        # It has started with this at the latest: its start does not come in once more.
+                        # The conversation has started with this event at the latest: skip its start.
                         start = start_id(*owner, address.conversation)
                         found.events.setdefault(start, delivery.sequence)
                     if isinstance(event, FactSavedV1):
@@ -75,7 +81,7 @@ async def there(connection: Client, owner: Owner) -> There:
 
 
 async def is_empty(connection: Client, tenant: str) -> bool:
-    """Whether the log has nothing of a tenant: then nothing of any user has to be looked for.
+    """Return whether the log has no event of a tenant; if so, its users need no look-up.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -1,6 +1,6 @@
-"""Large files of JSON as a stream, which is given up where it is nested too deeply.
+"""Parser of large JSON files as a stream, with a limit on the depth of nesting.
 
-The prefixes of ijson grow with the square of the depth: a file of brackets alone would take all the memory.
+The prefixes of ijson grow with the square of the depth: a file of nothing but brackets would take all memory.
 """
 
 from collections.abc import Iterator
@@ -11,15 +11,15 @@ import ijson
 from mnemon.operations.imports.records import NotReadable
 
 DEEPEST: Final = 200
-"""Lists and objects within each other, at most; an export of a chat has a dozen."""
+"""Lists and objects nested in each other, at most; an export of a chat has a dozen."""
 
 
 def events(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
-    """What `ijson.parse` yields: prefix, event and value.
+    """Yield what `ijson.parse` yields: prefix, event and value.
 
     Raises:
-        NotReadable: it is nested too deeply.
-        JSONError, UnicodeDecodeError: it is no JSON.
+        NotReadable: the file is nested too deeply.
+        JSONError, UnicodeDecodeError: the file is not JSON.
     """
     yield from ijson.parse(_shallow(file))
 

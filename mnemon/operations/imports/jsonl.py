@@ -1,4 +1,4 @@
-"""Lines of an export of mnemon (`mnemon.operations.memory_lines`), as events."""
+"""Reader of mnemon's own exports (`mnemon.operations.memory_lines`)."""
 
 import json
 from collections import Counter
@@ -17,7 +17,7 @@ from mnemon_contracts.registry import EVENTS as REGISTRY
 from mnemon_contracts.subjects import Address, InvalidId, encode_token
 
 _LONGEST: Final = 2 * BODY_LIMIT
-"""Bytes of a line that are read, at most: a longer one cannot be an event."""
+"""Maximum length of a line in bytes: a longer one cannot be an event."""
 
 
 class _Wrong(ValueError):
@@ -29,11 +29,11 @@ class _Wrong(ValueError):
 
 @dataclass(slots=True)
 class Lines:
-    """How to read an export.
+    """Reader of an export.
 
     Attributes:
-        tenant: whose all of it becomes; None: as the lines say.
-        user: the same of the one user that is in it.
+        tenant: the tenant that gets all events; None takes the tenants of the lines.
+        user: the user that gets all events, if the export has only one; None takes the users of the lines.
     """
 
     tenant: str | None = None
@@ -43,10 +43,11 @@ class Lines:
     _without_id: Counter[str] = field(default_factory=Counter)
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """The events of an export, in its order.
+        """Yield the events of an export, in its order.
 
         Raises:
-            NotReadable: it is none, of a newer mnemon, or there are several users where one is named.
+            NotReadable: the file is no export, is of a newer version, or has several users while `user` names
+                one.
         """
         number = 0
         while line := file.readline(_LONGEST):
@@ -101,7 +102,7 @@ class Lines:
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
     def _made_id(self, record: dict[str, Any]) -> str:
-        """The same each time the file is read; who says the same twice has said it twice."""
+        """Return an id that is the same each time the file is read; equal records get different ids."""
         digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
         self._without_id[digest] += 1
         return import_id("jsonl", digest, self._without_id[digest])
@@ -109,7 +110,7 @@ class Lines:
     def _moved(
         self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event
     ) -> tuple[str | None, Event]:
-        """Conversations that are named after their user are named after the new one."""
+        """Rename conversations whose names derive from the former owner: derive them from the new one."""
         names = self._conversations
         names.setdefault(first_conversation(*source), first_conversation(*owner))
         if isinstance(event, StartedV1) and conversation is None:
@@ -139,7 +140,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _encoded(body: dict[str, Any]) -> bytes:
-    """A body as it goes on the wire. JSON can name half a character, which is no text."""
+    """Encode a body for the wire. JSON can contain a lone surrogate, which UTF-8 cannot encode."""
     try:
         return _wire(body)
     except UnicodeEncodeError as error:

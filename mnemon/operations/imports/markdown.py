@@ -1,8 +1,8 @@
-"""Facts in Markdown: files of mnemon's export, the folders of a bot that has a file per tier, and its older
-ones that have one file per user with a fact on each line (`mnemon.operations.markdown_lines`).
+"""Reader of facts in Markdown (`mnemon.operations.markdown_lines`).
 
-A fact that has an id keeps it where the user has no other facts; everywhere else it is proposed, and decided
-like any other.
+It reads files of mnemon's export, folders of a bot that has a file per tier, and the older files of that bot,
+one per user with a fact on each line. A fact with an id keeps it if the user has no facts from elsewhere;
+otherwise it is proposed, and `dedupe` decides on it as on any other.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import SettingsV1
 
 PREFIX: Final = "markdown"
-"""How ids of what came from Markdown begin."""
+"""First part of the ids of events from Markdown."""
 
 MarkdownSection = Literal["facts", "data", "tasks"]
 
@@ -47,21 +47,21 @@ _SECTIONS: Final[dict[str, MarkdownSection]] = {"user data": "data", "tasks": "t
 
 @dataclass(slots=True)
 class Markdown:
-    """How to read a file.
+    """Reader of a file.
 
     Attributes:
-        tenant: whose all of it becomes; None: as the file says.
-        user: the same; where the file does not say it either, it is named after the user.
+        tenant: the tenant that gets all facts; None takes the tenant that the file names.
+        user: the user that gets all facts; None takes the user that the file names, else the one in its path.
     """
 
     tenant: str | None = None
     user: str | None = None
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """The facts, data and tasks of a file, in its order.
+        """Yield the facts, profile fields and tasks of a file, in its order.
 
         Raises:
-            NotReadable: it does not say whose it is, or is no text.
+            NotReadable: neither the file nor the reader names the owner, or the file is not UTF-8 text.
         """
         tier, named = of_path(Path(file.name))
         place = _Place(self.tenant, self.user or named, "facts", tier)
@@ -81,7 +81,7 @@ class Markdown:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Whose a line is, and what the headings above it say of it."""
+    """The owner of a line, and the section and tier that the heading above it names."""
 
     tenant: str | None
     user: str | None
@@ -115,7 +115,7 @@ class _Place:
             yield Refused(place, error.field, error.problem, line)
 
     def _fact(self, line: str, digest: str) -> list[Event]:
-        """The fact; where it has an id, also as it comes in where that is taken."""
+        """Return the fact to save under its id, if it may have one, and the same fact as a proposal."""
         read = fact_read(line)
         proposed = FactProposedV1.strictly(
             id=import_id(PREFIX, digest),
@@ -142,7 +142,7 @@ class _Place:
 
 
 def of_path(path: Path) -> tuple[Tier | None, str | None]:
-    """What a name says: `users/42/profile.md` and `42.md` are both of user 42."""
+    """Return the tier and the user that a path names: `users/42/profile.md` and `42.md` both name user 42."""
     if path.suffix.lower() != ".md":
         return None, None
     tier = next((each for each in TIERS if each == path.stem.lower()), None)
@@ -150,13 +150,17 @@ def of_path(path: Path) -> tuple[Tier | None, str | None]:
 
 
 def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
-    """The fact under its own id; None where it has none, or a rule may refuse it: dedupe knows the rules."""
+    """Return the fact under its own id.
+
+    Return None if it lacks an id, a tier or an importance, or if the default policy refuses it: then `dedupe`
+    decides, which knows the policy of the tenant.
+    """
     settings = SettingsV1()
     if read.id is None or read.tier is None or read.importance is None:
         return None
     if refusal(proposed.text, settings.policy):
         return None
-    # No date depends on the time: by the default settings, a line expires when it says so, and only then.
+    # With the largest time no expiry depends on the present: a fact expires only if its line names a date.
     fact = classify(proposed, datetime.max.replace(tzinfo=UTC), settings)
     return FactSavedV1.strictly(
         id=proposed.id,
@@ -168,7 +172,7 @@ def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
 
 
 def _digest(user: str, section: str, line: str) -> str:
-    """The same for the same line of the same user, wherever it stands."""
+    """Return a digest of the user, the section and the line, independent of the place of the line."""
     return sha256(
         "\0".join((user, section, " ".join(line.split()))).encode(errors="surrogatepass")
     ).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Files whose facts came in are written as exports are; what they were stays beside them."""
+"""Rewrites imported Markdown files in the form of an export, and keeps the old content as a backup."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -15,25 +15,25 @@ from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
 
 PATIENCE: Final = 300.0
-"""Seconds for proposals to be decided on: only then facts have their ids."""
+"""Seconds to wait until `dedupe` has decided on proposals: facts have their ids only then."""
 
 
 def backup_of(path: Path) -> Path:
-    """Where the old content of a file goes: `42.md.bak` beside `42.md`."""
+    """Return the path of the backup of a file: `42.md.bak` next to `42.md`."""
     return path.with_name(f"{path.name}.bak")
 
 
 async def rewrite(connection: Client, database: Database, files: Mapping[Path, Owner]) -> None:
-    """Write each file anew with what is known of its user, and keep what it was.
+    """Replace each file with the memory of its user, and keep the old content as a backup.
 
     Args:
-        connection: where the log is.
+        connection: of the broker.
         database: where the rows are.
-        files: with the users whom they are of.
+        files: the files, each with its owner.
 
     Raises:
-        NotProjected: not all of it is decided on, and written; no file is changed.
-        DatabaseUnavailable, nats.errors.Error: some of the files may be rewritten.
+        NotProjected: `dedupe` has not decided on all proposals, or the rows are behind; no file is changed.
+        DatabaseUnavailable, nats.errors.Error: a server does not answer; some files may be rewritten.
         OSError: a file cannot be written.
     """
     subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
@@ -44,7 +44,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
     for path, owner in files.items():
         part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))
         try:
-            part.touch(mode=0o600)  # until it has the mode of the file
+            part.touch(mode=0o600)  # private until it gets the mode of the original file
             with part.open("w", encoding="utf-8") as file:
 
                 def put(line: str) -> None:
@@ -53,7 +53,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
                 await write(database, _one(owner), lines, put, ExportCounts(position), lambda _: None)
             copymode(path, part)
             copy2(path, old)
-            # Each name has a whole file at any moment, wherever the process is killed.
+            # Each name refers to a complete file at any moment, even if the process is killed here.
             old.rename(backup_of(path))
             part.replace(path)
         finally:

@@ -1,7 +1,8 @@
-"""ChatGPT's export: `conversations.json`, each conversation a tree of messages, of which one branch counts.
+"""Reader of ChatGPT's export, `conversations.json`.
 
-The export has the newest conversation first. They come in from the oldest on, so that what was said last is
-the user's current conversation, and what is learned of it is learned last; meanwhile they wait in a file.
+Each conversation is a tree of messages, of which the import takes one branch. The export has the newest
+conversation first. The import takes the oldest first, so that the newest becomes the user's current
+conversation and its facts are learned last; until then the conversations are kept in a temporary file.
 """
 
 import json
@@ -34,10 +35,10 @@ _NOT_SAID: Final = {
 
 
 def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
-    """The messages of an export, conversation by conversation, the oldest first.
+    """Yield the messages of an export, conversation by conversation, the oldest first.
 
     Raises:
-        NotReadable: it is no such file, breaks off, or is nested too deeply.
+        NotReadable: the file is no such export, is incomplete, or is nested too deeply.
     """
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
@@ -58,7 +59,7 @@ def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
 
 
 def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
-    """What was said in one conversation, as it was shown last: not what was written anew since."""
+    """Yield the messages of the current branch of a conversation, without those that edits have replaced."""
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
     place = f"conversation {name or title!r}"
@@ -77,23 +78,23 @@ def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportR
     for node in branch:
         message = node.get("message")
         if not isinstance(message, dict):
-            continue  # the root of the tree says nothing
+            continue  # the root of the tree has no message
         message = {"id": node.get("id"), **message}
         where = f"{place}, message {message.get('id')}"
         try:
-            # A message without a time was said after the one before it.
+            # A message without a time gets the time of the message before it.
             said_at = at_second(message.get("create_time")) or said_at or _start(conversation)
             yield _message(speaker, where, name, title, message, said_at)
         except ValueError as error:
             yield Refused(where, "create_time", str(error), message)
-        title = None  # once is enough
+        title = None  # only the first message has the title in its metadata
 
 
 def _branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
-    """The nodes from the root to the current one; where none is named, to the one that was added last.
+    """Return the nodes from the root to the current one; if none is named, to the leaf that was added last.
 
     Raises:
-        ValueError: something among them is no node.
+        ValueError: one of them is not a node.
     """
     if not isinstance(leaf, str) or leaf not in mapping:
         leaves = [key for key in mapping if not _node(mapping, key).get("children")]
@@ -157,7 +158,7 @@ def _message(
 
 
 def _text(content: dict[str, Any]) -> str:
-    """What was said, with a note for each part that is no text."""
+    """Return the text of a message, with a note such as `[image]` for each part that is not text."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or content.get("result") or "")

@@ -1,4 +1,4 @@
-"""Chats of bots that kept them in PostgreSQL, row by row, as events."""
+"""Reader of chats that bots kept in PostgreSQL, row by row."""
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -23,28 +23,28 @@ from mnemon_contracts.events.memory import FactProposedV1, Kind, Lineage
 from mnemon_infra.database.messages.external_chats import AskedRow, ChatLogs, KnownRow, SaidRow
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
-"""What such a bot puts before what a user says; here it is put there when it is shown to a model."""
+"""Time stamp that such a bot stores before a user's text. mnemon adds times when it renders a context."""
 
 _AFTER: Final = timedelta(milliseconds=1)
-"""An answer has the time of its question."""
+"""Time from a question to its answer: both are in one row, which has one time."""
 
 _KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conversation_summary"}
 
 
 @dataclass(frozen=True, slots=True)
 class RowReader:
-    """How to read rows.
+    """Reader of rows.
 
     Attributes:
-        user: whose all of it becomes; None: as the rows say.
-        zone: of times without one.
+        user: the user that gets all events; None takes the users of the rows.
+        zone: time zone of times that do not name one.
     """
 
     user: str | None = None
     zone: tzinfo = UTC
 
     async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[ImportRecord]:
-        """Messages, each conversation after an event that starts it."""
+        """Yield messages; before those of each conversation, an event that starts it."""
         last = None
         async with aclosing(rows):
             async for row in rows:
@@ -58,10 +58,10 @@ class RowReader:
                     yield self.message(row)
 
     async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
-        """Questions and answers, then what was known.
+        """Yield questions and answers, then facts from the bot's own memory.
 
         Raises:
-            NotReadable: nothing says whose they are.
+            NotReadable: neither the rows nor the reader names a user.
         """
         if self.user is None and not logs.names_users:
             raise NotReadable("chat_logs does not say whose a question is: --user names one for all")
@@ -75,7 +75,7 @@ class RowReader:
                     yield found
 
     def message(self, row: SaidRow) -> ImportRecord:
-        """One message."""
+        """Return one message as an event."""
         content = row.content or ""
         if row.role == "user":
             content = _STAMP.sub("", content)
@@ -89,7 +89,7 @@ class RowReader:
         )
 
     def exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
-        """A question, and its answer where there is one."""
+        """Yield a question, and its answer if there is one."""
         named = row.id or _digest(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session
@@ -110,7 +110,7 @@ class RowReader:
                 )
 
     def known(self, row: KnownRow) -> Iterator[ImportRecord]:
-        """Key facts, and summaries, as facts that are proposed."""
+        """Yield key facts and summaries as proposals of facts."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
         memory = row.memory
@@ -144,7 +144,7 @@ def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> Im
 
 
 def _text(written: Any) -> str:
-    """A fact, which some write as an object with a text."""
+    """Return the text of a fact; some bots store a fact as an object with a text."""
     if isinstance(written, dict):
         return str(written.get("text") or written.get("content") or "")
     return str(written)

@@ -1,4 +1,4 @@
-"""A chat that came in with another assistant is forgotten, so that it can come in with the right one."""
+"""Erasure of a chat that was imported with the wrong assistant, before its import with the right one."""
 
 from contextlib import aclosing
 from typing import Final
@@ -17,26 +17,28 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
 PAUSE: Final = 0.2
-"""Seconds between two looks whether the log has removed a conversation."""
+"""Seconds between two checks whether the log has removed a conversation."""
 
 PATIENCE: Final = 60.0
-"""Seconds until the log has removed it."""
+"""Seconds to wait until the log has removed a conversation."""
 
 
 class NotRecast(Exception):
-    """A chat could not be forgotten; nothing of it has come in again."""
+    """A chat could not be erased; nothing of it was imported again."""
 
 
 async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> list[str]:
-    """Forget a chat for each user whose it came in as with other speakers.
+    """Erase a chat for each user for whom it was imported with other speakers.
 
-    Facts that only it has taught are forgotten with it. A conversation with messages of another source stays.
+    Facts that come from this chat alone are erased with it. A conversation that also has messages of another
+    source stays.
 
     Returns:
-        What was done, and what was not, in words; empty where the chat is new, or came in as it is.
+        Sentences about what was erased and what was not; empty if the chat is new or was imported with the
+        same speakers.
 
     Raises:
-        NotRecast: `retrieve` does not answer, or the log does not remove it in time.
+        NotRecast: `retrieve` does not answer, or the log does not remove the conversation in time.
         nats.errors.Error: the server does not answer.
     """
     done = []
@@ -46,7 +48,7 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
         if not any(_is_miscast(message, user, recast) for message in messages.values()):
             continue
         where = f"conversation {recast.conversation!r} of user {user!r}"
-        # What is said on `-` may belong to this conversation: it would be forgotten, too.
+        # Messages on `-` may belong to this conversation: an erasure would remove them, too.
         on_current = await last_position(connection, conversation_filter(*owner, None))
         is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
@@ -58,7 +60,7 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
 
 
 async def _messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
-    """The messages of a conversation that name it, by log position."""
+    """Return the messages whose subject names a conversation, by log position."""
     found = {}
     async with aclosing(pages(connection, conversation_filter(*owner, conversation), 0)) as answers:
         async for page in answers:
@@ -66,7 +68,7 @@ async def _messages(connection: Client, owner: Owner, conversation: str) -> dict
                 try:
                     _, event, event_id = read(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # persist made a dead letter of it
+                    continue  # `persist` wrote a dead letter for it
                 if isinstance(event, MessageV1):
                     found[delivery.sequence] = event.model_copy(update={"id": event_id})
     return found

@@ -1,4 +1,4 @@
-"""What a reader finds in a source. Values, no I/O."""
+"""Records that a reader yields from a source. Values, no I/O."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -10,17 +10,17 @@ from mnemon_contracts.events.chat import MessageV1
 
 
 class Incoming(NamedTuple):
-    """An event that is to come in. Its id is the same each time the source is read.
+    """An event to import. Its id is the same each time the source is read.
 
     Attributes:
-        place: where it stands in the source, for a person: `line 12`.
-        user: whose it is.
-        event: with an id.
-        source: the record as the source has it, should it be refused later.
-        conversation: None is the user's current one.
-        tenant: where the source names it.
-        number: by which other events of this user name it: see `mnemon.operations.imports.jsonl`.
-        instead: what comes in where the user has facts that are not of this kind of source.
+        place: its place in the source, for a person: `line 12`.
+        user: the user that it belongs to.
+        event: the event, with an id.
+        source: the record as the source has it, for the report if the event is refused later.
+        conversation: the conversation; None is the user's current one.
+        tenant: the tenant, if the source names it.
+        number: the number by which other events of this user name it (`mnemon.operations.memory_lines`).
+        instead: the event to import in its place if the user has facts from another kind of source.
     """
 
     place: str
@@ -34,7 +34,7 @@ class Incoming(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A record that cannot come in: which field of it, and why."""
+    """A record that cannot be imported: its field at fault, and the reason."""
 
     place: str
     field: str
@@ -43,29 +43,29 @@ class Refused(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A record that is no memory, such as the notice of a call: nothing is wrong with it."""
+    """A valid record that is no memory, such as the notice of a call."""
 
     place: str
     reason: str
 
 
 class Doubt(NamedTuple):
-    """Something that the reader guessed, or that looks like a mistake: a person is to look at it."""
+    """A guess of the reader, or a possible mistake, that a person should check."""
 
     place: str
     reason: str
 
 
 class Recast(NamedTuple):
-    """A chat begins whose assistant was named; earlier it may have come in with another one.
+    """The beginning of a chat whose assistant was named; an earlier import may have had another assistant.
 
     Attributes:
-        place: where it stands in the source.
-        user: whose it is.
-        conversation: which it becomes.
+        place: its place in the source.
+        user: the user that it belongs to.
+        conversation: the conversation that it becomes.
         assistant: the sender who is the assistant.
-        users: whose it may have become with another assistant, `user` among them.
-        ids: how the ids of its messages begin.
+        users: the users that it may belong to after an earlier import with another assistant, and `user`.
+        ids: first part of the ids of its messages.
     """
 
     place: str
@@ -80,23 +80,23 @@ ImportRecord = Incoming | Refused | Left | Doubt | Recast
 
 
 class NotReadable(ValueError):
-    """The source is not what it should be; the message says what it lacks."""
+    """The source is not of the expected format; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """Whose conversation messages belong to, and which.
+    """The user and the conversation that messages belong to.
 
     Attributes:
-        user: whose.
-        conversation: which.
+        user: the user.
+        conversation: the conversation; None is the user's current one.
     """
 
     user: str
     conversation: str | None
 
     def says(self, place: str, source: Any, **fields: Any) -> ImportRecord:
-        """A message with these fields, or why it cannot be one."""
+        """Return a message with these fields, or the refusal if they do not satisfy the contract."""
         try:
             return Incoming(place, self.user, MessageV1.strictly(**fields), source, self.conversation)
         except InvalidBody as error:
@@ -104,7 +104,7 @@ class Speaker:
 
 
 def import_id(*parts: object) -> str:
-    """An id made of where something stands in its source: readable, unless that is too long for one."""
+    """Return an id from the place of a record in its source: readable, or a digest if it is too long."""
     readable = ":".join(str(part) for part in parts)
     if readable.isprintable() and len(readable.encode()) <= ID_LIMIT:
         return readable
@@ -112,10 +112,10 @@ def import_id(*parts: object) -> str:
 
 
 def at_second(seconds: object) -> datetime | None:
-    """A time from seconds since 1970, as a number or in digits; None where there is none.
+    """Return the time of a number of seconds since 1970, also as a string of digits; None for no value.
 
     Raises:
-        ValueError: it is no time.
+        ValueError: the value is not a time.
     """
     if seconds is None or seconds == "":
         return None
@@ -126,5 +126,5 @@ def at_second(seconds: object) -> datetime | None:
 
 
 def in_zone(written: datetime, zone: tzinfo) -> datetime:
-    """A time as a source means it, which says what time zone it is in, or else is in this one."""
+    """Return a time with its own time zone if it has one, else with `zone`."""
     return written if written.tzinfo else written.replace(tzinfo=zone)

@@ -1,4 +1,4 @@
-"""What came of an import, for a person and for a program."""
+"""Report of an import, for a person and for a program."""
 
 import json
 from collections import Counter
@@ -9,25 +9,25 @@ from typing import Any, Final
 from mnemon.operations.imports.records import Doubt, Incoming, Left, Refused
 
 FIRST: Final = 10
-"""Refusals and doubts that are shown, at most of each."""
+"""Refusals and doubts that the report names, at most of each."""
 
 
 @dataclass(slots=True)
 class ImportReport:
-    """Counts, and the first refusals.
+    """Counts of an import, with the first refusals and doubts.
 
     Attributes:
-        keep: is given each refused record.
-        events: what was found that can come in, by event.
-        users: how many have some of it.
-        published: how much of it is new in the log.
-        already_there: how much was there before.
-        left: records that are no memory, by reason.
-        refused: how many cannot come in.
-        first: some of them.
-        doubts: how often something was guessed, or looks like a mistake.
-        first_doubts: some of them.
-        last_seq: log position of the last of it; 0 when nothing came in.
+        keep: receives each refused record.
+        events: number of events that can be imported, by name of event.
+        users: number of users with such events.
+        published: events that are new in the log.
+        already_there: events that the log had before.
+        left: number of records that are no memory, by reason.
+        refused: number of records that cannot be imported.
+        first: the first of them, `FIRST` at most.
+        doubts: number of guesses and possible mistakes.
+        first_doubts: the first of them, `FIRST` at most.
+        last_seq: log position of the last event; 0 if none was imported.
     """
 
     keep: Callable[[Refused], None] | None = None
@@ -44,15 +44,15 @@ class ImportReport:
     _user: tuple[str | None, str] | None = None
 
     def comes(self, incoming: Incoming, name: str) -> None:
-        """Something can come in."""
+        """Count an event that can be imported."""
         self.events[name] += 1
         user = incoming.tenant, incoming.user
-        # Sources have their users one after another; one that comes back is counted again.
+        # Sources list users one after another; a user who appears again later is counted again.
         self.users += user != self._user
         self._user = user
 
     def refuse(self, refused: Refused) -> None:
-        """Something cannot."""
+        """Count a record that cannot be imported."""
         self.refused += 1
         if len(self.first) < FIRST:
             self.first.append(refused)
@@ -60,17 +60,17 @@ class ImportReport:
             self.keep(refused)
 
     def doubt(self, doubt: Doubt) -> None:
-        """A person is to look at something."""
+        """Count a guess or possible mistake that a person should check."""
         self.doubts += 1
         if len(self.first_doubts) < FIRST:
             self.first_doubts.append(doubt)
 
     def leave(self, left: Left) -> None:
-        """Something is no memory."""
+        """Count a record that is no memory."""
         self.left[left.reason] += 1
 
     def figures(self) -> dict[str, Any]:
-        """All of it, for a program."""
+        """Return the report as JSON values, for a program."""
         return {
             "events": dict(self.events),
             "users": self.users,
@@ -88,6 +88,6 @@ class ImportReport:
 
 
 def refused_line(refused: Refused) -> str:
-    """A refused record as a line of JSON, with the reason beside it."""
+    """Return a refused record and the reason as a line of JSON."""
     about = {"place": refused.place, "field": refused.field, "reason": refused.reason}
     return json.dumps({**about, "record": refused.source}, ensure_ascii=False, default=str)

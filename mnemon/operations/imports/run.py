@@ -1,4 +1,4 @@
-"""Bringing in what a reader found: in batches, each event once, however often it is begun."""
+"""Import of the records of a reader: in batches, each event once, however often the import is repeated."""
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -24,13 +24,13 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append, insist
 from mnemon_infra.settings.store import read
 
 BATCH: Final = 1000
-"""Events that go into the log together, at most: as many as it takes at once."""
+"""Maximum number of events in one write to the log: the log takes no more at once."""
 
 BATCH_BYTES: Final = 4 * 1024 * 1024
-"""The same in bytes."""
+"""Maximum size of one write to the log, in bytes."""
 
 PAUSE: Final = 1.0
-"""Seconds before a batch is sent again that the log did not acknowledge."""
+"""Seconds before a batch is sent again if the log did not acknowledge it."""
 
 _ON_ITS_WAY: Final = 0
 
@@ -40,7 +40,17 @@ ImportProgress = Callable[[ImportReport], None]
 async def counted(
     found: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
-    """What would come in; nothing does. `progress` is told now and then."""
+    """Count what an import would do, without importing anything.
+
+    Args:
+        found: the records.
+        tenant: the tenant of events that name none.
+        report: receives the counts.
+        progress: receives the report after every `BATCH` records.
+
+    Returns:
+        The report.
+    """
     number = 0
     async for each in found:
         number += 1
@@ -62,12 +72,12 @@ async def counted(
             case Doubt():
                 report.doubt(each)
             case Recast():
-                pass  # what came in with other speakers would be forgotten
+                pass  # an import would erase the chat if it has other speakers in the log
     return report
 
 
 def refusal_of(incoming: Incoming, policy: Policy) -> Refused | None:
-    """Why a fact that would be proposed would not be kept; None where nothing speaks against it."""
+    """Return the refusal of a proposal that the policy rejects; None for any other event."""
     if not isinstance(incoming.event, FactProposedV1):
         return None
     refused = refusal(incoming.event.text, policy)
@@ -75,7 +85,7 @@ def refusal_of(incoming: Incoming, policy: Policy) -> Refused | None:
 
 
 class _Staged(NamedTuple):
-    """An event of the batch in hand, as it goes to the log, and what is known of its user."""
+    """An event of the current batch, encoded for the log, with the existing events of its user."""
 
     owner: Owner
     known: There
@@ -84,13 +94,15 @@ class _Staged(NamedTuple):
 
 
 class Bringing:
-    """Brings events in. What was said goes before what was made of it, which names the places it got.
+    """Writes the events of an import to the log.
+
+    In a batch, chat events go first: other events name the log positions of messages.
 
     Args:
-        connection: to the log.
-        tenant: whose events are those that name no tenant.
-        report: told what comes of them.
-        progress: told after each batch.
+        connection: of the broker.
+        tenant: the tenant of events that name none.
+        report: receives the counts.
+        progress: receives the report after each batch.
     """
 
     def __init__(
@@ -107,12 +119,12 @@ class Bringing:
         self._bytes = 0
 
     async def bring(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
-        """Bring all of it in.
+        """Import all records; return the report.
 
         Raises:
-            nats.errors.Error: the log does not take it; it can be begun again.
-            SettingsNotProvisioned: the streams and buckets are not there.
-            NotRecast: a chat that came in with other speakers cannot be forgotten now.
+            nats.errors.Error: the log does not accept a batch; the import can be repeated.
+            SettingsNotProvisioned: the streams and buckets do not exist.
+            NotRecast: a chat that was imported with other speakers cannot be erased now.
         """
         async for each in found:
             await self._take(each)
@@ -133,11 +145,11 @@ class Bringing:
                 await self._recast(found)
 
     async def _recast(self, recast: Recast) -> None:
-        """Forget what came in with other speakers, before it comes in with these."""
+        """Erase a chat that was imported with other speakers, before it is imported with these."""
         await self._flush()
         for done in await forget_miscast(self._connection, str(self._tenant), recast):
             self._report.doubt(Doubt(recast.place, done))
-            self._users.clear()  # the log has less now
+            self._users.clear()  # the log has fewer events now
 
     async def _stage(self, incoming: Incoming) -> None:
         owner = str(incoming.tenant or self._tenant), incoming.user
@@ -175,13 +187,16 @@ class Bringing:
             known.numbers[incoming.number] = _ON_ITS_WAY
 
     async def _policy(self, tenant: str) -> Policy:
-        """Which facts a tenant refuses: a secret does not even come into the log."""
+        """Return the policy of a tenant: facts that it refuses, such as secrets, must not enter the log."""
         if tenant not in self._policies:
             self._policies[tenant] = (await read(self._connection, tenant)).policy
         return self._policies[tenant]
 
     async def _known(self, owner: Owner) -> There:
-        """What there is of a user. Of the one in hand it is kept: sources have users one after another."""
+        """Return the existing events of a user.
+
+        Keep those of the users in the current batch: sources list users one after another.
+        """
         if owner not in self._users:
             tenant, _ = owner
             if tenant not in self._new:
@@ -203,7 +218,7 @@ class Bringing:
         appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
         for each, done in zip(staged, appended, strict=True):
             seq = done.seq
-            is_twice = done.known and await self._is_there(seq, each.wire)  # twice in the source
+            is_twice = done.known and await self._is_there(seq, each.wire)  # the source has it twice
             if done.known and not is_twice:
                 seq = await self._anew(each.wire)
             self._report.already_there += is_twice
@@ -213,7 +228,10 @@ class Bringing:
             self._report.last_seq = max(self._report.last_seq, seq)
 
     async def _is_there(self, seq: int, event: LogEvent) -> bool:
-        """Whether the log has what it says it has: it remembers ids for two minutes, erased ones too."""
+        """Return whether the log still has an event that it reports as known.
+
+        The server remembers ids for two minutes, also those of erased events.
+        """
         try:
             found = await self._connection.jetstream().get_msg(LOG, seq)
         except NotFoundError:
@@ -221,18 +239,18 @@ class Bringing:
         return found.subject == event.subject and bool(found.data)
 
     async def _anew(self, event: LogEvent) -> int:
-        """Without the header that the log knows it by; its body has its id."""
+        """Publish an event without the id header, which the server would recognise; its body has the id."""
         publish = self._connection.jetstream().publish
         return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
 
 
 def _is_said(event: Event) -> bool:
-    """Whether a bot says such things; everything else is made of them, or known."""
+    """Return whether bots publish such an event; consumers derive all others."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 
 def _unfit(known: There, incoming: Incoming) -> Refused | None:
-    """Why what was made of messages cannot stand beside what there is; None where it can."""
+    """Return the refusal if an event conflicts with existing events or names unknown messages."""
 
     def same(number: int) -> int | None:
         return number if number in known.numbers else None
@@ -250,7 +268,7 @@ def _unfit(known: There, incoming: Incoming) -> Refused | None:
 
 
 def _placed(staged: _Staged) -> _Staged:
-    """The same with log positions in place of the numbers of messages."""
+    """Return the event with log positions in place of the numbers of messages."""
     incoming, at = staged.incoming, staged.known.numbers.get
     if not names_positions(incoming.event):
         return staged

@@ -1,8 +1,9 @@
-"""Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
+"""Reader of Telegram Desktop's JSON export: `result.json` of one chat, or of all of them.
 
-A chat is a conversation. Of a chat with a bot the person is the user, and the bot the assistant. `bot` names
-the assistant; without it, of a chat with one person the other side is taken for the assistant, with a doubt.
-In a group whoever else speaks keeps the name. Read as a stream: such files have hundreds of megabytes.
+A chat becomes a conversation. In a chat with a bot, the person is the user and the bot is the assistant.
+`bot` names the assistant; without it, the reader takes the other side of a chat with one person for the
+assistant, and reports a doubt. In a group, messages keep the names of their senders. The reader streams the
+file: such files have hundreds of megabytes.
 """
 
 from collections.abc import Iterator
@@ -29,12 +30,12 @@ from mnemon.operations.imports.records import (
 _OF_ONE_PERSON: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
 _LOOKED_FOR: Final = 50
-"""Messages that are kept aside until both sides of a chat have spoken."""
+"""Messages that the reader holds back, at most, until both sides of a chat have spoken."""
 
 
 @dataclass(slots=True)
 class _Chat:
-    """What is said of a chat before its messages, and those that wait for its user."""
+    """Fields of a chat that precede its messages, and the messages held back until its user is known."""
 
     about: dict[str, Any] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)
@@ -51,18 +52,18 @@ class _Chat:
 
     @property
     def has_two_sides(self) -> bool:
-        """Whether the chat has the id of the side that the export is not of."""
+        """Return whether the id of the chat is the id of the other side, not of the export's owner."""
         return self.about.get("type") in ("bot_chat", "personal_chat")
 
 
 @dataclass(frozen=True, slots=True)
 class Telegram:
-    """How to read an export.
+    """Reader of an export.
 
     Attributes:
-        bot: the sender who is the assistant: an id such as `user123456`, or the name as it is shown.
-        user: whose all of it becomes; None: each chat's own.
-        zone: of times without one, as old exports have them.
+        bot: the sender who is the assistant: an id such as `user123456`, or the displayed name.
+        user: the user that gets all messages; None takes the user of each chat.
+        zone: time zone of times that do not name one, as in old exports.
     """
 
     bot: str | None = None
@@ -70,10 +71,10 @@ class Telegram:
     zone: tzinfo = UTC
 
     def read(self, file: BinaryIO) -> Iterator[ImportRecord]:
-        """The messages of an export, in its order.
+        """Yield the messages of an export, in its order.
 
         Raises:
-            NotReadable: it is no such file, breaks off, or is nested too deeply.
+            NotReadable: the file is no such export, is incomplete, or is nested too deeply.
         """
         chat, seen = _Chat(), False
         builder: ObjectBuilder | None = None
@@ -85,7 +86,7 @@ class Telegram:
                     continue
                 if builder is not None:
                     if event == "map_key" and value == "text_entities" and prefix == inside:
-                        skipped = f"{inside}.text_entities"  # the text once more, in its parts
+                        skipped = f"{inside}.text_entities"  # repeats the text in parts
                         continue
                     builder.event(event, value)
                     if event == "end_map" and prefix == inside:
@@ -128,7 +129,7 @@ class Telegram:
             yield Doubt(chat.place, f"nobody in it is {self.bot!r}: all that was said is the user's")
 
     def _begin(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
-        """It is clear, or will not be, whose the chat is."""
+        """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
             yield from self._cast(chat, speaker, chat.assistant)
@@ -137,7 +138,7 @@ class Telegram:
         chat.waiting = []
 
     def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[ImportRecord]:
-        """Say who is taken for the assistant, or that somebody said so."""
+        """Yield a `Recast` if `bot` names the assistant; a doubt if it is a guess in a personal chat."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
             people = {_person(each["from_id"]) for each in chat.waiting if each.get("from_id") is not None}
@@ -217,18 +218,18 @@ class Telegram:
 
 
 def _person(sender: object) -> str:
-    """A sender's id as a user's: old exports have it as a number."""
+    """Return the user id of a sender, without the prefix `user`; old exports have it as a number."""
     return str(sender).removeprefix("user")
 
 
 def _is_of_chat(prefix: str) -> bool:
-    """Whether a field says something of a chat, not of what is in it."""
+    """Return whether a field belongs to a chat itself, not to something inside it."""
     place, _, _ = prefix.rpartition(".")
     return place in ("", "chats.list.item", "left_chats.list.item")
 
 
 def _text(written: Any) -> str:
-    """A text, which is a list where parts of it are bold, or links."""
+    """Return the text of a message; the export has it as a list if parts of it are bold, or links."""
     if isinstance(written, str):
         return written
     if not isinstance(written, list):
@@ -241,7 +242,7 @@ def _text(written: Any) -> str:
 
 
 def _media(message: dict[str, Any]) -> str | None:
-    """What was sent beside the text, in a few words."""
+    """Return a short description of the media in a message; None if there is none."""
     for name in _MEDIA:
         if name not in message:
             continue

@@ -1,4 +1,4 @@
-"""Which model makes the vectors of a generation: the one that began them, whatever the settings say now."""
+"""Embedding model of a generation: the one that made its first vectors, whatever the settings name now."""
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
@@ -10,7 +10,7 @@ from mnemon_infra.vectors.generations import is_held, made_by_of
 
 
 async def embedding_of(place: Site, generation: Deployment) -> Embedding:
-    """The settings that name the model which made a generation's vectors; else those that are in force.
+    """Return the model that made a generation's vectors; the model of the settings if it is unknown.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -25,10 +25,10 @@ async def embedding_of(place: Site, generation: Deployment) -> Embedding:
 
 
 async def set_embedding(place: Site, embedding: Embedding) -> None:
-    """Have the settings name a model, from the next start of those who embed.
+    """Write an embedding model to the settings. Processes that embed use it from their next start.
 
     Raises:
-        SettingsContended: others change them all the time.
+        SettingsContended: other processes keep changing the settings.
         nats.errors.Error: the broker does not answer.
     """
     named = embedding.model_dump(mode="json", exclude_none=True)
@@ -36,7 +36,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
 
 async def is_embedding(place: Site) -> bool:
-    """Whether somebody who embeds is at work: a change of the model under their hands would mix vectors.
+    """Return whether a process that embeds is running: a change of its model would mix vectors.
 
     Raises:
         nats.errors.Error: the broker does not answer.

@@ -1,4 +1,4 @@
-"""Generations of rows and vectors together: the same log gives both."""
+"""Generations of rows and vectors, filled together from the same log."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,34 +20,34 @@ from mnemon_infra.vectors.vector_index import VectorIndex, opened
 
 
 class Watching(RebuildProgress, Protocol):
-    """Who watches rows and vectors."""
+    """Receives the progress of rows and vectors."""
 
     def vectors_at(self, reached: int, up_to: int) -> None:
-        """So far the vectors are, and so far they go."""
+        """Report the log position that the vectors have reached, and the one that they have to reach."""
 
 
 class Made(NamedTuple):
-    """A generation to be filled. `vectors` is None where the deployment has none."""
+    """A generation to fill. `vectors` is None if the deployment has no vectors."""
 
     rows: Replay
     vectors: VectorReplay | None
 
     async def reach(self, position: int, progress: Watching) -> None:
-        """Bring both to a log position.
+        """Replay the log into rows and vectors up to a log position.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: it can be
-                gone on with from where it is.
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
+                not answer; another call continues from the position reached.
         """
         await self.rows.reach(position, lambda reached: progress.at(reached, position))
         if self.vectors:
             await self.vectors.reach(position, lambda reached: progress.vectors_at(reached, position))
 
     async def catch_up(self, place: Site, progress: Watching) -> None:
-        """Bring both to the end of the log, or nearly so where more comes all the time.
+        """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
 
         Raises:
-            As `reach`.
+            Exception: the errors of `reach`.
         """
         while True:
             end = await place.log_end()
@@ -65,26 +65,26 @@ async def made(
     up_to: int | None = None,
     embedding: Embedding | None = None,
 ) -> AsyncIterator[Made]:
-    """A generation to be filled: a new one, or one that an earlier attempt has left.
+    """Open a generation to fill: a new one, or one that an earlier attempt has left.
 
     Args:
-        place: where.
-        kind: what it is to be.
-        progress: who watches.
-        up_to: nothing beyond is wanted in it.
-        embedding: the model that makes its vectors; None: that of the live ones.
+        place: the deployment and its connections.
+        kind: the kind of the generation.
+        progress: receives the progress.
+        up_to: last log position of the generation; None for the end of the log.
+        embedding: the model that makes its vectors; None takes that of the live vectors.
 
     Raises:
-        InTheWay: something else has its name.
-        DatabaseUnavailable: the database cannot do it now.
-        And what `mnemon_infra.vectors.vector_index.opened` raises.
+        InTheWay: another generation or schema has its name.
+        DatabaseUnavailable: the database cannot answer now.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with AsyncExitStack() as ends:
         rows = await ends.enter_async_context(generations.made(place, kind, progress, up_to))
         if not await are_there(place.deployment):
             yield Made(rows, None)
             return
-        # The live ones' own model, whatever the settings say for the time to come.
+        # The model of the live vectors: the settings may name another one for the next start.
         chosen = embedding or await embedding_of(place, place.deployment)
         generation = of_generation(place.deployment, kind, up_to)
         yield Made(
@@ -96,11 +96,11 @@ async def made(
 async def vectors_of(
     place: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: Watching
 ) -> AsyncIterator[VectorReplay]:
-    """The vectors of a generation, to be filled: those that were begun, or new ones.
+    """Open the vectors of a generation: those that an earlier attempt began, or new ones.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        And what `mnemon_infra.vectors.vector_index.opened` raises.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with AsyncExitStack() as ends:
         reached = await vector_progress.reached(rows.database, rows.schema)

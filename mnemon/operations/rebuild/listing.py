@@ -1,4 +1,4 @@
-"""The generations that are there, and the end of one."""
+"""Listing and removal of generations."""
 
 import asyncio
 from typing import NamedTuple
@@ -11,13 +11,13 @@ from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_gener
 
 
 class Listed(NamedTuple):
-    """A generation of rows, and the vectors that go with it.
+    """A generation of rows, with the vectors that belong to it.
 
     Attributes:
-        generation: of the rows.
-        position: the log up to here is in it.
+        generation: the generation of the rows.
+        position: log position up to which it is filled.
         vectors: the deployment that has its vectors, if it has any.
-        vector_bytes: what they take on this disk; None where they are not in a folder.
+        vector_bytes: size of the vectors on this disk in bytes; None if they are not in a folder.
     """
 
     generation: Generation
@@ -27,7 +27,7 @@ class Listed(NamedTuple):
 
 
 async def listed(place: Site) -> list[Listed]:
-    """All generations that a rebuild has made, the live one first.
+    """Return all generations that a rebuild has made, the live one first.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
@@ -43,18 +43,18 @@ async def listed(place: Site) -> list[Listed]:
 
 
 async def dropped(place: Site, name: str) -> str:
-    """Remove a generation that is not live, rows and vectors; nobody else may be at it.
+    """Remove a generation that is not live, rows and vectors. No other process may use it meanwhile.
 
     Args:
-        place: where.
-        name: its whole name, or how that ends.
+        place: the deployment and its connections.
+        name: the whole name of the generation, or the part after the name of the live one.
 
     Returns:
-        Its whole name.
+        The whole name.
 
     Raises:
-        InTheWay: there is none of this name, or it is live.
-        DatabaseUnavailable, VectorsUnavailable: something of it is still there.
+        InTheWay: no generation has this name, or it is live.
+        DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
     """
     found = await place.found(name) or await place.found(f"{place.live}_{name}")
     if found is None or found.kind == "live":
@@ -65,7 +65,7 @@ async def dropped(place: Site, name: str) -> str:
     await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
     to = of_generation(place.deployment, "next")
     if found.kind == "former" and not await place.found(to.database_schema):
-        # Its vectors, where going back to it was cut off.
+        # An interrupted return to this generation has renamed its vectors.
         await drop_generation(to)
     await generation_repository.drop(place.database, found.schema)
     return found.schema

@@ -1,4 +1,4 @@
-"""The vectors in use, and those of other generations, as a rebuild looks at them."""
+"""Access of a rebuild to the live vectors and to those of other generations."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,11 +17,11 @@ from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, Vect
 
 @asynccontextmanager
 async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
-    """The points in use: of the process that holds them, or read here; None where there are none.
+    """Open the live points: through the process that has them open, or directly. Yield None without any.
 
     Raises:
         VectorsUnavailable: the engine does not answer.
-        VectorsOutdated: it does not say which model made them.
+        VectorsOutdated: the vectors do not name the model that made them.
     """
     if not await are_there(place.deployment):
         yield None
@@ -37,7 +37,7 @@ async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
 
 
 async def unswept(connection: Client) -> set[Owner]:
-    """The users whose live points `index` has still to look through.
+    """Return the users whose live points `index` still has to sweep.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -46,7 +46,11 @@ async def unswept(connection: Client) -> set[Owner]:
 
 
 async def counted(place: Site, generation: Deployment) -> int | None:
-    """How many points a generation has, or the live one; None while a process has it open, or without any.
+    """Count the points of a generation, which may be the live one.
+
+    Returns:
+        The number of points; None if no vectors with a known model exist, or if a process has a generation
+        open that is not live.
 
     Raises:
         VectorsUnavailable: the engine does not answer.

@@ -1,4 +1,4 @@
-"""Deciding anew on the facts of all users, one user after another."""
+"""Redecide: decisions of `dedupe` taken again on the facts of all users, one user after another."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,11 +19,11 @@ from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import documents
 
 FIRST: Final = 20
-"""Changes that are shown, at most."""
+"""Maximum number of corrections that an outcome names."""
 
 
 class UserCorrection(NamedTuple):
-    """What becomes of a fact, and whose it is."""
+    """The correction of a fact, and its owner."""
 
     owner: Owner
     change: Correction
@@ -31,14 +31,14 @@ class UserCorrection(NamedTuple):
 
 @dataclass(slots=True)
 class RedecideOutcome:
-    """What is changed, or would be.
+    """Corrections of a redecide, made or previewed.
 
     Attributes:
-        users: those who were looked at.
-        changed: those of whom something is changed.
-        counts: changes by kind.
-        first: some of them.
-        left: users of whom nothing can be decided anew, with the reason: they stay as they are.
+        users: number of users whose facts were examined.
+        changed: number of users with corrections.
+        counts: number of corrections by kind.
+        first: the first corrections, `FIRST` at most.
+        left: users whose facts cannot be redecided and stay unchanged, with the reason.
     """
 
     users: int = 0
@@ -48,13 +48,21 @@ class RedecideOutcome:
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
     def add(self, owner: Owner, changes: Sequence[Correction]) -> None:
+        """Count the corrections of a user, and name them while fewer than `FIRST` are named."""
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
         self.first += [UserCorrection(owner, change) for change in changes[: FIRST - len(self.first)]]
 
 
 class Redeciding:
-    """Decides anew by the settings that an edit gives; what a tenant has of its own holds for it."""
+    """Redecides the facts of all users by edited default settings. Settings of a tenant override them.
+
+    Args:
+        connection: of the broker.
+        database: where the projections are.
+        embedder: makes the vectors of facts.
+        edit: returns the edited default settings.
+    """
 
     def __init__(
         self,
@@ -69,21 +77,27 @@ class Redeciding:
         self._edit = edit
 
     async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
-        """What would change; nothing is changed.
+        """Return the corrections without making them.
 
         Args:
-            progress: told how many users are done, and how many there are.
+            progress: receives the number of users that are done, and the number of all users.
 
         Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: not now.
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
         return await self._all(self._deciding.changes, progress)
 
     async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
-        """Change it. Cut off, some users are done and the others are not: again, it goes on with those.
+        """Make the corrections.
+
+        After an interruption some users are done and the others are not; another call completes the rest.
+
+        Args:
+            progress: receives the number of users that are done, and the number of all users.
 
         Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: not now; some users are done.
+            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
+                users are done.
         """
         return await self._all(self._deciding.change, progress)
 
@@ -114,4 +128,4 @@ class Redeciding:
         try:
             return in_force(chosen, own)
         except InvalidBody:
-            return in_force(chosen)  # as every process does
+            return in_force(chosen)  # every process ignores invalid settings of a tenant

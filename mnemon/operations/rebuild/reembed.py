@@ -1,4 +1,4 @@
-"""What another embedding model would change: which of a user's facts come to lie near to each other."""
+"""Preview of another embedding model: the pairs of facts that `dedupe` would judge differently."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,16 +17,16 @@ from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 SHOWN: Final = 10
-"""Pairs that are shown; all are counted."""
+"""Maximum number of pairs that a preview names; it counts all."""
 
 PairVerdict = Literal["apart", "rewritten", "the same"]
-"""What dedupe makes of two facts that are so near."""
+"""Judgement of `dedupe` on two facts with a given similarity."""
 
 _VERDICTS: Final[tuple[PairVerdict, ...]] = ("apart", "rewritten", "the same")
 
 
 class AffectedPair(NamedTuple):
-    """Two facts of a user of which dedupe would think otherwise."""
+    """Two facts of a user that `dedupe` would judge differently with the new model."""
 
     tenant: str
     user_id: str
@@ -40,14 +40,14 @@ class AffectedPair(NamedTuple):
 
 @dataclass(slots=True)
 class Preview:
-    """What changes.
+    """Effects of a new embedding model.
 
     Attributes:
         model, new_model: provider and name, with the dimension.
-        points: that are made by the new model.
-        facts, pairs: that were compared, within each user.
-        changes: pairs of which dedupe would think otherwise, by what it thought and would think.
-        first: some of them.
+        points: number of points that the new model makes.
+        facts, pairs: number of facts and of compared pairs; pairs are within one user.
+        changes: number of pairs with another verdict, by old and new verdict.
+        first: the first of these pairs, `SHOWN` at most.
     """
 
     model: str
@@ -64,7 +64,7 @@ class _Side(NamedTuple):
     dedupe: Dedupe
 
     def verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Of each similarity the place among `_VERDICTS`."""
+        """Return for each similarity the index of its verdict in `_VERDICTS`."""
         model = self.finding.embedder
         usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
         own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold
@@ -81,13 +81,16 @@ class _Side(NamedTuple):
 
 
 async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: Preview) -> Preview:
-    """Compare the live facts of every user with each other, in the vectors of either model.
+    """Compare the live facts of every user with each other, by the vectors of both models.
 
     Args:
-        place: where.
+        place: the deployment and its connections.
         live: the vectors in use.
-        rebuilt: those of the new model, as far as the log.
-        shown: filled.
+        rebuilt: the vectors of the new model, up to the end of the log.
+        shown: the preview, updated in place.
+
+    Returns:
+        The preview.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable: a part does not answer.
@@ -127,7 +130,7 @@ async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown
 
 
 async def _meanings(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:
-    """By fact its vector; without one, it is near to nothing."""
+    """Return the vectors of a user's facts by fact id; a fact without a vector gets zero, near to nothing."""
     found: dict[str, NDArray[np.float32]] = {}
     begin = None
     while True:

@@ -1,8 +1,8 @@
-"""Rows and vectors change hands: first the rows, in one transaction, then the vectors.
+"""Swap of generations: first the rows, in one transaction, then the vectors.
 
-Between the two the live rows keep the record of how far the other vectors are. As long as it is there, the
-second half is still to be done, and whoever rebuilds next does it first. Until then the former vectors serve:
-they say what the same log says.
+Between the two steps the live rows keep a record of the position of the new vectors. While the record exists,
+the second step is due, and the next rebuild does it first. Until then searches use the former vectors, which
+come from the same log.
 """
 
 import asyncio
@@ -38,17 +38,17 @@ from mnemon_infra.vectors.port import VectorsInUse
 from mnemon_infra.vectors.vector_index import opened
 
 EXCHANGE: Final = 20.0
-"""Seconds for an exchange that is under way in another process: it loads all vectors."""
+"""Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
 
 ROUNDS: Final = 10
-"""How often what came meanwhile is looked for at most, where nobody can be made to wait."""
+"""Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
 
 
 async def take_over(place: Site, made: Made, progress: Watching) -> None:
-    """Put the rows of a generation in the place of the live ones; its vectors follow in `finish`.
+    """Make the rows of a generation live; `finish` does the same for its vectors.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable: it is as it was before.
+        nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
     """
     await made.catch_up(place, progress)
     if made.vectors is None:
@@ -58,25 +58,25 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
     owed = await unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
-        # The vectors that are live until `finish` go with the rows that were: so far they are for sure.
+        # Record with the former rows how far the vectors are that stay live until `finish`.
         await vector_progress.remember(connection, former, indexed, owed)
 
     await making.take_over(place, made.rows, progress, also)
 
 
 async def finish(place: Site, progress: Watching) -> bool:
-    """Put the vectors in the place of the live ones, if the rows have been; whether anything was to do.
+    """Make the new vectors live if the new rows are; return whether a swap was due.
 
     Raises:
-        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: the former vectors
-            are live, and it can be done again.
-        And what else `mnemon_infra.vectors.vector_index.opened` raises.
+        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
+            answer; the former vectors are live, and another call can finish the swap.
+        Exception: also the other errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     settle_exchange(place.deployment)
     reached = await vector_progress.reached(place.database, place.live)
     if reached is None:
         return False
-    # Whoever asked for it before may be dead, and the process that was asked has them open.
+    # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(VectorsInUse),
         stop=stop_after_delay(EXCHANGE),
@@ -93,11 +93,11 @@ async def finish(place: Site, progress: Watching) -> bool:
 
 @asynccontextmanager
 async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
-    """The generation that was live before the last switch, its vectors under the name of those to come.
+    """Open the generation that was live before the last swap; give its vectors the name of the next ones.
 
     Raises:
-        InTheWay: there is none that could take over.
-        And what `mnemon_infra.vectors.vector_index.opened` raises.
+        InTheWay: no former generation can take over.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with making.former(place) as rows:
         if await vector_progress.reached(rows.database, rows.schema) is None:
@@ -114,7 +114,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             await drop_generation(to)
             await rename_generation(source, to)
         elif await place.found(to.database_schema):
-            # Not those that an earlier attempt has renamed: another rebuild has had the name since.
+            # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop(place.database, to.database_schema)
         async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
@@ -125,7 +125,7 @@ async def _exchange_what_is_there(place: Site, reached: int, progress: Watching)
     to = of_generation(place.deployment, "next")
     if await are_there(to):
         if await made_by_of(to) != await made_by_of(place.deployment):
-            # First: cut off in between, nobody writes vectors of one model among those of the other.
+            # Before the exchange: after an interruption no process mixes vectors of the two models.
             await set_embedding(place, await embedding_of(place, to))
         await _exchange(place, to, reached, progress)
 
@@ -148,14 +148,14 @@ async def _exchange(place: Site, to: Deployment, reached: int, progress: Watchin
 
 
 async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
-    """Bring it to where `index` is, or beyond: what was handed out may be in the other vectors only."""
+    """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
     delivered = await delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
 
 
 async def _index_the_rest(place: Site, progress: Watching) -> None:
-    """What others wrote to the former collections while these were put in their place."""
+    """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await vector_progress.reached(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
     async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:

@@ -1,4 +1,4 @@
-"""Two generations of vectors, point for point."""
+"""Comparison of two generations of vectors, point by point."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -12,22 +12,22 @@ from mnemon_infra.vectors.edge_owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 LEAST_ALIKE: Final = 0.9999
-"""The cosine of two vectors of one text: providers do not give the same digits twice, and engines round."""
+"""Minimum cosine of two vectors of one text: providers do not repeat all digits, and engines round."""
 
 ALIKE: Final = 1e-6
-"""By how much the weight of a term may differ, as a share of it."""
+"""Relative tolerance of the weights of terms."""
 
 _FIRST: Final = 4
-"""Numbers of a vector that are shown."""
+"""Numbers of a dense vector that a difference shows."""
 
 
 class ComparedPoints(NamedTuple):
-    """A stretch of a collection.
+    """Comparison of one page of a collection.
 
     Attributes:
-        points: how many of the live one were looked at.
-        differences: between the two.
-        following: where the next stretch begins; None at the end.
+        points: number of live points that were compared.
+        differences: the points that differ.
+        following: first point id of the next page; None at the end.
     """
 
     points: int
@@ -36,20 +36,20 @@ class ComparedPoints(NamedTuple):
 
 
 def table_of(collection: Collection) -> str:
-    """What a collection is called among the tables."""
+    """Return the name of a collection for reports that list tables."""
     return f"vectors of {collection}"
 
 
 async def compared(
     collection: Collection, live: PointPages, rebuilt: PointPages, begin: UUID | None
 ) -> ComparedPoints:
-    """What differs in the next points of a collection.
+    """Compare the next points of a collection.
 
     Raises:
         VectorsUnavailable: one of the two does not answer.
     """
     pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
-    # Up to where both are known.
+    # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]
     end = min(ends, default=None)
     one, other = (

@@ -1,4 +1,4 @@
-"""From the log into the vectors of a generation: by the code that indexes, and on from where it was left."""
+"""Replay of the log into the vectors of a generation, by the code of `index`; it can be resumed."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,27 +17,35 @@ from mnemon_infra.database.generations import vector_progress
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 PAGE: Final = 1000
-"""Events that are indexed at a time."""
+"""Events that are indexed together."""
 
 SWEEPERS: Final = 4
-"""Users whose points are looked through at the same time: most of it is waiting for the rows."""
+"""Users whose points are swept at the same time: a sweep mostly waits for the rows."""
 
 UNSWEPT: Final = 50
-"""Pages after which users are looked through before the end: the list of them is not to grow with the log."""
+"""Pages after which users are swept before the end, so that the list of users does not grow with the log."""
 
 
 class VectorReplay:
-    """Brings the vectors of one generation up to positions of the log.
+    """Replays the log into the vectors of one generation.
 
     Attributes:
-        finding: its vectors, and the model that makes them.
-        reached: the log up to here is in them.
+        finding: the vectors, and the model that makes them.
+        reached: log position up to which the vectors are filled.
     """
 
     def __init__(
         self, connection: Client, database: Database, schema: str, finding: VectorIndex, reached: int
     ) -> None:
-        """`database` has the rows that go with the vectors; how far these are stands in its `schema`."""
+        """Create a replay.
+
+        Args:
+            connection: of the broker.
+            database: has the rows that belong to the vectors.
+            schema: keeps the progress of the vectors.
+            finding: the vectors, and the model that makes them.
+            reached: log position up to which the vectors are filled.
+        """
         self.finding = finding
         self.reached = reached
         self._connection = connection
@@ -45,15 +53,15 @@ class VectorReplay:
         self._schema = schema
 
     async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
-        """Index what the log has up to a position, and remove what is gone by then.
+        """Index the log up to a position, and sweep the points of items that are gone by then.
 
         Args:
-            position: the last that is indexed; the rows are as far at least.
-            at: told how far it is.
+            position: last position to index; the rows must have reached it.
+            at: receives each position that is reached.
 
         Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: what is written
-                down as reached, is.
+            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
+                answer; the recorded position is correct.
         """
         pages = 0
         async with aclosing(

@@ -1,4 +1,4 @@
-"""Whether live rows and vectors are what the log says: each compared with what was just made from it."""
+"""Verification of live rows and vectors: comparison with a generation that was just made from the log."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _PAUSE: Final = 0.1
 
 
 class VerifyingAll:
-    """Compares rows, then vectors. Both sides may move: what differs is looked at again."""
+    """Compares rows, then vectors. Both sides may change meanwhile: differences are compared again."""
 
     def __init__(
         self,
@@ -35,7 +35,15 @@ class VerifyingAll:
         *,
         patience: float = PATIENCE,
     ) -> None:
-        """`live` are the vectors in use; None where there are none. `patience`: for those that write them."""
+        """Create a verification.
+
+        Args:
+            place: the deployment and its connections.
+            made: the generation to compare with.
+            live: the vectors in use; None if there are none.
+            progress: receives the progress.
+            patience: seconds to wait for the consumers that write rows and vectors.
+        """
         self._place = place
         self._made = made
         self._live = live
@@ -44,7 +52,7 @@ class VerifyingAll:
         self._rows = Verifying(place, made.rows, progress, patience=patience)
 
     async def verdict(self) -> RowVerification:
-        """Compare all that is made from the log.
+        """Compare all rows and vectors.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
@@ -93,10 +101,10 @@ class VerifyingAll:
         return page
 
     async def _level(self, rebuilt: VectorReplay) -> bool:
-        """Bring both sides to the same position, if `index` gets there; whether it did."""
+        """Bring both sides to the same position; return whether `index` reached it in time."""
         await self._rows.level()
         end = monotonic() + self._patience
-        # As for `persist`: nobody tells.
+        # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
         position = self._made.rows.reached
@@ -112,7 +120,7 @@ class VerifyingAll:
         return await applied_position(self._place.connection.jetstream(), "index")
 
     async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
-        """Those of users of whom `index` has done all: what it has not come to is no difference."""
+        """Return the differences of users for whom `index` has no work left; others may be mere delays."""
         moving = await unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
         reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
