@@ -293,7 +293,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """Return how much is stored about the user, and how far this state is behind the log.
+        """Return counts of what is stored about the user, and how far this state is behind the log.
 
         Raises:
             AskFailed: there is no result.
@@ -306,7 +306,7 @@ class MemoryClient(MemoryTools):
     ) -> EraseReplyV1:
         """Erase a user, or one conversation, for good.
 
-        With `verify`, the reply reports what is left in the stores, and whether `text` is.
+        With `verify`, erase nothing: the reply reports what is left, and how often `text` is found.
 
         Raises:
             AskFailed: there is no receipt; whether the user is erased is not known.

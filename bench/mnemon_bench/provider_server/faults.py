@@ -30,7 +30,7 @@ class HttpFault:
         is_dropped: whether the connection ends in the middle of the body.
         body: body that replaces the answer's. The server does what was asked for unless `status` prevents it.
         path: the fault applies only to requests whose method and path, such as `GET /v1/models`, contain
-            this.
+            this text.
     """
 
     status: int = 200

@@ -1,4 +1,4 @@
-"""The server: threads of the standard library, in a test's process or a process of its own.
+"""HTTP server with threads of the standard library, in a test's process or in a separate one.
 
 A wire format is a module of this package with `ROUTES: Sequence[Route]`, which is added to `ROUTES` below.
 A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,

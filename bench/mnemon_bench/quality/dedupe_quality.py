@@ -68,7 +68,7 @@ class JudgedPair(NamedTuple):
 async def run(
     pairs: Sequence[LabelledPair], embedder: Embedder, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Propose both facts of each pair to a user of its own, with the default settings.
+    """Propose both facts of each pair to a separate user, with the default settings.
 
     A scripted language model then answers about the pairs that stay undecided; it knows the labels.
 

@@ -186,7 +186,7 @@ def _search(connection: Client) -> Method:
 async def _candidates(
     deployment: Deployment, questions: Sequence[LabelledQuestion]
 ) -> dict[str, list[RankedTurns]]:
-    """Find turns by words alone, by vectors alone, and by both, with the parts of `search` in process."""
+    """Find turns by words alone, by vectors alone, and by both, with parts of `search` in this process."""
     database = Database(deployment, name="bench")
     await database.open()
     try:

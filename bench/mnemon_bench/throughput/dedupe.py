@@ -46,7 +46,7 @@ async def run(
         led to, the same for one worker and for four.
 
     Raises:
-        RuntimeError: four workers take other decisions than one.
+        RuntimeError: the same proposals led to different decisions, with one worker or with four.
     """
     rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
     outcomes = []

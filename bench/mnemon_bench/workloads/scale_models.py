@@ -47,7 +47,7 @@ CONSUMERS = {
         Extraction().after_messages,
     ),
 }
-"""By consumer: its settings, its triggers, the event that ends a conversation's work, and its messages."""
+"""By consumer: settings, triggers, the event that ends a conversation's work, messages in a conversation."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Turns of users: a user with many proposals gets decisions on a share of them, then other users have a turn.
+"""Turns of users: a turn decides on a share of a user's proposals, then other users have theirs.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
 who has more than one turn of work, the broker delivers those behind them at once, and the user's further
@@ -21,10 +21,10 @@ ALL: Final = 1
 """Log position that `take` returns before the first turn: every delivery of the user waits."""
 
 LATER: Final = 0.2
-"""Shortest delay, in seconds, before the broker delivers again what was put off."""
+"""Shortest delay, in seconds, before the broker delivers a put-off message again."""
 
 A_SECOND: Final = 500
-"""Deliveries of a user that were put off and come again, per second."""
+"""Rate, per second, at which the deliveries of one user that were put off come again."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
 """Decides on a share of a user's proposals. Returns the log position from which the user's proposals wait for

@@ -36,7 +36,7 @@ class KeptFact:
         changed_at: when it was last written or confirmed.
         order: a number that grows with every change of any of the user's facts. Unlike a time, it is the same
             for a fact that was just decided and for one that was read from the log.
-        lineage: where it was learned, confirmed and rewritten, as `joined` returns it.
+        lineage: the sources from which it was learned, confirmed and rewritten, as `joined` returns them.
         answer: id of the model's answer that contained its words, perhaps with other facts.
     """
 

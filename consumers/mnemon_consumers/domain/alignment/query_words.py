@@ -116,7 +116,7 @@ class ContentWord(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a proper name, as far as letters and the dictionary tell."""
+        """Whether it is a proper name, judged by its letters and the dictionary."""
         return self.is_capital and (not self.is_first or bool(name_lemmas(self.text)))
 
     @property

@@ -41,7 +41,7 @@ _BEGINNING: Final = frozenset(("started", "begun", "начал", "начала",
 _REACHING: Final = frozenset(
     ("passed", "reached", "got", "achieved", "earned", "exam", "экзамен", "certificate")
 )
-"""Words that tell that somebody has reached a level."""
+"""Words that say that a person has reached a level."""
 
 _NEXT: Final = ("for", "to", "a", "an", "в", "во", "на")
 """Words before the name of the thing for which something else is left."""

@@ -25,7 +25,7 @@ def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> da
 def rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the end of a fact in new words: the end that these words name, else its former end.
+    """Return the end of a fact in new words: in the tier `working` the end that they name, else its former.
 
     Args:
         former: the fact in its old words. An end that only the old words named is dropped.
