@@ -1,4 +1,4 @@
-"""`python -m mnemon_bench.provider_server`: prints its address, then serves until it is killed."""
+"""`python -m mnemon_bench.provider_server`: prints its address, then serves until it is ended."""
 
 import argparse
 

@@ -10,7 +10,7 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Importance from which a fact is high: only another high fact may evict it."""
+"""Importance from which a fact is high: a new fact evicts it only if the new one is high too."""
 
 LOW: Final = 3
 """Importance up to which a fact is low."""

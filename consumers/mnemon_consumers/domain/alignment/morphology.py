@@ -51,7 +51,7 @@ def is_cyrillic(word: str) -> bool:
 
 @lru_cache(maxsize=WORDS)
 def forms(word: str) -> frozenset[str]:
-    """Return the forms by which a lower-case word is matched: stems, for Russian dictionary forms too."""
+    """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too."""
     if not is_cyrillic(word):
         return frozenset((stem(word),))
     found = lemmas(word) | {stem(word)}

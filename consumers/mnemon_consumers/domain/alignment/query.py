@@ -80,7 +80,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(asked: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """Return the fact that fits wholly and clearly best, unless only common words or one measure name it."""
+    """Return the fact that fits wholly and clearly best, unless the query's words tell too little of it."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])

@@ -64,7 +64,7 @@ class RelationVerdict:
 
 
 SAME_SHARE: Final = 0.5
-"""Smallest share of each of two differently worded facts with a counterpart, for them to be the same."""
+"""Smallest share, of each fact, that must have a counterpart for differently worded facts to be the same."""
 
 UNDECIDED_SHARE: Final = 0.3
 """Share below which, on either side, two facts are different."""
@@ -1072,7 +1072,7 @@ def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _is_beside(term: Term) -> bool:
-    """Return whether a person only accompanies or receives: "with" or "for" them."""
+    """Return whether a person is not the subject, and has the role "with" or "for"."""
     return not term.is_head and term.role in ("with", "for")
 
 

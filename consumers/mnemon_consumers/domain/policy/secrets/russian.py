@@ -61,7 +61,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Return whether a text begins with words that are a value: "солнышко", or ": красный дракон"."""
+    """Return whether a text begins with words that are a value: "солнышко", ": красный дракон"."""
     words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
     while words and words[0].lower() in _NOW:
         words = words[1:]
