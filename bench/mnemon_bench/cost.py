@@ -21,7 +21,7 @@ from mnemon_infra.settings.store import write
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
 LAST = 10
-"""Messages that a cheaper pattern shows with each new one."""
+"""Messages that the pattern `last_ten` shows to the model in each call."""
 
 TARGETS = {"at_least": {"input_saved": 0.80}}
 

@@ -1,4 +1,4 @@
-"""The Gemini Developer API on the wire: answers, cached contents, files, and batches of them."""
+"""Google's wire format, the Gemini Developer API: answers, cached contents, files, and batches of them."""
 
 import json
 import re

@@ -16,7 +16,7 @@ PRECISION: Final = 0.95
 """Required precision: replacing an unrelated fact is worse than keeping one fact twice."""
 
 PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
-"""The pairs that come with mnemon."""
+"""The labelled pairs that mnemon ships."""
 
 THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
 

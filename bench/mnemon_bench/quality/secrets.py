@@ -11,7 +11,7 @@ from mnemon_consumers.domain.policy.secrets.detection import secret_in
 from mnemon_contracts.settings.groups import Policy
 
 LIST: Final = Path(__file__).with_name("secrets.jsonl")
-"""The list that comes with mnemon."""
+"""The labelled sentences that mnemon ships."""
 
 LEAST: Final = 0.95
 

@@ -33,7 +33,7 @@ LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.erro
 
 @asynccontextmanager
 async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
-    """Decide on proposals and comparisons as long as the block lasts."""
+    """Decide on proposals and comparisons for the duration of the block."""
     broker = build_broker(deployment, "dedupe")
     settings = LiveSettings()
     deciding = Deciding(database, finding, settings)

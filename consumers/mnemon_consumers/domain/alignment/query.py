@@ -28,7 +28,7 @@ One word of a long fact seldom names the subject of the fact.
 """
 
 SHARE_BY_SEVERAL: Final = 0.3
-"""The same, for a query of two words or more."""
+"""Smallest share of a fact's words for a query of two words or more."""
 
 DISAGREEMENT: Final = 0.5
 """Factor for a fact that agrees in words but not in person, negation or direction."""

@@ -101,7 +101,7 @@ _ELECTING: Final = frozenset(("выбрали", "назначили", "избр�
 """Verbs by which a person gets a role."""
 
 _PRACTISING: Final = ("plays", "speaks", "играет", "говорит", "владеет", "катается")
-"""Verbs that a level of a skill may go with."""
+"""Verbs of skills that have levels."""
 
 _WORKING: Final = ("work as", "works as", "working as")
 """Phrases before a person's occupation."""

@@ -1,4 +1,4 @@
-"""The words of a sentence, and patterns over several lines."""
+"""Words of a sentence, and regular expressions written over several lines."""
 
 import re
 import unicodedata

@@ -101,7 +101,7 @@ REPEATED_DIGITS: Final = (
     r"троек|четв[её]рк\w*|четв[её]рок|пят[её]рк\w*|пят[её]рок|шест[её]рк\w*|шест[её]рок|сем[её]рк\w*|"
     r"сем[её]рок|восьм[её]рк\w*|восьм[её]рок|девятк\w*|девяток))(?!\w)"
 )
-"""A digit that a code repeats, in words: "four sevens"."""
+"""A repeated digit of a code, in words: "four sevens"."""
 
 HINT: Final = (
     r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|"

@@ -72,8 +72,8 @@ _DETECTORS: Final = {
 }
 """Detectors of detect-secrets that know a provider's format.
 
-Left out are those that guess from names in source code (`secret: ...` is an honest sentence), public
-addresses, and Artifactory's, which takes APChemistry.
+The table leaves out detectors that guess from names in source code, because `secret: ...` may be an ordinary
+sentence, those of public addresses, and Artifactory's, which matches "APChemistry".
 """
 
 _CONNECTION: Final = re.compile(

@@ -125,7 +125,7 @@ _USING: Final = pattern(
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
-"""Words before a password that is said without "is": "uses the password hamster"."""
+"""Words before a password without "is": "uses the password hamster"."""
 
 _ASKING: Final = pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
