@@ -1,4 +1,4 @@
-"""What language models are asked for a thousand messages, beside asking once for every message."""
+"""Calls and tokens of language models for a thousand messages, compared with one call per message."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ from mnemon_infra.settings.store import write
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
 LAST = 10
-"""Messages that a cheaper pattern shows with each new one."""
+"""Messages that the pattern `last_ten` shows to the model in each call."""
 
 TARGETS = {"at_least": {"input_saved": 0.80}}
 
@@ -29,17 +29,17 @@ TARGETS = {"at_least": {"input_saved": 0.80}}
 async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda line: None) -> dict[str, Any]:
     """Have a thousand messages read by a model behind a local server, in three ways.
 
-    `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message,
-    showing the conversation so far; `last_ten` shows no more than ten messages. All have the same
-    instructions, and the same server counts their tokens, a word each.
+    `mnemon` reads them in windows by batches, and writes summaries; `whole` asks for facts with each message
+    and shows the conversation so far; `last_ten` shows at most ten messages. All have the same instructions,
+    and the same server counts their tokens, one per word.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
         `input_saved`: the share of `whole`'s input tokens that mnemon does not need; `ratios` with the other
-        shares. `per_1000_messages`: of each way the calls and its tokens, of mnemon's by purpose too.
+        shares. `per_1000_messages`: the calls and tokens of each way, and of mnemon by purpose too.
     """
     messages = USERS * MESSAGES
     counted: dict[str, dict[str, float]] = {}
@@ -97,7 +97,7 @@ async def _ours(deployment: Deployment, server: ProviderServer) -> dict[str, flo
 
 
 async def _each(deployment: Deployment, shown: int | None) -> None:
-    """One call for each message; what the model has learned before is not even shown."""
+    """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
     async with language_models(deployment) as models:
@@ -123,7 +123,7 @@ def _counted(state: ProviderState) -> dict[str, float]:
 
 
 def _by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
-    """Questions for facts want JSON, those for summaries do not."""
+    """Return calls and input tokens by purpose: only requests for facts have a schema."""
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]
 

@@ -1,1 +1,1 @@
-"""What sends events in. Needs nats-py and pydantic only."""
+"""Publishers of events and the client for bots. Needs nats-py and pydantic only."""

@@ -1,4 +1,4 @@
-"""The memory of a bot's users: say what was said, ask what to remember."""
+"""Client for the memory of a bot's users: publish messages, ask for context."""
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -38,7 +38,7 @@ log = logging.getLogger("mnemon.client")
 
 
 class MemoryClient(MemoryTools):
-    """One tenant's users, as their bot sees them.
+    """Client of a bot for the users of one tenant.
 
         async with MemoryClient.connect("nats://127.0.0.1:4222", tenant="acme") as memory:
             said = await memory.publish("u42", "user", "My sister's name is Vera.")
@@ -46,21 +46,21 @@ class MemoryClient(MemoryTools):
             answer = await model([message.model_dump(exclude_none=True) for message in context.messages])
             await memory.publish("u42", "assistant", answer)
 
-    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current one: the one that
-    was started last, by `start` or by its first message.
+    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current one, which is the
+    conversation that was started last, by `start` or by its first message.
 
-    A publish is repeated by itself, with the same event id, so an event is stored once even when an answer
-    was lost. It returns the event's log position; a question that carries it as `min_seq` is answered from
-    a state that includes the event.
+    The client retries a publish with the same event id, so an event is stored once even if an answer was
+    lost. A publish returns the event's log position. The answer to a request with this position as `min_seq`
+    reflects the event.
 
-    What cannot be sent raises `InvalidId` or `InvalidBody` before anything is, and names the argument. What
-    is not answered raises `PublishFailed` or `AskFailed`; only `context` never raises: a bot goes on without
-    its memory.
+    A request or event that cannot be sent raises `InvalidId` or `InvalidBody`, which names the argument,
+    before anything is sent. A request or publish without an answer raises `AskFailed` or `PublishFailed`.
+    Only `context` never raises, so that a bot can answer without its memory.
 
     Args:
-        connection: an open connection of nats-py, which stays yours to close; `connect` opens one.
-        tenant: whose users these are.
-        timeouts: how long to wait, where the defaults do not suit.
+        connection: an open connection of nats-py; the caller closes it. `connect` opens one.
+        tenant: the tenant of the users.
+        timeouts: how long to wait, if the defaults do not suit.
     """
 
     def __init__(self, connection: Client, *, tenant: str, timeouts: Timeouts = DEFAULTS) -> None:
@@ -77,17 +77,17 @@ class MemoryClient(MemoryTools):
         timeouts: Timeouts = DEFAULTS,
         **options: Any,
     ) -> AsyncIterator[Self]:
-        """Connect for as long as the block runs; a connection that is lost is restored without end.
+        """Connect for the duration of the block; a lost connection is restored, without a limit of attempts.
 
         Args:
             url: NATS servers, comma-separated.
-            tenant: whose users these are.
-            timeouts: how long to wait, where the defaults do not suit.
-            options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`; replies
-                come to an inbox of the tenant's, which is all that `mnemon auth tenant` permits.
+            tenant: the tenant of the users.
+            timeouts: how long to wait, if the defaults do not suit.
+            options: arguments of `nats.connect`, such as `user_credentials`, `tls` or `inbox_prefix`. Replies
+                come to an inbox of the tenant, the only one that `mnemon auth tenant` permits.
 
         Raises:
-            NotConnected: no server answered, or none took the credentials.
+            NotConnected: no server answered, or no server accepted the credentials.
         """
         check_id("tenant", tenant)
         own = {"flush_timeout": timeouts.publish, "inbox_prefix": inbox_prefix(tenant)}
@@ -95,7 +95,7 @@ class MemoryClient(MemoryTools):
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)
         finally:
-            with suppress(ConnectionError):  # what it has not sent yet it tries to send, also when it is cut
+            with suppress(ConnectionError):  # it flushes pending data, also on a lost connection
                 await connection.close()
 
     async def publish(
@@ -116,18 +116,18 @@ class MemoryClient(MemoryTools):
         """Add a message to a conversation.
 
         Args:
-            user: whose conversation it is.
-            role: who speaks: `user`, `assistant`, `tool` or `system`.
-            content: what was said; may be empty when `tool_calls` is given.
+            user: the user whose conversation it is.
+            role: the speaker: `user`, `assistant`, `tool` or `system`.
+            content: the text of the message; may be empty if `tool_calls` is given.
             conversation: None is the user's current one.
             sent_at: when it was said, UTC unless it has an offset; None is when the log receives it.
-            name: the speaker's name, where several people speak.
+            name: the speaker's name, if several people speak.
             task_id: the task that a tool's result belongs to.
             tool_calls: tools that the assistant used for this answer.
-            metadata: anything of your own; it is kept. Of a message that repeats a context, the context's
-                `metadata`: nothing is learned from it then.
-            id: the event's identity among the user's events, such as the message's id on the chat platform:
-                publishing it again changes nothing, for ever. None makes one that holds for this call.
+            metadata: any data of the bot; mnemon keeps it. For a message that repeats a context, pass the
+                `metadata` of the context: mnemon then extracts no facts from it.
+            id: the event's identity among the user's events, such as the message's id on the chat platform.
+                Publishing the same id again never changes anything. None creates an id for this call only.
             wait: return when the message is applied, not when the log has it.
 
         Returns:
@@ -135,8 +135,8 @@ class MemoryClient(MemoryTools):
 
         Raises:
             PublishFailed: the message is not known to be stored.
-            EventRejected: with `wait`, it is stored, and cannot be used.
-            AskFailed: with `wait`, it is stored, and what becomes of it is not known yet.
+            EventRejected: with `wait`: the message is stored but cannot be used.
+            AskFailed: with `wait`: the message is stored, and its outcome is not known yet.
         """
         message = MessageV1.strictly(
             role=role,
@@ -154,7 +154,9 @@ class MemoryClient(MemoryTools):
         return seq
 
     async def outcome(self, user: str, seq: int) -> EventOutcome:
-        """What became of the user's event at a log position: `applied`, `rejected` and why, or `waiting`.
+        """Return the outcome of the user's event at a log position: `applied`, `rejected` or `waiting`.
+
+        A rejected event comes with the reason.
 
         Raises:
             AskFailed: there is no result.
@@ -175,18 +177,19 @@ class MemoryClient(MemoryTools):
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
-        """Add many events, in their order, in atomic batches: for imports.
+        """Add many events, in their order, in atomic batches. Made for imports.
 
-        Events may come from any iterable, also an asynchronous one; it is read as the log takes them.
+        Events may come from any iterable, also from an asynchronous one. The client reads it at the rate at
+        which the log accepts the events.
 
         Args:
-            events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on; with
-                ids of their own an import can be repeated.
-            progress: told after each batch how far it has come.
+            events: `ChatEvent("u42", MessageV1(role="user", content="hi", id="import:1"))`, and so on. Events
+                with ids make an import repeatable.
+            progress: called after each batch with the total so far.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` was told what is.
+            PublishFailed: an event is not known to be stored; `progress` has reported those that are.
         """
         return await self._publisher.publish_many(events, progress)
 
@@ -198,16 +201,16 @@ class MemoryClient(MemoryTools):
         discard_previous: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Start a conversation, which becomes the current one: what `/new` does. Returns the log position.
+        """Start a conversation, which becomes the current one, as `/new` does. Return the log position.
 
         Args:
-            user: whose it is.
+            user: the user whose conversation it is.
             conversation: its id; None makes a UUID from the event's id.
-            discard_previous: everything the user said before, in every conversation, is gone.
+            discard_previous: remove everything the user said before, in every conversation.
             id: the event's identity, as in `publish`.
 
         Raises:
-            PublishFailed: it is not known to be stored.
+            PublishFailed: the event is not known to be stored.
         """
         started = StartedV1.strictly(discard_previous=discard_previous, id=id)
         return await self._publisher.publish(ChatEvent(user, started, conversation))
@@ -219,10 +222,10 @@ class MemoryClient(MemoryTools):
         *,
         id: str | None = None,  # noqa: A002
     ) -> int:
-        """Remove all messages of a conversation so far; it stays. Returns the log position.
+        """Remove all messages of a conversation so far, and keep the conversation. Return the log position.
 
         Raises:
-            PublishFailed: it is not known to be stored.
+            PublishFailed: the event is not known to be stored.
         """
         return await self._publisher.publish(ChatEvent(user, ClearedV1.strictly(id=id), conversation))
 
@@ -238,18 +241,19 @@ class MemoryClient(MemoryTools):
         task_id: str | None = None,
         conversation: str | None = None,
     ) -> ContextReplyV1:
-        """What to put before a model for its next answer to the user.
+        """Return the context to put before a model for its next answer to the user.
 
-        Without an answer the context is empty: `degraded` is `("memory",)` and `error` says why.
+        Without an answer from the memory the context is empty: `degraded` is `("memory",)` and `error` gives
+        the reason.
 
         Args:
-            user: whose context.
+            user: the user whose context it is.
             query: the user's message, to find what is relevant to it.
-            format: how it is rendered.
-            budget: at most so many tokens.
-            min_seq: reflect the log up to here: what a publish returned.
-            as_of: as it was then: a time, UTC unless it has an offset, or a log position. There must be rows
-                as of then, which `mnemon rebuild --until` makes.
+            format: how the context is rendered.
+            budget: the largest number of tokens.
+            min_seq: reflect the log up to this position, which a publish returned.
+            as_of: a past state: a time, UTC unless it has an offset, or a log position. There must be a
+                snapshot as of then, which `mnemon rebuild --until` makes.
             task_id: the task whose results shape the query.
             conversation: None is the user's current one.
         """
@@ -280,7 +284,7 @@ class MemoryClient(MemoryTools):
         min_seq: int | None = None,
         as_of: datetime | int | None = None,
     ) -> HistoryReplyV1:
-        """The last messages of a conversation, oldest first; `as_of` as in `context`.
+        """Return the last messages of a conversation, oldest first; `as_of` as in `context`.
 
         Raises:
             AskFailed: there is no result.
@@ -289,7 +293,7 @@ class MemoryClient(MemoryTools):
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
-        """What is kept of the user, and how far behind the log that is.
+        """Return counts of what is stored about the user, and how far this state is behind the log.
 
         Raises:
             AskFailed: there is no result.
@@ -300,20 +304,22 @@ class MemoryClient(MemoryTools):
     async def erase(
         self, user: str, *, conversation: str | None = None, verify: bool = False, text: str | None = None
     ) -> EraseReplyV1:
-        """Forget a user, or one conversation, for good; `verify` looks what is left, and for a text.
+        """Erase a user, or one conversation, for good.
+
+        With `verify`, erase nothing: the reply reports what is left, and how often `text` is found.
 
         Raises:
-            AskFailed: there is no receipt; whether the user is forgotten is not known.
+            AskFailed: there is no receipt; whether the user is erased is not known.
         """
         request = EraseV1.strictly(conversation=conversation, verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
-        """Ask by the name of a verb, with fields of its latest version.
+        """Send a request by the name of its verb, with fields of the verb's latest version.
 
             await memory.ask("u42", "search", query="tea")
 
-        It is asked in the first version that has these fields. The reply is that verb's, here a
+        The request has the first version with these fields. The reply is that of the verb, here a
         `SearchReplyV2`.
 
         Raises:

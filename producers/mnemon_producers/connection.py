@@ -1,4 +1,4 @@
-"""A bot's connection to NATS: it is restored without end, and its silences are explained."""
+"""A bot's connection to NATS, which is restored without a limit of attempts and explains missing replies."""
 
 import asyncio
 import logging
@@ -16,14 +16,14 @@ log = logging.getLogger("mnemon.client")
 
 
 async def connect(url: str, **options: Any) -> Client:
-    """Connect to the first of some servers that answers, with the login that the environment names.
+    """Connect to the first of several servers that answers, with the login that the environment names.
 
     Args:
         url: the servers, comma-separated.
-        options: arguments of `nats.connect` that go before ours.
+        options: arguments of `nats.connect`, which override those that this function sets.
 
     Raises:
-        NotConnected: no server answered, or none took the credentials.
+        NotConnected: no server answered, or no server accepted the credentials.
     """
     try:
         login = login_options(url, os.environ)
@@ -38,9 +38,9 @@ async def connect(url: str, **options: Any) -> Client:
     async def report(error: Exception) -> None:
         failures.append(error)
         if not connected and len(failures) >= len(servers):
-            raise error  # every server had its turn; nats-py would go on for ever
+            raise error  # every server was tried; nats-py would retry without end
         remark = str(error) or type(error).__name__
-        # Each attempt to connect again fails in the same words, twice a second.
+        # Each attempt to reconnect fails with the same message, twice a second.
         log.log(logging.DEBUG if remark in remarks else logging.WARNING, "%s", remark)
         remarks.add(remark)
 
@@ -50,10 +50,10 @@ async def connect(url: str, **options: Any) -> Client:
 
     settings: dict[str, Any] = {
         "name": "mnemon-client",
-        # A finite number of attempts, once used up, blocks the event loop for ever.
+        # After the last of a finite number of attempts, nats-py blocks the event loop for ever.
         "max_reconnect_attempts": -1,
         "reconnect_time_wait": 0.5,
-        # With the default of two minutes a dead link is found after minutes.
+        # With the default of two minutes, it takes minutes to detect a dead connection.
         "ping_interval": 10,
         "connect_timeout": 3,
         "error_cb": report,
@@ -62,14 +62,14 @@ async def connect(url: str, **options: Any) -> Client:
     try:
         await connection.connect(servers, **{**settings, **login, **options})
     except Exception as error:
-        # Where TLS fails, nats-py waits for ever for the end of the connection.
+        # If TLS fails, nats-py waits without end for the connection to close.
         with suppress(OSError):
             async with asyncio.timeout(1):
                 await connection.close()
         cause = failures[-1] if failures else error
         problem = str(cause) or type(cause).__name__
         if isinstance(cause, ConnectionResetError):
-            # What it said is lost with the line, now and then.
+            # The server's error message is sometimes lost with the connection.
             problem += "; the server cut the line, as it does when it does not take the credentials"
         raise NotConnected(f"no connection to NATS at {_shown(url)}: {problem}") from error
     connected = True
@@ -77,14 +77,15 @@ async def connect(url: str, **options: Any) -> Client:
 
 
 def _shown(url: str) -> str:
-    """Servers as they may be shown to anybody: without user, password or token."""
+    """Return server addresses without user, password or token, safe to show."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 
 def denied(connection: Client, *subjects: str) -> str | None:
-    """Why nothing came back for one of these subjects, if the server said that it is not permitted.
+    """Return why a request on one of these subjects got no reply, if the server denied permission.
 
-    A denied permission reaches a client as silence and a remark. nats-py keeps the last one, in lower case.
+    A client sees a denied permission as a missing reply and an error. nats-py keeps the last error, in lower
+    case.
     """
     remark = str(connection.last_error)
     if "permissions violation" not in remark:

@@ -1,17 +1,17 @@
-"""What goes wrong when a bot speaks to its memory, each with the next step."""
+"""Errors that a bot can get from its memory, each with the next step."""
 
 from mnemon_contracts.verbs.ask import AskError, RejectedEvent
 
 
 class NotConnected(ConnectionError):
-    """No NATS server answered, or none took the credentials."""
+    """No NATS server answered, or no server accepted the credentials."""
 
 
 class PublishFailed(Exception):
     """An event is not known to be stored.
 
-    It may be: the answer can have been lost. Publishing again with `event_id` is harmless either way.
-    `retryable` says whether the same event may be taken later.
+    It may be stored, because the answer can have been lost. Publishing it again with `event_id` is harmless
+    in both cases. `retryable` says whether the server may accept the same event later.
     """
 
     def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:
@@ -21,10 +21,10 @@ class PublishFailed(Exception):
 
 
 class EventRejected(Exception):
-    """An event is in the log, and could not be used: it is a dead letter, and changed nothing.
+    """An event is in the log but cannot be used: it became a dead letter and changed nothing.
 
     `seq` is its log position, `reason` the cause for a program, `problem` the cause for a person. Publishing
-    the same again ends the same.
+    the same event again has the same result.
     """
 
     def __init__(self, rejected: RejectedEvent) -> None:

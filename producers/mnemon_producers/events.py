@@ -1,4 +1,4 @@
-"""Chat events on their way to the log: who they belong to, and how they are spelled on the wire."""
+"""Chat events before they are published: their owner, and their encoding for the wire."""
 
 import re
 from functools import lru_cache
@@ -10,7 +10,7 @@ from mnemon_contracts.identity import scoped
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import InvalidId, chat_subject, encode_token
 
-# What NATS would strip or fold in a header, and so silently make another id of.
+# Characters that NATS would strip or fold in a header, which would silently change the id.
 _UNFIT_FOR_HEADER = re.compile(r"^\s|\s$|[\x00-\x1f\x7f]")
 
 _VERSIONS = {
@@ -22,11 +22,11 @@ _VERSIONS = {
 
 
 class ChatEvent(NamedTuple):
-    """A chat event and where it belongs.
+    """A chat event with its user and conversation.
 
     Args:
-        user: whose conversation it is.
-        event: the event; with an `id`, publishing it twice changes nothing, for ever.
+        user: the user whose conversation it is.
+        event: the event; with an `id`, publishing it again never changes anything.
         conversation: None is the user's current one.
     """
 
@@ -36,7 +36,7 @@ class ChatEvent(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """An event as it goes on the wire."""
+    """An event encoded for the wire."""
 
     subject: str
     id: str
@@ -45,11 +45,11 @@ class Encoded(NamedTuple):
 
 
 def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
-    """Spell an event for the wire; `event_id` serves where it has none of its own.
+    """Encode an event for the wire; `event_id` is used if it has no id of its own.
 
     Raises:
         InvalidId: the tenant, user or conversation cannot be an id; the message names which.
-        InvalidBody: the event's id cannot stand in a header, or the body is too large.
+        InvalidBody: the event's id cannot be a header value, or the body is too large.
     """
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
@@ -72,10 +72,10 @@ def _subject(tenant: str, user: str, conversation: str | None, event: str, versi
 
 
 def check_id(field: str, identifier: str) -> None:
-    """Refuse what cannot be an id.
+    """Check that a string can be an id.
 
     Raises:
-        InvalidId: it cannot; the message names the field.
+        InvalidId: it cannot be one; the message names the field.
     """
     if not isinstance(identifier, str):
         raise InvalidId(f"{field}: must be a string, not {identifier!r}")

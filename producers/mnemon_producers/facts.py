@@ -1,4 +1,4 @@
-"""The facts of a user: kept, read, searched, changed, forgotten and restored."""
+"""Client of the verbs about facts: save, read, search, get, update, forget and restore."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -30,11 +30,11 @@ from mnemon_producers.requests import Questioner
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 
 _PAGE: Final = 500
-"""Facts that are read at once where all are read: with long texts they still are one NATS message."""
+"""Facts per page of `read_all`; even with long texts they fit into one NATS message."""
 
 
 class FactTools:
-    """The verbs about facts; each raises `AskFailed` without a result."""
+    """The verbs about facts; each raises `AskFailed` if there is no result."""
 
     def __init__(self, questioner: Questioner) -> None:
         self._questioner = questioner
@@ -49,27 +49,27 @@ class FactTools:
         importance: int | Importance | None = None,
         expires_at: datetime | None = None,
     ) -> SaveReplyV1:
-        """Keep a fact, and return the decision on it.
+        """Propose a fact, and return the decision on it.
 
             reply = await memory.save("u42", "Prefers trains to planes", importance="high")
             reply.decision, reply.id     # "saved", "pf_007": or "updated", "confirmed", "rejected"
 
         Args:
-            user: whose fact.
-            text: the fact, one sentence that stands by itself.
-            kind: what sort of fact; None lets it be classified.
+            user: the user whose fact it is.
+            text: the fact, one sentence that can be understood without others.
+            kind: what sort of fact; None classifies it by its words.
             tier: `profile` is always shown to the model, `working` until its date, `archive` when it is
-                found; None lets it be classified.
+                found; None classifies it by its words.
             importance: 1 to 10, or `high`, `normal`, `low`.
-            expires_at: from then on it is not shown, and is removed.
+            expires_at: from this time on it is not shown, and is removed.
 
         Returns:
-            The decision, with the `id` of the fact that was saved, or that said it before; or with the
-            `reason` why it was refused, such as a secret in it.
+            The decision, with the `id` of the fact that was saved or that said the same before; or with the
+            `reason` for a rejection, such as a secret in the text.
 
         Raises:
-            AskFailed: nothing is known; with the code `unavailable` it may still be decided. To save the same
-                again is harmless.
+            AskFailed: no decision is known. With the code `unavailable`, the fact may still be decided on.
+                Saving the same fact again is harmless.
         """
         request = SaveV1.strictly(
             text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
@@ -88,14 +88,14 @@ class FactTools:
         """Read a page of the facts that have not expired, by tier: profile, working, archive.
 
         Args:
-            user: whose facts.
-            tier: only this one.
-            limit: at most so many; in each tier the most important first.
-            min_seq: reflect the log up to here: what a publish or a change returned.
+            user: the user whose facts they are.
+            tier: only this tier.
+            limit: the largest number of facts; in each tier the most important come first.
+            min_seq: reflect the log up to this position, which a publish or a change returned.
             after: `next` of the page before; None is the first page.
 
         Returns:
-            The facts; `total` counts those of all pages, and `next` is there where more follow.
+            The facts; `total` counts those of all pages, and `next` is set if more follow.
         """
         request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq, after=after)
         return await self._questioner.ask(user, "read", request, FactsReplyV1)
@@ -103,9 +103,9 @@ class FactTools:
     async def read_all(
         self, user: str, *, tier: Tier | None = None, min_seq: int | None = None
     ) -> FactsReplyV1:
-        """Read all facts that have not expired, page by page; arguments as of `read`.
+        """Read all facts that have not expired, page by page; arguments as for `read`.
 
-        A fact that changes while several pages are read may be missing; up to 500 facts are one page.
+        Up to 500 facts are one page. With several pages, a fact that changes meanwhile may be missing.
         """
         page = await self.read(user, tier=tier, limit=_PAGE, min_seq=min_seq)
         facts = {fact.id: fact for fact in page.facts}
@@ -135,20 +135,21 @@ class FactTools:
             found = await memory.search("u42", "what did we settle?", scope=["medium"])
 
         Args:
-            user: whose memory.
+            user: the user whose memory it is.
             query: what to look for, in any language.
-            limit: at most so many hits; None is what the settings say.
-            threshold: leave out hits that score below it, 0 to 1; None is what the settings say.
+            limit: the largest number of hits; None takes it from the settings.
+            threshold: leave out hits that score below it, 0 to 1; None takes it from the settings.
             scope: where to look: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
                 memory: `short` (the newest messages of the conversation), `medium` (summaries and working
-                facts), `long` (other facts, other messages, documents). None is facts, or documents where
+                facts), `long` (other facts, other messages, documents). None is facts, or documents if
                 `collection` or `origin` is given.
-            explain: give the parts of each score.
-            min_seq: reflect the log up to here.
-            as_of: as it was then: a time, UTC unless it has an offset, or a log position.
+            explain: return the parts of each score.
+            min_seq: reflect the log up to this position.
+            as_of: a past state: a time, UTC unless it has an offset, or a log position.
             collection: of documents, only those of this collection, such as a repository.
             origin: of documents, only files that were indexed with a `folder` or a `repository`.
-            conversation: whose newest messages `short` finds and `long` leaves out; None is the current one.
+            conversation: the conversation whose newest messages `short` finds and `long` leaves out; None is
+                the current one.
 
         Returns:
             The hits; `degraded` names the scopes that could not be searched.
@@ -186,11 +187,11 @@ class FactTools:
             whole = await memory.get("u42", hit.id, scope=hit.scope)
 
         Args:
-            user: whose.
+            user: the user whose memory it is.
             id: the fact, message, document or summary.
             scope: which of them; None is the first of these that has the id.
-            offset: of a document, the character of its text to begin with: `next_offset` of the reply before.
-            min_seq: reflect the log up to here.
+            offset: of a document, the first character to return: `next_offset` of the reply before.
+            min_seq: reflect the log up to this position.
 
         Returns:
             A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
@@ -212,27 +213,27 @@ class FactTools:
         importance: int | Importance | None = None,
         expires_at: datetime | None = None,
     ) -> UpdateReplyV2:
-        """Change a fact, by its id or by a query that clearly means one fact; what is left out stays.
+        """Change a fact, by its id or by a query that clearly means one fact.
 
-        What it was is kept as a former version.
+        Arguments that are left out do not change. The former content is kept as a former version.
 
         Args:
-            user: whose fact.
+            user: the user whose fact it is.
             id: the fact, such as `pf_007`; or
             query: words that name it, without `id`.
             text: the fact, one sentence.
             kind: what sort of fact.
             tier: how it is kept and shown.
             importance: 1 to 10, or `high`, `normal`, `low`.
-            expires_at: from then on it is not shown, and is removed.
+            expires_at: from this time on it is not shown, and is removed.
 
         Returns:
-            The `fact` as it is from now on. Or, where the query means none clearly, no `fact`, and at most
-            five `candidates`, best first: change one of them by its id.
+            The `fact` with its new content. If the query means no fact clearly, no `fact`, and at most five
+            `candidates`, best first: change one of them by its id.
 
         Raises:
-            AskFailed: there is no such fact (`not_found`); or such a text is not kept, another fact says the
-                same, or the tier is full (`refused`).
+            AskFailed: there is no such fact (`not_found`); or the policy refuses the text, another fact says
+                the same, or the tier is full (`refused`).
         """
         changes: dict[str, Any] = {
             "text": text,
@@ -258,28 +259,29 @@ class FactTools:
             if reply.id is None:                          # nothing was removed
                 [(each.id, each.text) for each in reply.candidates]
 
-        A removed fact is in no reply from then on, and its text in no store; the log of events keeps it.
+        From then on, no reply contains a removed fact and no store contains its text; the log of events keeps
+        it.
 
         Args:
-            user: whose fact.
+            user: the user whose fact it is.
             id: the fact, such as `pf_007`; or
             query: words that name it, without `id`.
 
         Returns:
-            The `id` and `text` of the removed fact; `restore` brings it back. Or, where the query means none
+            The `id` and `text` of the removed fact; `restore` brings it back. If the query means no fact
             clearly, no `id`, and at most five `candidates`, best first: forget one of them by its id.
 
         Raises:
-            AskFailed: there is no such fact, or none that the query may mean (`not_found`).
+            AskFailed: there is no such fact, or no fact that the query may mean (`not_found`).
         """
         request = ForgetV1.strictly(id=id, query=query)
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
 
     async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:
-        """Bring back the fact that a reply to `forget` says was removed, decided on as any `save` is.
+        """Bring back the fact that a `forget` removed, from its reply. The decision is that of any `save`.
 
         Returns:
-            What was decided; the fact has a new `id`, and no former versions.
+            The decision; the fact has a new `id`, and no former versions.
 
         Raises:
             InvalidBody: the reply has no `restore`: nothing was removed, or the date of the fact had passed.

@@ -1,7 +1,7 @@
 """Conversations of LoCoMo (Maharana et al., 2024) as chat events.
 
 Each sample becomes one user with one conversation, both named as the sample. `speaker_a` is the user and
-`speaker_b` the assistant; the speaker stands in `name`. Sessions without turns are left out.
+`speaker_b` the assistant; `name` holds the speaker. Sessions without turns are left out.
 """
 
 import re
@@ -25,7 +25,7 @@ class NotLocomo(ValueError):
 
 
 class _Turn(BaseModel):
-    # What else a turn has, such as `blip_caption` of a picture that was sent, is kept as metadata.
+    # Other fields of a turn, such as `blip_caption` of a picture that was sent, are kept as metadata.
     model_config = ConfigDict(extra="allow")
 
     speaker: str
@@ -44,7 +44,7 @@ _TURNS = TypeAdapter(list[_Turn])
 
 @dataclass(frozen=True, slots=True)
 class LocomoConversation:
-    """A sample, as the events that tell it: it is started, then each turn is said."""
+    """A sample as events: the start of the conversation, then one message per turn."""
 
     name: str
     sessions: int
@@ -52,23 +52,23 @@ class LocomoConversation:
 
     @property
     def turns(self) -> int:
-        """How many messages it has."""
+        """Return the number of messages."""
         return len(self.events) - 1
 
 
 def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[LocomoConversation]:
     """Read a file: one sample, or a list of them as in `locomo10.json`.
 
-    Every event has an id made of tenant, user, sample and turn, so that reading a file again gives the same
-    events. A session has one time, to the minute; its turns are placed a millisecond apart, in their order.
+    The id of every event is made of tenant, user, sample and turn, so reading a file again gives the same
+    events. A session has one time, to the minute; its turns get times one millisecond apart, in their order.
 
     Args:
-        text: the file.
-        tenant: where the events go.
-        user: whose conversations they become; None names a user after each sample.
+        text: the content of the file.
+        tenant: the tenant of the events.
+        user: the user who gets the conversations; None names a user after each sample.
 
     Raises:
-        NotLocomo: it is not such a file, or a turn cannot be a message.
+        NotLocomo: it is not a LoCoMo file, or a turn cannot be a message.
     """
     try:
         samples = _SAMPLES.validate_json(text)

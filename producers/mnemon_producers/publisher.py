@@ -1,4 +1,4 @@
-"""From events to the log: one by one or in atomic batches, so that a repeated attempt changes nothing."""
+"""Publishing of events to the log, one by one or in atomic batches. A repeated attempt changes nothing."""
 
 import asyncio
 from collections import deque
@@ -21,12 +21,12 @@ from mnemon_producers.events import ChatEvent, Encoded, check_id, encode
 from mnemon_producers.timeouts import Timeouts
 
 BATCH_MESSAGES = 1000
-"""The most that the server takes in one atomic batch."""
+"""Largest number of messages that the server accepts in one atomic batch."""
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Where a batch ends before it is full, so that large messages do not pile up in memory."""
+"""Bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
 
-# While a batch is written, the loop must turn now and then: the socket is only written to when it does.
+# Events after which the event loop runs while a batch is written: it writes to the socket only when it runs.
 _TURN = 128
 
 FIRST_PAUSE = 0.1
@@ -39,7 +39,7 @@ _CUT_OFF = (
     "bytes than it takes of this login. Connect anew, and send less"
 )
 
-# Part of a batch was lost on the way, or was kept aside for more than 10 s.
+# Error code: part of a batch was lost on the way, or the server held it for more than 10 s without a commit.
 _INCOMPLETE_BATCH = 10176
 
 Events: TypeAlias = Iterable[ChatEvent] | AsyncIterable[ChatEvent]
@@ -47,11 +47,11 @@ Events: TypeAlias = Iterable[ChatEvent] | AsyncIterable[ChatEvent]
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """How far publishing has come.
+    """Progress of publishing.
 
     Args:
         count: events that are in the log.
-        duplicates: how many of them were there already.
+        duplicates: how many of them were in the log before.
         last_seq: the highest of their log positions; 0 before the first.
     """
 
@@ -60,7 +60,7 @@ class Published:
     last_seq: int = 0
 
     def plus(self, other: "Published") -> "Published":
-        """Both together."""
+        """Return the sum of both."""
         return Published(
             self.count + other.count,
             self.duplicates + other.duplicates,
@@ -75,9 +75,9 @@ class Publisher:
     """Publishes chat events of one tenant to the log.
 
     Args:
-        connection: an open connection; it is not closed.
-        tenant: whose events they are.
-        timeouts: how long to wait; what is repeated keeps its event id.
+        connection: an open connection; the publisher does not close it.
+        tenant: the tenant whose events they are.
+        timeouts: how long to wait; a retry keeps the event id.
     """
 
     def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
@@ -91,20 +91,20 @@ class Publisher:
         """Publish one event and return its log position.
 
         Raises:
-            InvalidId, InvalidBody: it cannot be sent.
-            PublishFailed: it is not known to be stored.
+            InvalidId, InvalidBody: the event cannot be sent.
+            PublishFailed: the event is not known to be stored.
         """
         return (await self._single(encode(self._tenant, event, _unique()))).seq
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
         """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
 
-        While the server makes one batch durable, the next is encoded and handed to it. A batch is committed
-        after the one before it, so that the log has the events in order whatever had to be repeated.
+        While the server makes one batch durable, the client encodes the next and sends it. A batch is
+        committed after the one before it, so the log has the events in order even after retries.
 
         Raises:
             InvalidId, InvalidBody: an event cannot be sent; all events before it are published.
-            PublishFailed: an event is not known to be stored; `progress` was told what is.
+            PublishFailed: an event is not known to be stored; `progress` has reported those that are.
         """
         done = Published()
         in_flight: deque[asyncio.Task[Published]] = deque()
@@ -149,7 +149,7 @@ class Publisher:
                 size += len(encoded.body)
         except Exception:
             if batch:
-                yield batch  # what came before the event that cannot be sent
+                yield batch  # the events before the one that cannot be sent
             raise
         if batch:
             yield batch
@@ -166,11 +166,11 @@ class Publisher:
         try:
             return Published(len(batch), 0, (await self._persistently(batch, attempt)).seq)
         except APIError:
-            # Most often the batch holds an event that the log has: that refuses the batch as a whole.
+            # Usually the log has an event of the batch already, and the server refuses the whole batch.
             return await self._one_by_one(batch)
 
     async def _stage(self, batch: list[Encoded]) -> dict[str, str]:
-        """Send all but the last, which the server keeps aside, and return the headers that commit them."""
+        """Send all events but the last, which the server stages, and return the headers that commit them."""
         batch_id, traced = _unique(), tracing.headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
@@ -218,14 +218,14 @@ class Publisher:
             raise PublishFailed(event.id, str(error.description), retryable=False) from error
 
     async def _persistently(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
-        """Repeat what may succeed another time.
+        """Repeat an attempt whose failure may be temporary.
 
         Raises:
-            APIError: the server refused it, and will again.
+            APIError: the server refused the events, and would refuse them again.
             PublishFailed: there was no answer in time, or there can be none.
         """
         clock = asyncio.get_running_loop().time
-        deadline = None  # it runs from the first failure: a batch may wait long for the one before it
+        deadline = None  # runs from the first failure: a batch may wait long for the one before it
         pause = FIRST_PAUSE
         while True:
             try:
@@ -261,7 +261,7 @@ class Publisher:
             is_there = self._connection.is_connected  # while it reconnects, a flush may end without an answer
         if not is_there:
             return "the server did not answer in time"
-        # nats-server is silent about what it cannot write.
+        # nats-server does not answer when it cannot write to disk.
         return "the server is there and does not store it; its disk may be full: `mnemon status` tells"
 
 

@@ -1,4 +1,4 @@
-"""Questions to the memory: a request, and a typed reply or a typed error."""
+"""Requests to the memory, answered by a typed reply or a typed error."""
 
 import logging
 from typing import TypeVar
@@ -21,15 +21,15 @@ log = logging.getLogger("mnemon.client")
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
 _SLOW = "save", "update", "forget", "erase"
-"""The memory itself waits before it answers them, or loads the words to compare a first query with."""
+"""Verbs with a longer timeout: the memory waits for a decision, or loads words to compare a first query."""
 
 
 class Questioner:
-    """Asks for users of one tenant.
+    """Sends requests for the users of one tenant.
 
     Args:
-        connection: an open connection; it is not closed.
-        tenant: whose users they are.
+        connection: an open connection; the questioner does not close it.
+        tenant: the tenant of the users.
         timeouts: how long to wait.
     """
 
@@ -46,7 +46,7 @@ class Questioner:
         expected: type[ReplyT],
         version: int = 1,
     ) -> ReplyT:
-        """Ask, and read the reply.
+        """Send a request and return its reply.
 
         Raises:
             InvalidId, InvalidBody: the request cannot be sent.
@@ -71,10 +71,10 @@ class Questioner:
 
 
 def _body(request: Contract) -> bytes:
-    """The JSON of a request, without defaults: a setting decides what a request leaves out.
+    """Return the JSON of a request without defaults, because settings decide on fields that are left out.
 
     Raises:
-        InvalidBody: it is larger than `BODY_LIMIT`.
+        InvalidBody: the JSON is larger than `BODY_LIMIT`.
     """
     body = request.model_dump_json(exclude_unset=True, exclude_none=True).encode()
     if len(body) > BODY_LIMIT:
@@ -91,7 +91,7 @@ def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
         raise AskFailed(reply.error)
     for warning in reply.warnings or ():
         log.warning("%s", warning)
-    if "seen_seq" not in reply.model_fields_set:  # the one field that every reply states
+    if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
         raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
     return reply
 

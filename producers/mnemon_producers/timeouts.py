@@ -1,15 +1,15 @@
-"""How long a bot waits."""
+"""Timeouts of a bot's requests."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a bot waits, in seconds.
+    """Timeouts of a bot's requests, in seconds.
 
     Args:
         publish: for the log's answer to one attempt at publishing.
-        retry: within which a failed attempt is repeated.
+        retry: the time within which a failed attempt is repeated.
         ask: for a reply.
         save: until a fact is decided on, changed or removed, or a user is erased; the memory itself waits
             up to 5 s for it.

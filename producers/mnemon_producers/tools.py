@@ -1,4 +1,4 @@
-"""The memory tools: facts, the user's data, tasks and documents, asked for and changed."""
+"""The memory tools of bots and models: facts, the user's data, tasks and documents."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,27 +22,27 @@ from mnemon_producers.facts import FactTools
 
 
 class MemoryTools(FactTools):
-    """What a bot, or the model it asks, does with a user's memory; each raises `AskFailed` without a result.
+    """The verbs of a bot, or of its model, on a user's memory; each raises `AskFailed` if there is no result.
 
-    The error's `code` says what it was: `not_found`, `refused`, `unavailable` and so on. A change is in every
-    answer to a question that carries the `seen_seq` of its reply as `min_seq`.
+    The error's `code` gives the cause: `not_found`, `refused`, `unavailable` and so on. Every answer to a
+    request that carries the `seen_seq` of a change's reply as `min_seq` reflects that change.
     """
 
     async def call(
         self, user: str, tool: str, arguments: Mapping[str, Any], *, min_seq: int | None = None
     ) -> Reply:
-        """Do what a model asks for by a function call; `mnemon tools` prints the functions.
+        """Run a function call of a model; `mnemon tools` prints the functions.
 
             for call in answer.tool_calls:
                 reply = await memory.call("u42", call.function.name, json.loads(call.function.arguments))
                 result = reply.model_dump_json(exclude_none=True)
 
         Args:
-            user: whose memory.
+            user: the user whose memory it is.
             tool: the name of the function, such as `memory_save`.
-            arguments: as the model gave them.
-            min_seq: what is looked for is to reflect the log up to here, such as the `seen_seq` of the last
-                change; of no effect where the function changes something.
+            arguments: the arguments that the model gave.
+            min_seq: for a function that reads: reflect the log up to this position, such as the `seen_seq` of
+                the last change. A function that changes something ignores it.
 
         Raises:
             InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
@@ -59,7 +59,7 @@ class MemoryTools(FactTools):
         )
 
     async def profile(self, user: str, *, min_seq: int | None = None) -> ProfileReplyV1:
-        """The user's data, field by field.
+        """Return the user's data, field by field.
 
         Raises:
             AskFailed: there is no result.
@@ -68,10 +68,10 @@ class MemoryTools(FactTools):
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def set_profile(self, user: str, fields: Mapping[str, JsonValue]) -> ProfileReplyV1:
-        """Set fields of the user's data, of any names; None removes one. Other fields stay.
+        """Set fields of the user's data, of any names; None removes a field. Other fields do not change.
 
         Returns:
-            The data as it is from now on.
+            The data after the change.
 
         Raises:
             AskFailed: there is no result; the fields may be set or not, and setting them again is harmless.
@@ -80,31 +80,31 @@ class MemoryTools(FactTools):
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def tasks(self, user: str, *, min_seq: int | None = None) -> TasksReplyV1:
-        """The user's tasks, oldest first, those that are done among them. No context has them by itself."""
+        """Return all tasks of the user, also those that are done, oldest first. No context includes tasks."""
         request = TasksV1.strictly(action="list", min_seq=min_seq)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
-        """Note a task. Returns all tasks, and as `task_id` the id of the new one, made unless it is given."""
+        """Add a task. Return all tasks, and as `task_id` the id of the new one, created if not given."""
         request = TasksV1.strictly(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def finish_task(self, user: str, task_id: str) -> TasksReplyV1:
-        """Mark a task as done; doing it again is harmless. Returns all tasks."""
+        """Mark a task as done; doing it again is harmless. Return all tasks."""
         request = TasksV1.strictly(action="done", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def remove_task(self, user: str, task_id: str) -> TasksReplyV1:
-        """Take a task off the list. Returns those that are left."""
+        """Remove a task from the list. Return the remaining ones."""
         request = TasksV1.strictly(action="remove", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def documents(
         self, user: str, *, collection: str | None = None, min_seq: int | None = None
     ) -> DocumentReplyV1:
-        """All of the user's documents without their texts, by id; of one collection or of all."""
+        """Return all of the user's documents without their texts, by id; of one collection or of all."""
         documents: list[DocumentInfo] = []
         after: str | None = None
         while True:
@@ -130,14 +130,14 @@ class MemoryTools(FactTools):
         """Make a text searchable, in the scope `documents`.
 
         Args:
-            user: whose document.
-            text: the whole text; it is cut into pieces that are found by themselves.
-            document_id: such as a path; the same again is a new version. None makes one.
-            title: how it is called.
+            user: the user whose document it is.
+            text: the whole text; it is cut into chunks, and a search finds each chunk separately.
+            document_id: an id such as a path; the same id again is a new version. None creates one.
+            title: the title.
             source: where it is from: a path or an address.
             collection: what it belongs to, such as a repository.
             origin: the kind of folder that the document is a file of: `folder` or `repository`.
-            limit: at most so many documents in the reply, 0 to 1000; None is 1000.
+            limit: the largest number of documents in the reply, 0 to 1000; None is 1000.
 
         Returns:
             The documents of the collection, or all without one; `document_id` is the one that was added.
@@ -157,7 +157,7 @@ class MemoryTools(FactTools):
     async def remove_document(
         self, user: str, document_id: str, *, limit: int | None = None
     ) -> DocumentReplyV1:
-        """Remove a document; it is found no more. Returns those that are left, `limit` at most."""
+        """Remove a document from all searches. Return the remaining ones, `limit` at most."""
         request = DocumentV1.strictly(
             action="remove", document_id=document_id, **({} if limit is None else {"limit": limit})
         )

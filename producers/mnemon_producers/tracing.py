@@ -1,12 +1,12 @@
-"""Going on with a bot's own trace: what it publishes and asks carries the W3C header `traceparent`."""
+"""Trace headers: requests and published events carry the bot's own trace as the W3C header `traceparent`."""
 
 import sys
 
 
 def headers() -> dict[str, str]:
-    """The header of the bot's current span; nothing where there is none.
+    """Return the header of the bot's current span; empty without a span.
 
-    Nothing is imported: a bot that has a span has imported OpenTelemetry.
+    The function imports nothing: a bot that has a span has imported OpenTelemetry.
     """
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:

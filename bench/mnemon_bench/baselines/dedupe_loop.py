@@ -15,7 +15,7 @@ from mnemon_infra.vectors.vector_index import Findable, opened, points
 
 
 async def write(folder: Path, proposed: int) -> None:
-    """Keep every proposal in place of what says the same, then print the seconds as JSON."""
+    """Write every proposal unless a similar one is stored, then print the seconds as JSON."""
     async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
         assert finding.embedder is not None
         begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The bare echo that `bench retrieve` compares with, as a process of its own: stock nats-py, no work."""
+"""The bare echo that `bench retrieve` compares with, in a separate process: stock nats-py, no work."""
 
 import asyncio
 import sys
@@ -11,7 +11,7 @@ _REPLY = b"x" * 2000
 
 
 async def serve(nats_url: str) -> None:
-    """Answer every request with 2,000 bytes, which is about what `history` gives, until killed."""
+    """Answer every request with 2,000 bytes, about the size of a `history` reply, until killed."""
     connection = await nats.connect(nats_url)
 
     async def answer(message: Msg) -> None:

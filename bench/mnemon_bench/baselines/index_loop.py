@@ -1,6 +1,6 @@
-"""The bare loop that `bench searchable` compares with: the same vectors into an engine of its own.
+"""The bare loop that `bench searchable` compares with: the same vectors into a separate engine.
 
-No log, no database, nobody who asks meanwhile.
+It has no log, no database and no requests at the same time.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
-"""The plain good loop that `bench ingest` compares with, as a process of its own: stock nats-py and psycopg.
+"""The plain good loop that `bench ingest` compares with, in a separate process: stock nats-py and psycopg.
 
-Fetch 500, decode, `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`, commit, acknowledge. It knows no
-conversations, no watermarks, no dead letters and no notices; its table and indexes are persist's.
+It fetches 500 messages, decodes them, runs `INSERT ... SELECT unnest(...) ON CONFLICT DO NOTHING`, commits
+and acknowledges. It has no conversations, watermarks, dead letters or notices; its table and indexes are
+persist's.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ _INSERT = """
 
 
 async def drain(nats_url: str, database_url: str, schema: str, durable: str, messages: int) -> None:
-    """Write so many messages, then print seconds and resident bytes as JSON."""
+    """Write a number of messages, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     subscription = await connection.jetstream().pull_subscribe_bind(durable, "LOG")
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")

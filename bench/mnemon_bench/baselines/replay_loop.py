@@ -1,7 +1,8 @@
-"""The bare loop that `bench rebuild` compares with, as a process of its own: stock nats-py and psycopg.
+"""The bare loop that `bench rebuild` compares with, in a separate process: stock nats-py and psycopg.
 
-Fetch a thousand, decode, insert, commit. Every event is a row of one
-table with the key and the index of memory events, whatever it is; nothing is checked, swept or written down.
+It fetches a thousand events, decodes, inserts and commits them. Every event, of any kind, is a row of one
+table with the key and the index of memory events. The loop checks nothing, sweeps nothing and records no
+progress.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ _INSERT = """
 
 
 async def replay(nats_url: str, database_url: str, schema: str, events: int) -> None:
-    """Write so many events, then print seconds and resident bytes as JSON."""
+    """Write a number of events, then print seconds and resident bytes as JSON."""
     connection = await nats.connect(nats_url)
     database = await psycopg.AsyncConnection.connect(database_url, options=f"-csearch_path={schema}")
     config = ConsumerConfig(ack_policy=AckPolicy.NONE, mem_storage=True)
@@ -44,7 +45,7 @@ async def replay(nats_url: str, database_url: str, schema: str, events: int) -> 
 
 
 def columns(page: list[Msg]) -> tuple[list[object], ...]:
-    """What is inserted, by column."""
+    """Return the values to insert, by column."""
     columns: tuple[list[object], ...] = ([], [], [], [], [], [], [], [])
     for message in page:
         json.loads(message.data)

@@ -1,4 +1,4 @@
-"""`context` of a conversation of ten messages and of ten thousand, nothing of it at hand."""
+"""`context` of a conversation of ten messages and of ten thousand, without a cache."""
 
 import asyncio
 import json
@@ -36,14 +36,14 @@ TARGETS = {"context_10000_to_10": 1.5, "tokens_10": BUDGET, "tokens_10000": BUDG
 
 TALK = "talk"
 TIERS: Sequence[tuple[Tier, str, int]] = (("profile", "pf", 12), ("working", "wk", 6), ("archive", "ar", 100))
-"""Of each tier, what its ids begin with and how many facts a user has in it."""
+"""For each tier, the prefix of its ids and the number of facts that a user has in it."""
 
 EVERYWHERE = frozenset(name for name in SECTIONS if getattr(SettingsV1().context.sections, name))
-"""Sections that are shown unless a setting says otherwise."""
+"""Sections that the default settings show."""
 
 SUMMARIES = 3
 UNCOVERED = SettingsV1().compaction.after_messages
-"""Messages that no summary covers, of a long conversation."""
+"""Messages of a long conversation that no summary covers."""
 
 
 async def run(
@@ -53,22 +53,22 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both and the echo, turn about, at one caller, each time with another query.
+    """Measure both lengths and the echo, interleaved, at one caller, each time with another query.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         rounds: measurements of each; the medians count.
         requests: requests per measurement.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
         `ratios`: `context_10000_to_10` and `context_<messages>_to_echo`, of the medians. `tokens_<messages>`:
-        of the largest context. `milliseconds` by number of messages.
+        tokens of the largest context. `milliseconds` by number of messages.
 
     Raises:
         RuntimeError: a context fails, or lacks a section.
     """
-    # A cache for one user is none: the next request is about the other one.
+    # A cache for one user never hits: the next request is about the other one.
     uncached = deployment.model_copy(update={"cached_users": 1})
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *map(str, LENGTHS))}
     tokens: dict[str, int] = {}
@@ -109,7 +109,7 @@ async def run(
 
 
 async def _load(connection: Client) -> None:
-    """Two users who differ in nothing but the length of their conversations."""
+    """Load two users who differ only in the length of their conversations."""
     for length in LENGTHS:
         said = [each.seq for each in await append(connection, list(_said(length)))]
         last_seq = (await append(connection, list(_learned(length, said))))[-1].seq
@@ -117,7 +117,7 @@ async def _load(connection: Client) -> None:
     for consumer in "persist", "index":
         while await applied_position(stream_context, consumer) < last_seq:
             await asyncio.sleep(0.02)
-    # What index could not do at once it has left here: nothing left is all done.
+    # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
     while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
         await asyncio.sleep(0.02)
 
@@ -134,7 +134,7 @@ def _said(length: int) -> Iterator[LogEvent]:
 
 
 def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
-    """Facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
+    """Yield facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
 
     def memory(name: str, event: Event) -> LogEvent:
         return LogEvent(memory_subject(TENANT, _user(length), name), event.body(), uuid4().hex)
@@ -162,7 +162,7 @@ def _user(length: int) -> str:
 
 
 async def _ask(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
-    """A context, and the milliseconds that it took."""
+    """Return a context, and the milliseconds that it took."""
     subject = ask_subject(TENANT, _user(length), "context")
     begun = time.perf_counter()
     message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)

@@ -1,4 +1,4 @@
-"""What a user has to wait for while another one floods everything, beside the same while nobody does."""
+"""Waiting time of one user while another one floods the system, compared with that without a flood."""
 
 import asyncio
 import json
@@ -29,10 +29,10 @@ from mnemon_infra.settings.store import write
 QUIET, FLOOD = 1, 2
 SAID_BEFORE = 100
 CALLERS = 64
-"""Who ask all the time, of the one who floods: more than are let in."""
+"""Callers that ask for the flooding user all the time: more than are admitted."""
 
 REFUSED = 0.01
-"""Seconds after which one of them asks again who is refused."""
+"""Seconds after which a refused caller asks again."""
 
 TARGETS = {"at_most": {"saved_to_flood": 0.5}}
 
@@ -45,22 +45,22 @@ async def run(
     requests: int = 300,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one user at one caller, first alone, and then while another floods.
+    """Measure one user at one caller, first alone, and then while another user floods.
 
     The consumers run in two processes, as `mnemon up` has them, without language models.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: that the other says at once.
-        proposals: facts that are proposed of the other at once.
-        requests: contexts that are asked for, in each case.
-        report: told what is going on.
+        messages: messages of the other user at once.
+        proposals: proposed facts of the other user at once.
+        requests: contexts to ask for, in each case.
+        report: called with lines about the progress.
 
     Returns:
-        `ratios`: of p99 and p50 of `context` with the flood to without, and of p99 while a document of 1 MB
-        of the other is cut and embedded; of the time until a fact that is
-        proposed behind the flood is kept to the time without; and, `saved_to_flood`, to the time until the
-        flood's last one is decided. Raw figures in milliseconds and seconds.
+        `ratios`: p99 and p50 of `context` with the flood over those without, and p99 while a document of 1 MB
+        of the other user is cut and embedded over that without; the time until a fact that is proposed behind
+        the flood is kept, over the time without; and, as `saved_to_flood`, over the time until the flood's
+        last proposal is decided. Raw figures in milliseconds and seconds.
 
     Raises:
         RuntimeError: a context fails.
@@ -119,7 +119,7 @@ async def run(
 
 
 async def _propose(connection: Client, speaker: int, number: int, first: int = 0) -> float:
-    """Propose so many facts of a user at once; returns when."""
+    """Propose a number of facts of a user at once, and return when."""
     subject = memory_subject(TENANT, user(speaker), "fact.proposed")
     bodies = [
         FactProposedV1.strictly(text=f"{fact(each)}, says {user(speaker)}").body()
@@ -134,7 +134,7 @@ async def _propose(connection: Client, speaker: int, number: int, first: int = 0
 
 
 async def _add_document(connection: Client, speaker: int) -> int:
-    """Add a document as long as a message can be, in a script without spaces; its log position."""
+    """Add a document as long as a message can be, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
     body = DocumentAddedV1(document_id="long", text=text).body()
     subject = memory_subject(TENANT, user(speaker), "document.added")
@@ -142,7 +142,7 @@ async def _add_document(connection: Client, speaker: int) -> int:
 
 
 async def _decided(connection: Client, speaker: int, begun: float) -> float:
-    """Seconds until all that was proposed of a user is decided."""
+    """Return the seconds until all proposals of a user are decided."""
     undecided: set[str] = set()
     position = 0
     while True:
@@ -153,7 +153,7 @@ async def _decided(connection: Client, speaker: int, begun: float) -> float:
                     undecided.add(str(delivery.message_id))
                 else:
                     body = json.loads(delivery.body)
-                    decision = body.get("decision", body)  # what is refused has no decision beside it
+                    decision = body.get("decision", body)  # a rejection has its proposal id in the body
                     undecided.discard(str(decision.get("proposal_id")))
         if not undecided:
             return time.perf_counter() - begun
@@ -162,7 +162,7 @@ async def _decided(connection: Client, speaker: int, begun: float) -> float:
 
 @asynccontextmanager
 async def _asking(connection: Client) -> AsyncIterator[None]:
-    """Ask for contexts of the one who floods all the time, as long as the block lasts."""
+    """Ask for contexts of the flooding user all the time, for the duration of the block."""
     subject = ask_subject(TENANT, user(FLOOD), "context")
 
     async def ask(caller: int) -> None:

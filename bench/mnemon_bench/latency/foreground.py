@@ -1,4 +1,4 @@
-"""`context` while facts are extracted on the same machine, beside `context` while nothing else is done."""
+"""`context` while facts are extracted on the same machine, compared with `context` on an idle one."""
 
 import asyncio
 import json
@@ -35,11 +35,11 @@ from mnemon_infra.settings.store import write
 
 MODEL = "bench-model"
 SECONDS = 0.3
-"""That the model takes to answer."""
+"""Seconds that the model takes to answer."""
 
 ASKER, ASKER_MESSAGES = 9_999_999, 1_000
 FIRST = 9_999_998
-"""Who is extracted before anything is measured."""
+"""Number of the user whose facts are extracted as a warm-up."""
 
 WINDOW = Extraction().window_messages
 TARGETS = {"at_most": {"p99_busy_to_idle": 2.0}}
@@ -53,19 +53,19 @@ async def run(
     requests: int = 500,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, turn about, at one caller, with the consumers in two processes, as `mnemon up` has them.
+    """Measure both, interleaved, at one caller, with the consumers in two processes, as `mnemon up` has them.
 
-    While it is busy, a model is asked for as many windows at once as it ever is, and more wait in line.
+    In the busy case, a model is asked about as many windows at once as it ever is, and more wait.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         users: users whose conversations are extracted in each round.
-        rounds: measurements of each, which are taken together.
+        rounds: measurements of each, whose samples are pooled.
         requests: requests per measurement.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
-        `milliseconds`: p50 and p99 of all rounds, idle and busy. `ratios`: of the one to the other.
+        `milliseconds`: p50 and p99 of all rounds, idle and busy. `ratios`: busy over idle.
 
     Raises:
         RuntimeError: a context fails, or extraction was done before the contexts were measured.
@@ -82,7 +82,7 @@ async def run(
             await _extract(connection, enabled=False)
             await settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
             await contexts(connection, ASKER, requests)
-            # Once for nothing: a provider's package is loaded when it is first asked.
+            # Warm-up: the first request loads the provider's package.
             await _extract(connection, enabled=True)
             await read(connection, await publish(connection, conversations([FIRST], WINDOW)))
             await _extract(connection, enabled=False)
@@ -91,7 +91,7 @@ async def run(
                 await settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
                 taken["idle"] += (idle := await contexts(connection, ASKER, requests))
                 await _extract(connection, enabled=True)
-                # With its last message each conversation is as long as a window.
+                # The last message makes each conversation as long as a window.
                 last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
                 await settled(connection, last)
                 taken["busy"] += (busy := await contexts(connection, ASKER, requests))
@@ -121,7 +121,7 @@ async def _extract(connection: Client, *, enabled: bool) -> None:
 
 
 async def settled(connection: Client, last: Mapping[str, int]) -> None:
-    """Return when what was published is stored and can be found, and all that was proposed is decided."""
+    """Wait until published messages are stored and can be found, and all proposals are decided."""
     proposed = await last_position(connection, event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
     for consumer, seq in wanted.items():
@@ -130,10 +130,10 @@ async def settled(connection: Client, last: Mapping[str, int]) -> None:
 
 
 async def contexts(connection: Client, speaker: int, requests: int) -> list[float]:
-    """Ask for contexts of a user, one after the other; milliseconds of each.
+    """Ask for contexts of a user, one after the other, and return the milliseconds of each.
 
     Raises:
-        RuntimeError: one fails.
+        RuntimeError: a context fails.
     """
     subject = ask_subject(TENANT, user(speaker), "context")
     taken = []

@@ -32,17 +32,17 @@ TARGETS = {
 async def run(
     deployment: Deployment, *, rounds: int = 5, requests: int = 1500, report: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Measure all three, turn about.
+    """Measure `history`, `context` and the echo, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
         rounds: measurements of each; the medians count.
         requests: requests per measurement, over all callers.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
         `ratios`: `<verb>_<read|cached>_<callers>_<p50|p99>` is the time of the verb over the echo's. `read`
-        finds nothing at hand and asks the database every time. Times in ms, memory in bytes.
+        finds nothing in the cache and queries the database every time. Times in ms, memory in bytes.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
@@ -53,10 +53,10 @@ async def run(
         times: dict[str, dict[str, float]] = {}
         memory: dict[str, int] = {}
         async with serving("mnemon_bench.baselines.echo", str(deployment.nats_url)):
-            # A cache for one user is none: the next request is about somebody else.
+            # A cache for one user never hits: the next request is about another user.
             for way, users in (("read", 1), ("cached", 10 * USERS)):
                 async with _retrieve(deployment, users) as process:
-                    await _measure(connection, "history", 1, USERS)  # at hand, where there is room
+                    await _measure(connection, "history", 1, USERS)  # fills the cache, if it has room
                     await _measure(connection, "context", 1, USERS)
                     for callers in CALLERS:
                         times |= await _round_about(connection, way, callers, rounds, requests)
@@ -89,7 +89,7 @@ async def _round_about(
 
 
 async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
-    """The median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms."""
     taken: list[float] = []
     waiting = iter(range(requests))
 

@@ -27,14 +27,14 @@ TARGETS = {"search_10000_to_400": 1.5}
 
 
 class Memories(NamedTuple):
-    """A tenant of its own: `users` users with `each` facts each."""
+    """A tenant with `users` users who have `each` facts each."""
 
     users: int
     each: int
 
     @property
     def name(self) -> str:
-        """Such as `10000`, of one user, or `1000x100`."""
+        """Return a name such as `10000`, for one user, or `1000x100`."""
         return f"{self.each}" if self.users == 1 else f"{self.users}x{self.each}"
 
 
@@ -42,7 +42,7 @@ STAGES = (
     (Memories(1, 400), Memories(1, 1_000), Memories(1, 10_000)),
     (Memories(1, 100_000), Memories(1_000, 100)),
 )
-"""Measured when no more is there than these and those before, so that the small ones are small."""
+"""Stages; the facts of a stage are loaded after earlier stages were measured, so small ones stay small."""
 
 
 async def run(
@@ -53,18 +53,18 @@ async def run(
     requests: int = 200,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure all of a stage and the echo, turn about, at one caller.
+    """Measure all tenants of a stage and the echo, interleaved, at one caller.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        stages: what is there to be searched.
+        stages: the tenants to load and search in each stage.
         rounds: measurements of each; the medians count.
-        requests: requests per measurement, each with a query of its own.
-        report: told what is going on.
+        requests: requests per measurement, each with a different query.
+        report: called with lines about the progress.
 
     Returns:
         `milliseconds` by number of memories. `ratios`: `search_10000_to_400` and `search_<memories>_to_echo`,
-        of the medians. `load_seconds`: from the first publish until all is found.
+        of the medians. `load_seconds`: from the first publish until all facts are found.
 
     Raises:
         RuntimeError: a search fails, or finds nothing.
@@ -99,14 +99,14 @@ async def run(
 
 
 async def _load(connection: Client, memories: Memories) -> float:
-    """Seconds until the facts are searched."""
+    """Load facts, and return the seconds until they can be found."""
     begun = time.perf_counter()
     last_seq = (await append(connection, list(_saved(memories))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
         while await applied_position(stream_context, consumer) < last_seq:
             await asyncio.sleep(0.02)
-    # What index could not do at once it has left here: nothing left is all done.
+    # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
     while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
         await asyncio.sleep(0.02)
     return time.perf_counter() - begun
@@ -150,7 +150,7 @@ def _asked(memories: Memories, requests: int, chance: random.Random) -> Iterator
 
 
 async def _measure(connection: Client, asked: Sequence[tuple[str, bytes]]) -> tuple[float, float]:
-    """The median and the 99th percentile of the round trip, in ms."""
+    """Return the median and the 99th percentile of the round trip, in ms."""
     taken = []
     for subject, body in asked:
         begun = time.perf_counter()

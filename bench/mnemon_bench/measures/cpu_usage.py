@@ -1,4 +1,4 @@
-"""Who keeps how many cores busy while something is measured: what binds, and what has room."""
+"""Cores that processes keep busy during a measurement, which show what is the bottleneck."""
 
 import time
 from collections import defaultdict
@@ -10,14 +10,14 @@ import psutil
 
 @contextmanager
 def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]:
-    """Count as long as the block lasts; the result is filled at its end.
+    """Count busy cores for the duration of the block; the result is filled at its end.
 
     Args:
-        measured: the processes that it is about; each is named by its number, from `process 1` on.
+        measured: the processes to measure; they are named by number, from `process 1` on.
 
     Returns:
-        Cores, by what keeps them busy: each of `measured`, the servers that this process has started, and
-        `all` of the machine, whatever else runs there.
+        Busy cores by name: each of `measured`, the servers that this process has started, and `all` for the
+        whole machine, with everything else that runs on it.
     """
     names = {process.pid: f"process {number}" for number, process in enumerate(measured, 1)}
     before, begun = _used(names), time.perf_counter()
@@ -32,7 +32,7 @@ def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]
 
 
 def _used(names: dict[int, str]) -> dict[str, float]:
-    """Seconds of a processor, by name. What has ended counts with its parent."""
+    """Return processor seconds by name. The time of an ended process counts for its parent."""
     used: dict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
@@ -43,6 +43,6 @@ def _used(names: dict[int, str]) -> dict[str, float]:
 
 
 def _name(process: psutil.Process) -> str:
-    """The program's; a module's where that is Python."""
+    """Return the name of the program, or of the module if it runs as `python -m`."""
     command = process.cmdline()
     return command[command.index("-m") + 1] if "-m" in command else process.name()

@@ -1,1 +1,1 @@
-"""A server that answers as the providers of language models do on the wire, and fails as it is told to."""
+"""A server that answers like the providers of language models on the wire, with faults that a test sets."""

@@ -7,7 +7,7 @@ from mnemon_bench.provider_server.state import ProviderState
 
 
 def main() -> None:
-    """Serve."""
+    """Serve until killed."""
     parser = argparse.ArgumentParser(prog="python -m mnemon_bench.provider_server", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--key", help="the key that is right; left out: any is")

@@ -1,4 +1,4 @@
-"""What the server's model says: the same to the same question, so that tests can count."""
+"""Answers of the server's model: the same request always gets the same answer, so that tests can count."""
 
 import json
 import re
@@ -21,12 +21,12 @@ _TEXT_NAMES = ("text", "fact", "content", "statement")
 
 
 class ReceivedRequest(NamedTuple):
-    """What a wire format makes of a request.
+    """A request, as read from a wire format.
 
     Attributes:
-        text: what the user's message says, instructions left out.
-        schema: JSON Schema of the answer; None where text is asked for.
-        beginning: of the request, what may be cached; empty where nothing may.
+        text: text of the user's message, without instructions.
+        schema: JSON Schema of the answer; None if text is asked for.
+        beginning: the part of the request that may be cached; empty if none may.
     """
 
     model: str
@@ -38,14 +38,14 @@ class ReceivedRequest(NamedTuple):
 
 
 class Liked(NamedTuple):
-    """A fact in a text; `number` is what its line begins with, or else the last line that has one."""
+    """A fact in a text; `number` comes from the beginning of its line, or else of the last numbered line."""
 
     number: int | None
     text: str
 
 
 def liked(text: str) -> Iterator[Liked]:
-    """A fact for each `I like ...` and each `Я люблю ...`."""
+    """Yield a fact for each `I like ...` and each `Я люблю ...`."""
     number: int | None = None
     for line in text.splitlines():
         beginning = _NUMBER.match(line)
@@ -60,7 +60,7 @@ def liked(text: str) -> Iterator[Liked]:
 
 
 class ShownPair(NamedTuple):
-    """Two facts that the model is to compare: ids and words."""
+    """Two facts that the model is to compare, with ids and words."""
 
     newer: str
     older: str
@@ -80,10 +80,10 @@ def relate_nothing(pair: ShownPair) -> str:
 
 
 def answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
-    """JSON of the schema with the text's facts, or where none is wanted a sentence about the text.
+    """Return JSON of the schema with the text's facts; without a schema, a sentence about the text.
 
-    `relate` gives the relation of each pair. A request for JSON without a schema gets the form that `extract`
-    reads.
+    `relate` returns the relation of each pair. A request for JSON without a schema gets the form that
+    `extract` reads.
     """
     wanted = question.schema or (schema() if "JSON" in question.instructions else None)
     if wanted is None:
@@ -106,7 +106,7 @@ def _sentence(text: str) -> str:
 
 
 def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
-    """A value of the schema whose list of objects is the facts."""
+    """Return a value of the schema in which the facts fill the list of objects."""
     definitions = wanted.get("$defs", {})
 
     def resolved(part: Mapping[str, Any]) -> Mapping[str, Any]:

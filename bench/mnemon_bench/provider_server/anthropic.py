@@ -16,13 +16,13 @@ FORMAT = "anthropic"
 BATCHES = "/v1/messages/batches"
 
 THINKER = "thinker"
-"""What the name of a model holds that cannot be kept from thinking."""
+"""Part of the name of a model whose thinking cannot be disabled."""
 
 THOUGHTS = 3000
-"""Tokens that are thought by a model that was not kept from it; the answer has what they leave."""
+"""Tokens that a model thinks unless thinking is disabled; the answer has the rest of its tokens."""
 
 FORBIDDEN = "a weapon"
-"""What a text holds that no model answers."""
+"""Part of a text that no model answers."""
 
 PAGE, LARGEST_PAGE, MOST_LINES = 20, 1000, 100_000
 
@@ -62,7 +62,7 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 
 
 def _question(body: Mapping[str, Any]) -> ReceivedRequest:
-    """What is asked; ValueError and its like where the API would not take it."""
+    """Read the request from a body; raise ValueError or similar if the API would not accept it."""
     if unknown := body.keys() - _TAKEN:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
     if _thinking(body) not in ("adaptive", "adaptive" if THINKER in body["model"] else "disabled"):
@@ -103,7 +103,7 @@ def _is_marked(block: Mapping[str, Any]) -> bool:
 
 
 def _check(schema: object) -> None:
-    """What JSON Schema has and the API does not take."""
+    """Refuse parts of JSON Schema that the API does not accept."""
     if isinstance(schema, list):
         for part in schema:
             _check(part)
@@ -221,7 +221,10 @@ def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
 
 
 def _shown(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
-    """A batch. One that failed is one whose results are kept no longer: Anthropic's fail in no other way."""
+    """Return a batch as JSON.
+
+    A failed batch is shown as one whose results are no longer kept: Anthropic's batches fail in no other way.
+    """
     created_at = datetime.fromtimestamp(batch.created_at, UTC)
     has_ended = batch.state != "running"
     ended_at = datetime.now(UTC).isoformat() if has_ended else None
@@ -241,7 +244,7 @@ def _shown(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> 
 
 
 def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
-    """Lines by what came of them; one that is left out of the results is not done, and the sum is right."""
+    """Count lines by result; a line left out of the results counts as not done, so the sum is right."""
     done = state.results(batch) if batch.state not in ("running", "failed") else ()
     errored = sum(each.damage == "failed" for each in done)
     undone = len(batch.lines) - batch.done

@@ -1,4 +1,4 @@
-"""What can be wrong with a provider, as a test says."""
+"""Faults of a provider, which a test sets."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,8 +7,9 @@ from random import Random
 from typing import Any, Literal, TypeVar
 
 Damage = Literal["cut", "nameless", "hollow", "failed", "left out", "twice"]
-"""Of a line of results: it ends in the middle; is no JSON and has no id; has an id and no answer; has an
-error in place of an answer; is not there; is there two times."""
+"""Damage to a line of results: `cut`: it ends in the middle; `nameless`: it is no JSON and has no id;
+`hollow`: it has an id and no answer; `failed`: it has an error in place of an answer; `left out`: it is
+missing; `twice`: it is there two times."""
 
 Body = dict[str, Any]
 
@@ -19,16 +20,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class HttpFault:
-    """What is wrong with the answer to one HTTP request.
+    """Fault of the answer to one HTTP request.
 
     Attributes:
-        status: instead of what was asked for, which is not done; 200: nothing is wrong with it.
-        retry_after: seconds, as the header says them.
-        seconds: that the answer is late; what was asked for has been done before.
-        is_half: half of the answer's body is all there is.
-        is_dropped: the connection ends in the middle of the body.
-        body: instead of the answer's. What was asked for is done unless the status says otherwise.
-        path: only requests whose method and path, as in `GET /v1/models`, hold this have it.
+        status: status to answer with instead of doing what was asked for; 200 is no fault.
+        retry_after: value of the header `Retry-After`, in seconds.
+        seconds: delay of the answer; the server does what was asked for before the delay.
+        is_half: whether only half of the answer's body is sent, as if it were all.
+        is_dropped: whether the connection ends in the middle of the body.
+        body: body that replaces the answer's. The server does what was asked for unless `status` prevents it.
+        path: the fault applies only to requests whose method and path, such as `GET /v1/models`, contain
+            this text.
     """
 
     status: int = 200
@@ -42,18 +44,18 @@ class HttpFault:
 
 @dataclass
 class ProviderFaults:
-    """What is wrong; nothing, until a test changes it.
+    """Faults of the provider; none, until a test sets them.
 
     Attributes:
-        requests: those of the next requests, in turn; each is used up by the first request that it is for.
-        is_cut: by a request's text: its answer ends in the middle, for want of tokens.
-        rewrite: what becomes of a model's answer, by the request's text: online and in a batch.
-        refused: by a request's text: status and error of a line of a batch that is not taken.
-        damage: by a request's text: what is wrong with its line of a batch's results.
-        results: `half`: of a file of results half is there; `dropped`: the connection ends half-way.
-        order: of the results.
+        requests: faults of the next requests, in order; the first request that a fault applies to uses it up.
+        is_cut: by a request's text: whether its answer ends in the middle, for want of tokens.
+        rewrite: by a request's text: changes the body of a model's answer, online and in a batch.
+        refused: by a request's text: status and error of a line of a batch that is not accepted.
+        damage: by a request's text: the damage to its line of a batch's results.
+        results: `half`: half of a file of results is there; `dropped`: the connection ends half-way.
+        order: order of the results.
         ending: how batches end.
-        done_share: of the lines of a batch that expires or is cancelled, those that were done.
+        done_share: share of the lines that were done in a batch that expires or is cancelled.
     """
 
     requests: deque[HttpFault] = field(default_factory=deque)
@@ -67,7 +69,7 @@ class ProviderFaults:
     done_share: float = 0.5
 
     def take(self, path: str) -> HttpFault | None:
-        """The fault that the next request to this path has, and no other after it."""
+        """Return and remove the first fault that applies to a request to this path; None if there is none."""
         for fault in self.requests:
             if fault.path in path:
                 self.requests.remove(fault)
@@ -76,7 +78,7 @@ class ProviderFaults:
 
 
 def damaged(line: str, damage: Damage | None) -> str:
-    """A line of a file of results; `hollow` and `failed` are the wire format's own matter."""
+    """Return a damaged line of a file of results; the wire format itself handles `hollow` and `failed`."""
     match damage:
         case "cut":
             return line[: len(line) * 2 // 3]
@@ -87,7 +89,7 @@ def damaged(line: str, damage: Damage | None) -> str:
 
 
 def ordered(items: Sequence[T], order: LineOrder) -> list[T]:
-    """A list of them, in that order."""
+    """Return the items as a list in the given order."""
     match order:
         case "as asked":
             return list(items)

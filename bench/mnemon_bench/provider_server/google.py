@@ -1,4 +1,4 @@
-"""The Gemini Developer API on the wire: answers, cached contents, files, and batches of them."""
+"""Google's wire format, the Gemini Developer API: answers, cached contents, files, and batches of them."""
 
 import json
 import re
@@ -32,11 +32,11 @@ STATUSES = {
 }
 
 SMALLEST_CACHED = 1024
-"""Characters of instructions that a cached content has at least."""
+"""Least characters of the instructions in a cached content."""
 
 
 def refusal(status: int, message: str) -> Response:
-    """An error as Google words it: a key that is none is a bad request to it."""
+    """Return an error in Google's wording: an invalid key is a bad request (400) there."""
     details = []
     if status == 401:
         status = 400
@@ -66,7 +66,7 @@ def _generated(state: ProviderState, request: HttpRequest) -> Response:
 
 
 def _question(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
-    """Beginnings of a certain length are cached, whether a client asks for it or not."""
+    """Read the request from a body. Long beginnings are cached even if a client does not ask for it."""
     instructions = _text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
     return ReceivedRequest(
@@ -120,7 +120,7 @@ def _cache_kept(state: ProviderState, content: dict[str, Any], ttl: str) -> Resp
 
 
 def _cache_shown(content: Mapping[str, Any]) -> dict[str, Any]:
-    """What is cached is not told."""
+    """Return a cached content without its instructions, which the API does not return."""
     return {name: content[name] for name in ("name", "model", "updateTime", "expireTime")}
 
 
@@ -191,7 +191,7 @@ def _batch_created(state: ProviderState, request: HttpRequest) -> Response:
 
 
 def _operation(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
-    """As it is: counts are strings, and what came of it stands there twice."""
+    """Return a batch as the API does: counts are strings, and the output appears twice."""
     failed = sum(done.damage == "failed" for done in state.results(batch)) if _has_results(batch) else 0
     counts = {
         "requestCount": len(batch.lines),

@@ -23,7 +23,7 @@ from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, refu
 FORMAT = "openai"
 
 PAGE = 20
-"""Batches of a list, where the client does not say how many."""
+"""Batches per page, if the client gives no limit."""
 
 _ENDED = {"ended": "completed", "expired": "expired", "failed": "failed", "cancelled": "cancelled"}
 

@@ -1,4 +1,4 @@
-"""What a chat completion is asked for and answered with, alone and in a batch."""
+"""Request and response bodies of OpenAI's chat completions, alone and in a batch."""
 
 import json
 import re
@@ -24,11 +24,11 @@ class UnsupportedParameter(ValueError):
 
 
 def asked(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
-    """What is asked.
+    """Read the request from a body.
 
     Raises:
-        NotTaken: the server does not take it.
-        ValueError, KeyError, TypeError: it is no request.
+        UnsupportedParameter: the server does not accept a parameter or its value.
+        ValueError, KeyError, TypeError: the body is no request.
     """
     if untaken := state.untaken & body.keys():
         raise UnsupportedParameter(min(untaken), f"Unsupported parameter: {min(untaken)}")
@@ -74,7 +74,7 @@ def completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str
 
 
 def streamed(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
-    """The same as server-sent events, a word each."""
+    """Return the same answer as server-sent events, one per word."""
     whole = completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [
@@ -87,7 +87,7 @@ def streamed(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
 
 
 def not_taken(error: UnsupportedParameter) -> dict[str, Any]:
-    """As OpenAI words it."""
+    """Return the error in OpenAI's wording."""
     return {
         "error": {
             "message": str(error),

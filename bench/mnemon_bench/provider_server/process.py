@@ -1,4 +1,4 @@
-"""The server in a process of its own, so that it does not share an interpreter with what is measured."""
+"""The provider server in a separate process, so that it does not share an interpreter with measured code."""
 
 import asyncio
 import sys
@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def provider(*options: str) -> AsyncIterator[str]:
-    """Serve as long as the block lasts; gives its address, without a path.
+    """Serve for the duration of the block; yield the server's address, without a path.
 
     Args:
-        options: of `python -m mnemon_bench.provider_server`.
+        options: options of `python -m mnemon_bench.provider_server`.
 
     Raises:
-        RuntimeError: it does not start.
+        RuntimeError: the server does not start.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "mnemon_bench.provider_server", *options, stdout=asyncio.subprocess.PIPE

@@ -1,15 +1,16 @@
-"""The server: threads of the standard library, in a test's process or a process of its own.
+"""HTTP server with threads of the standard library, in a test's process or in a separate one.
 
-A wire format is a module here with `ROUTES: Sequence[Route]`; it is put into `ROUTES` below, and that is all.
-A route's `answer(state, request)` makes a `Question` of the request, hands it to `state.ask`, and makes of
-the `Answered` what the provider would send. Batches are kept by `state.create`, `state.poll` (once for each
-time that a client asks after one; they end after `state.polls`), `state.batches` to list them, `state.cancel`
-and `state.results`, which has the order and damage of `state.faults` in it: the wire format shows `hollow`
-and `failed` itself, and what is a file of lines goes through `wire.results_file`, which does the rest.
+A wire format is a module of this package with `ROUTES: Sequence[Route]`, which is added to `ROUTES` below.
+A route's `answer(state, request)` makes a `ReceivedRequest` of the HTTP request, passes it to `state.ask`,
+and turns the `GeneratedAnswer` into the provider's response. Batches use `state.create`, `state.poll` (once
+for each time that a client asks for one; they end after `state.polls`), `state.batches` to list them,
+`state.cancel` and `state.results`, which applies the order and damage of `state.faults`. The wire format
+itself shows `hollow` and `failed`; a file of lines goes through `wire.results_file`, which applies the other
+damage.
 
-What is the same for all is done here: the key (in whichever header it comes, `state.key`), faults of one
-request, 404 for what is not there, and 400 for a body that is none (ValueError, KeyError or TypeError of the
-route).
+This module does what is the same for all wire formats: the key (`state.key`, in any of the headers), faults
+of one request, 404 for unknown paths, and 400 for a body that is no request (ValueError, KeyError or
+TypeError of the route).
 """
 
 import json
@@ -28,7 +29,7 @@ ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
 def answered(state: ProviderState, request: HttpRequest) -> Response:
-    """What is answered to a request; late and half where a fault says so."""
+    """Return the response to a request, with the request's fault, if any."""
     route, request = _route(state, request)
     if route is None:
         return refusal(404, f"no {request.method} {request.path}")
@@ -64,7 +65,7 @@ def _route(state: ProviderState, request: HttpRequest) -> tuple[Route | None, Ht
 
 
 def _keys(request: HttpRequest) -> str:
-    """The key that came, whichever provider's header it is in."""
+    """Return the key of a request, from the header of any provider."""
     key = request.headers.get("x-api-key") or request.headers.get("x-goog-api-key")
     return key or request.headers.get("authorization", "").removeprefix("Bearer ")
 
@@ -105,7 +106,7 @@ class _ProviderHandler(BaseHTTPRequestHandler):
             self._received(),
             self.server.url,
         )
-        if self.server.state.closing.is_set():  # the connection was there before
+        if self.server.state.closing.is_set():  # the connection was open before the server closed
             self.close_connection = True
             return
         response = answered(self.server.state, request)
@@ -139,15 +140,15 @@ class _ProviderHttpServer(ThreadingHTTPServer):
     url: str
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that has gone is one of the faults."""
+        """Ignore errors: a client that has gone is one of the faults."""
 
 
 class ProviderServer:
-    """A server on a port, from `with` until the end of the block.
+    """A server on a port, for the duration of a `with` block.
 
     Attributes:
-        state: what it knows; a test reads and changes it.
-        url: without a path; `openai_url` is the base url that OpenAI's SDK wants.
+        state: its state, which a test reads and changes.
+        url: address without a path; `openai_url` is the base url for OpenAI's SDK.
     """
 
     def __init__(self, state: ProviderState | None = None, port: int = 0) -> None:
@@ -170,12 +171,12 @@ class ProviderServer:
         self.close()
 
     def close(self) -> None:
-        """Answer no more; what is late is answered at once."""
+        """Stop serving, and send delayed answers at once."""
         self.state.closing.set()
         self._server.shutdown()
         self._serving.join()
         self._server.server_close()
 
     def wait(self) -> None:
-        """Serve until the process is ended."""
+        """Serve until the process is killed."""
         self._serving.join()

@@ -1,4 +1,4 @@
-"""What the server knows: what it was asked, what it has cached, and its batches."""
+"""State of the server: the requests it has received, what it has cached, and its batches."""
 
 import threading
 import time
@@ -12,11 +12,11 @@ from mnemon_bench.provider_server.answers import ReceivedRequest, answer
 from mnemon_bench.provider_server.faults import Damage, ProviderFaults, ordered
 
 CACHED_FROM = 1024
-"""Characters that a beginning has at least to be cached."""
+"""Characters from which the beginning of a request is cached."""
 
 
 class CountedTokens(NamedTuple):
-    """Of one question; `input` has those that were `cached`, and those that were `written` to the cache."""
+    """Tokens of one request; `input` includes those `cached` and those `written` to the cache."""
 
     input: int = 0
     cached: int = 0
@@ -25,7 +25,7 @@ class CountedTokens(NamedTuple):
 
 
 class GeneratedAnswer(NamedTuple):
-    """What the server says to a question."""
+    """Answer of the server to a request."""
 
     text: str
     tokens: CountedTokens
@@ -33,7 +33,7 @@ class GeneratedAnswer(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A line of a batch that is done, and what is wrong with its result."""
+    """A line of a batch that is done, and the damage to its result."""
 
     line_id: str
     answered: GeneratedAnswer
@@ -52,11 +52,11 @@ class ProviderBatch:
     """A batch.
 
     Attributes:
-        format: the wire format that it came in.
-        given: what the wire format wants to keep of it, such as names and metadata.
+        format: the wire format of the request that created it.
+        given: fields that the wire format stores with it, such as names and metadata.
         created_at: seconds since 1970; a test may change it.
-        polls: how often it will be asked after before it ends.
-        done: lines that are done, from the beginning.
+        polls: number of further polls before it ends.
+        done: number of lines that are done, from the beginning.
     """
 
     id: str
@@ -72,23 +72,23 @@ class ProviderBatch:
 
 @dataclass
 class ProviderState:
-    """All that the server knows. Its methods may be called by many threads.
+    """All state of the server. Many threads may call its methods.
 
     Attributes:
-        key: the key that is right; None: any is.
-        seconds: that a model takes to answer, in a batch none.
-        polls: how often a batch is asked after before it ends.
-        has_batches: otherwise their paths are not there, as with Ollama.
-        formats: of answers, those that can be asked for.
-        untaken: parameters of a request that it does not take.
-        longest: text that the model takes, in characters; None: any.
+        key: the correct key; None accepts any.
+        seconds: seconds that a model takes to answer; in a batch it takes none.
+        polls: number of polls before a batch ends.
+        has_batches: if false, the paths of batches do not exist, as with Ollama.
+        formats: formats of answers that a request may ask for.
+        untaken: parameters of a request that the server does not accept.
+        longest: longest text that the model accepts, in characters; None is any.
         answering: the model.
-        requests: method and path of each request that had the right key, in the order in which they came.
-        questions: all that were answered.
-        asked: how often each text was asked about and is paid for: a line of a batch counts as soon as the
-            batch is there, and no longer when it is cancelled or has expired before it was done.
+        requests: method and path of each request with the correct key, in the order of arrival.
+        questions: all requests that were answered.
+        asked: how often each text was asked about and is paid for. A line of a batch counts as soon as the
+            batch exists, and no longer once the batch was cancelled or expired before the line was done.
         used: tokens of all answers.
-        most_in_flight: questions that were answered at the same time, at most.
+        most_in_flight: largest number of requests that were answered at the same time.
     """
 
     key: str | None = None
@@ -113,10 +113,10 @@ class ProviderState:
     _beginnings: set[tuple[str, str]] = field(default_factory=set)
 
     def ask(self, question: ReceivedRequest) -> GeneratedAnswer:
-        """Have a question answered, which takes the model its time.
+        """Answer a request, after the time that the model takes.
 
         Raises:
-            ValueError: it is too long.
+            ValueError: the text is too long.
         """
         if self._is_too_long(question):
             raise ValueError("the context is too long")
@@ -130,7 +130,7 @@ class ProviderState:
             return self._answered(question)
 
     def create(self, wire: str, lines: Iterable[BatchLine], given: Mapping[str, Any]) -> ProviderBatch:
-        """A new batch."""
+        """Create a batch."""
         with self.lock:
             batch = ProviderBatch(
                 f"batch_{uuid4().hex}", wire, tuple(lines), given, time.time(), polls=self.polls
@@ -140,18 +140,18 @@ class ProviderState:
             return batch
 
     def batch(self, batch_id: str, wire: str) -> ProviderBatch | None:
-        """A batch of a wire format; None where there is none of this id."""
+        """Return a batch of a wire format; None if there is none with this id."""
         with self.lock:
             batch = self._batches.get(batch_id)
             return batch if batch is not None and batch.format == wire else None
 
     def batches(self, wire: str | None = None) -> list[ProviderBatch]:
-        """The batches of a wire format, or of all, the newest first."""
+        """Return the batches of a wire format, or of all, the newest first."""
         with self.lock:
             return [batch for batch in reversed(self._batches.values()) if wire in (None, batch.format)]
 
     def poll(self, batch: ProviderBatch) -> None:
-        """It was asked after: it comes nearer to its end."""
+        """Count a poll of a batch, and end the batch after the last one."""
         with self.lock:
             if batch.state != "running":
                 return
@@ -161,13 +161,13 @@ class ProviderState:
             self._end(batch, self.faults.ending)
 
     def cancel(self, batch: ProviderBatch) -> None:
-        """End it with what is done."""
+        """End a batch with the lines that are done."""
         with self.lock:
             if batch.state == "running":
                 self._end(batch, "cancelled")
 
     def results(self, batch: ProviderBatch) -> Sequence[Done]:
-        """What came of the lines that are done, the same however often it is asked for."""
+        """Return the results of the lines that are done; every call returns the same ones."""
         with self.lock:
             if batch.results is None:
                 done = [
@@ -200,7 +200,7 @@ class ProviderState:
         return GeneratedAnswer(text, tokens, is_cut)
 
     def _counted(self, question: ReceivedRequest, text: str) -> CountedTokens:
-        """A word is a token."""
+        """Count tokens, one per word."""
         cached = written = 0
         if len(question.beginning) >= CACHED_FROM:
             beginning = (question.model, question.beginning)

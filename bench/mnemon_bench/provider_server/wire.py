@@ -1,4 +1,4 @@
-"""What a wire format is made of: routes, requests and responses."""
+"""Parts of a wire format: routes, requests and responses."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from mnemon_bench.provider_server.state import ProviderState
 
 
 class HttpRequest(NamedTuple):
-    """What came.
+    """A request that the server has received.
 
     Attributes:
-        names: what the groups of the route's pattern matched.
-        query: of a parameter that stands there twice, the last one.
-        headers: by their name in lower case.
-        url: of this server, without a path; what a client is sent to.
+        names: values of the named groups of the route's pattern.
+        query: query parameters; of a parameter that appears twice, the last one.
+        headers: headers by name in lower case.
+        url: address of this server, without a path, for links that a client follows.
     """
 
     method: str
@@ -29,7 +29,7 @@ class HttpRequest(NamedTuple):
     url: str
 
     def json(self) -> dict[str, Any]:
-        """The body.
+        """Return the body as a JSON object.
 
         Raises:
             ValueError: it is no JSON object.
@@ -42,10 +42,10 @@ class HttpRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is answered; a body that is no bytes is sent as JSON.
+    """A response; a body that is not bytes is sent as JSON.
 
     Attributes:
-        is_dropped: the connection ends in the middle of the body.
+        is_dropped: whether the connection ends in the middle of the body.
     """
 
     body: object = b""
@@ -55,13 +55,13 @@ class Response:
 
 
 def refusal(status: int, message: str) -> Response:
-    """An error as OpenAI, Anthropic and Google word it, each finding its own fields."""
+    """Return an error in which clients of OpenAI, Anthropic and Google each find their own fields."""
     error = {"message": message, "type": "error", "code": status, "status": "ERROR"}
     return Response({"type": "error", "error": error}, status)
 
 
 def results_file(state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]) -> Response:
-    """A file of results, a JSON object a line, with what is wrong with the lines and with the file."""
+    """Return a file of results, one JSON object per line, with the damage to the lines and to the file."""
     body = "".join(
         damaged(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
     ).encode()
@@ -75,9 +75,9 @@ class Route(NamedTuple):
     """A path of a wire format.
 
     Attributes:
-        pattern: of the whole path; its named groups become `Request.names`.
-        of_batches: it is not there where the server has no batches.
-        refusal: how a bad key, a status of a fault, or a body that is none is worded.
+        pattern: pattern of the whole path; its named groups become `HttpRequest.names`.
+        of_batches: whether the route is missing if the server has no batches.
+        refusal: returns the response to a bad key, a fault's status, or a body that is no request.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What a model's similarities of facts mean: precision and recall over pairs that a person labelled."""
+"""Calibration of an embedder: precision and recall of its similarities on pairs that a person labelled."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,10 +13,10 @@ from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.models.wordllama import word_similarity
 
 PRECISION: Final = 0.95
-"""A fact that is rewritten by one that is none of its business is worse than one that is kept twice."""
+"""Required precision: replacing an unrelated fact is worse than keeping one fact twice."""
 
 PAIRS: Final = Path(__file__).with_name("pairs.jsonl")
-"""The pairs that come with mnemon."""
+"""The labelled pairs that mnemon ships."""
 
 THRESHOLDS: Final = tuple(hundredths / 100 for hundredths in range(30, 100))
 
@@ -24,7 +24,7 @@ Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class LabelledPair(BaseModel):
-    """Two facts: the `same` in other words, an `update` of one by the other, or `different`: both kept."""
+    """Two facts: `same` in other words, `update` of one by the other, or `different`: both are kept."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,11 +35,11 @@ class LabelledPair(BaseModel):
 
 
 class InvalidPairs(ValueError):
-    """A file that is no list of labelled pairs; the message names the line."""
+    """A file that is not a list of labelled pairs; the message names the line."""
 
 
 class ThresholdPoint(NamedTuple):
-    """What holds above a threshold."""
+    """Precision, recall and F1 above a threshold."""
 
     threshold: float
     precision: float
@@ -48,10 +48,10 @@ class ThresholdPoint(NamedTuple):
 
 
 def read_pairs(path: Path) -> list[LabelledPair]:
-    """The pairs of a file, one JSON object a line.
+    """Read the pairs of a file, one JSON object a line.
 
     Raises:
-        InvalidPairs: it cannot be read, a line is no pair, or a language lacks pairs of either sort.
+        InvalidPairs: the file cannot be read, a line is no pair, or a language lacks pairs of either sort.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -77,13 +77,13 @@ def read_pairs(path: Path) -> list[LabelledPair]:
 
 
 async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str, Any]:
-    """Measure a model on the pairs that alignment leaves open: of the others similarity decides nothing.
+    """Measure a model on the pairs that alignment leaves open; similarity decides nothing about the others.
 
     Returns:
         `languages`: for each, and for `all`, the curve of `same` or `update` against `different`, its best
-        F1, and the lowest threshold from which the precision is `PRECISION` at least (None: there is none).
+        F1, and the lowest threshold from which the precision is at least `PRECISION` (None if there is none).
         `recommended`: thresholds, for `dedupe.update_threshold` and `dedupe.duplicate_threshold`, that reach
-        it in every language.
+        this precision in every language.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -123,7 +123,7 @@ def _measured(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) 
 
 
 def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[ThresholdPoint]:
-    """One point per threshold up to the highest that any pair is above."""
+    """Return one point per threshold, up to the highest threshold that any pair exceeds."""
     points: list[ThresholdPoint] = []
     for threshold in THRESHOLDS:
         found = similarities > threshold
@@ -142,7 +142,7 @@ def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[
 
 
 def _precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
-    """The lowest threshold from which on the precision is high enough."""
+    """Return the lowest threshold from which on the precision is high enough."""
     lowest = None
     for point in reversed(curve):
         if point.precision < PRECISION:
@@ -152,7 +152,11 @@ def _precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
 
 
 def _recommended(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
-    """The strictest over the languages. Where none is precise, what nothing exceeds: nothing is merged."""
+    """Return the strictest thresholds over the languages.
+
+    If no threshold of a language is precise enough, the result is one that no pair exceeds, which merges
+    nothing.
+    """
     update, duplicate = 0.0, 0.0
     for _, rows in _by_language(pairs):
         some = similarities[rows]

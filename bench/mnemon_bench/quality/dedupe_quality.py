@@ -26,21 +26,21 @@ from mnemon_infra.models.language.port import ModelAnswer, Usage
 from mnemon_infra.models.wordllama import word_similarity
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
-"""The relation that dedupe has found; `refused` where the policy keeps one of the facts out."""
+"""The relation that dedupe has found; `refused` if the policy refuses one of the facts."""
 
 OUTCOMES: Final[tuple[PairOutcome, ...]] = ("same", "update", "undecided", "different", "refused")
 
 DIFFERENT_MERGED: Final = 0.02
-"""Share of different facts that may become one."""
+"""Largest share of different facts that may be merged."""
 
 PARAPHRASES: Final = {"en": 0.45, "ru": 0.25}
-"""Share of paraphrases that are to become one fact with the embedded model alone."""
+"""Smallest share of paraphrases to merge with the embedding model alone."""
 
 UPDATES: Final = 0.6
-"""Share of updates that are to take the place of the older fact."""
+"""Smallest share of updates that are to replace the older fact."""
 
 ANSWERED: Final = 0.9
-"""Share of undecided paraphrases and updates that are to become one once a language model has answered."""
+"""Smallest share of undecided paraphrases and updates to merge once a language model has answered."""
 
 OWNER: Final = "bench", "u1"
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,10 +51,10 @@ class JudgedPair(NamedTuple):
 
     Attributes:
         pair: the pair.
-        outcome: of the decision.
-        says_newer: the one fact that is left has the newer words.
-        is_merged: the facts are one, in the end by a language model's answer.
-        evidence: of the decision.
+        outcome: the outcome of the decision.
+        says_newer: whether one fact is left and has the newer words.
+        is_merged: whether the facts are merged, if need be after a language model's answer.
+        evidence: the evidence of the decision.
     """
 
     pair: LabelledPair
@@ -67,18 +67,18 @@ class JudgedPair(NamedTuple):
 async def run(
     pairs: Sequence[LabelledPair], embedder: Embedder, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Propose both facts of each pair to a user of its own, as the defaults have it.
+    """Propose both facts of each pair to a separate user, with the default settings.
 
     A scripted language model then answers about the pairs that stay undecided; it knows the labels.
 
     Args:
-        pairs: labelled by a person; `a` is proposed first.
+        pairs: pairs that a person labelled; `a` is proposed first.
         embedder: the embedding model.
-        report: told the progress.
+        report: called with lines about the progress.
 
     Returns:
         `ratios` with their targets, `languages`: the confusion table of each, and `faults`: the pairs of
-        different facts that became one.
+        different facts that were merged.
 
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
@@ -158,7 +158,7 @@ def _ask(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> bool:
-    """Whether two undecided facts are one after the answer of a model that says what the label says."""
+    """Return whether two undecided facts are merged after a model has answered with their label."""
     asked = FactPair(
         fact_id=newer.fact_id, version=str(newer.id), other_id=older.fact_id, other_version=str(older.id)
     )
@@ -173,7 +173,7 @@ def _ask(
 
 
 def _table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
-    """The number of pairs by label, then by outcome."""
+    """Return the number of pairs by label, then by outcome."""
     counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
     return {
         label: {outcome: counts[label, outcome] for outcome in OUTCOMES}
@@ -182,7 +182,7 @@ def _table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, i
 
 
 class MeasuredShare(NamedTuple):
-    """A share and its target: at most `bound` where that `is_limit`, else at least."""
+    """A share and its target: at most `bound` if it `is_limit`, else at least `bound`."""
 
     name: str
     share: float

@@ -1,6 +1,6 @@
-"""What `search` finds of what was said, by the questions that come with conversations in the form of LoCoMo.
+"""Recall of `search` on the questions that come with conversations in the form of LoCoMo.
 
-The conversations go the whole way: published, persisted, indexed, and asked for over NATS.
+The conversations take the full path: they are published, persisted, indexed, and searched over NATS.
 """
 
 import asyncio
@@ -40,13 +40,13 @@ TARGETS: Final = {
     "at_most": {"search_p50_ms": 5.0},
 }
 ADVERSARIAL: Final = 5
-"""The category of questions that have no answer: they count apart."""
+"""The category of questions without an answer, which are counted separately."""
 
 _TURN: Final = re.compile(r"D\d+:\d+")
 
 
 class LabelledQuestion(NamedTuple):
-    """A question, who is asked, and the ids of the turns that hold the answer."""
+    """A question, its user, and the ids of the turns that hold the answer."""
 
     user: str
     text: str
@@ -55,7 +55,7 @@ class LabelledQuestion(NamedTuple):
 
 
 class RankedTurns(NamedTuple):
-    """A question, the ids of the turns found for it, best first, and how long that took."""
+    """A question, the ids of the turns found for it, best first, and the time that the search took."""
 
     question: LabelledQuestion
     turns: Sequence[str]
@@ -76,17 +76,17 @@ class Data(NamedTuple):
 async def run(
     deployment: Deployment, data: Data, *, report: Callable[[str], None] = lambda line: None
 ) -> dict[str, Any]:
-    """Import the conversations, ask every question, and compare what is found with the evidence.
+    """Import the conversations, ask every question, and compare the hits with the evidence.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        data: what is imported and asked.
-        report: told what is going on.
+        data: the conversations to import and the questions to ask.
+        report: called with lines about the progress.
 
     Returns:
         `methods`: for each, recall, hits and the reciprocal rank as fractions, averaged over the questions of
         categories 1 to 4, of each category, and of the adversarial ones; times in ms. `full` is `search` as a
-        bot asks it; `bm25`, `dense` and `fused` are its candidates before anything else is looked at.
+        bot uses it; `bm25`, `dense` and `fused` are its candidates before ranking.
 
     Raises:
         RuntimeError: a search fails.
@@ -97,7 +97,7 @@ async def run(
         try:
             await _import(connection, conversations)
             report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
-            # Once for nothing: a tenant's words are counted when they are first asked for.
+            # Warm-up: the first search of a tenant counts the words of the tenant.
             await _ask_all(questions, _search(connection))
             answered = {"full": await _ask_all(questions, _search(connection))}
         finally:
@@ -121,11 +121,11 @@ async def run(
 
 
 def load(path: Path) -> Data:
-    """What is in a file, or in the files of a folder.
+    """Load a file, or all files of a folder.
 
     Raises:
         OSError: a file cannot be read.
-        NotLocomo: a file is something else, or there are no conversations with questions.
+        NotLocomo: a file is not a LoCoMo file, or there are no conversations with questions.
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     conversations: list[LocomoConversation] = []
@@ -187,7 +187,7 @@ def _search(connection: Client) -> Method:
 async def _candidates(
     deployment: Deployment, questions: Sequence[LabelledQuestion]
 ) -> dict[str, list[RankedTurns]]:
-    """What words alone find, vectors alone, and both: with the parts of `search`, in this process."""
+    """Find turns by words alone, by vectors alone, and by both, with parts of `search` in this process."""
     database = Database(deployment, name="bench")
     await database.open()
     try:
@@ -227,12 +227,12 @@ def _turns(found: Iterable[Any]) -> list[str]:
 
 
 def _turn(event_id: str) -> str:
-    """The id of a turn ends the id of its event: `D1:3` that of `locomo:...:D1:3`."""
+    """Return the id of a turn from the end of its event's id: `D1:3` from `locomo:...:D1:3`."""
     return ":".join(event_id.rsplit(":", 2)[1:])
 
 
 def summary(answered: Sequence[RankedTurns]) -> dict[str, Any]:
-    """What a method found, and how fast."""
+    """Return the recall of a method and its times."""
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})
     p50, p99 = np.percentile([each.seconds * 1000 for each in answered], (50, 99))
@@ -262,10 +262,10 @@ def _found(answered: Sequence[RankedTurns]) -> dict[str, float]:
 
 
 def recall(evidence: frozenset[str], turns: Sequence[str]) -> float:
-    """The share of the evidence that is among the turns."""
+    """Return the share of the evidence that is among the turns."""
     return len(evidence.intersection(turns)) / len(evidence)
 
 
 def reciprocal_rank(evidence: frozenset[str], turns: Sequence[str]) -> float:
-    """One over the place of the first turn that is evidence; 0 without one."""
+    """Return one over the rank of the first turn that is evidence; 0 if there is none."""
     return next((1 / place for place, turn in enumerate(turns, 1) if turn in evidence), 0.0)

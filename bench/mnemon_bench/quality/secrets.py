@@ -11,13 +11,13 @@ from mnemon_consumers.domain.policy.secrets.detection import secret_in
 from mnemon_contracts.settings.groups import Policy
 
 LIST: Final = Path(__file__).with_name("secrets.jsonl")
-"""The list that comes with mnemon."""
+"""The labelled sentences that mnemon ships."""
 
 LEAST: Final = 0.95
 
 
 class LabelledSentence(BaseModel):
-    """A sentence that holds a `secret`, or looks as if it did and is `harmless`."""
+    """A sentence that holds a `secret`, or that looks like one but is `harmless`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -27,14 +27,15 @@ class LabelledSentence(BaseModel):
 
 
 class InvalidSentences(ValueError):
-    """A file that is no list of labelled sentences; the message names the line."""
+    """A file that is not a list of labelled sentences; the message names the line."""
 
 
 def read_sentences(path: Path) -> list[LabelledSentence]:
     """Read the sentences of a file, one JSON object a line.
 
     Raises:
-        InvalidSentences: it cannot be read, a line is no sentence, or a language lacks one of the labels.
+        InvalidSentences: the file cannot be read, a line is no sentence, or a language lacks one of the
+            labels.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -69,17 +70,17 @@ def run(
     """Measure precision and recall of the default policy.
 
     Args:
-        sentences: labelled by a person.
-        report: told the progress.
+        sentences: sentences that a person labelled.
+        report: called with lines about the progress.
 
     Returns:
         `ratios`: `recall_<language>` and `precision_<language>`, with targets of 0.95 each. `languages`: the
         counts. `missed`: secrets that pass. `refused`: harmless sentences that do not, each with the reason.
-        `milliseconds`: of one check, by percentile.
+        `milliseconds`: time of one check, by percentile.
     """
     policy = Policy()
     report(f"checking {len(sentences)} sentences")
-    for sentence in sentences:  # loads detectors and dictionaries, which is not measured
+    for sentence in sentences:  # loads detectors and dictionaries outside of the measurement
         secret_in(sentence.text, policy)
     answers: list[str | None] = []
     seconds: list[float] = []

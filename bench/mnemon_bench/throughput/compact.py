@@ -1,4 +1,4 @@
-"""A conversation that goes on and on: its summaries, and the context that a model is given of it."""
+"""A growing conversation: its summaries, and the context that a model gets of it."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -42,7 +42,7 @@ SummaryEvent = SummaryWrittenV1 | SummaryMergedV1
 
 
 class Stage(NamedTuple):
-    """What there was after so many messages."""
+    """State after a number of messages."""
 
     messages: int
     context_tokens: int
@@ -57,17 +57,17 @@ async def run(
     step: int = 10,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Let a conversation grow, and look at its context every so many messages.
+    """Let a conversation grow, and ask for its context at regular steps.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: how long the conversation becomes.
-        step: messages between two looks.
-        report: told what is going on.
+        messages: final length of the conversation.
+        step: messages between two contexts.
+        report: called with lines about the progress.
 
     Returns:
-        `growth`: of each stage the messages, tokens of the context, summaries that count, and messages that
-        no summary covers. `most_tokens`, `fewest_tokens_when_grown` and `most_summaries` over all stages;
+        `growth`: of each stage the messages, tokens of the context, live summaries, and messages that no
+        summary covers. `most_tokens`, `fewest_tokens_when_grown` and `most_summaries` over all stages;
         `gaps` and `overlaps` between the log ranges of summaries, of all that were ever written.
 
     Raises:
@@ -138,7 +138,7 @@ def _live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
 
 
 def _between(said: list[int], end: int, start: int) -> int:
-    """Messages between two summaries; -1 where they overlap."""
+    """Return the number of messages between two summaries; -1 if they overlap."""
     return -1 if start <= end else sum(end < seq < start for seq in said)
 
 

@@ -1,4 +1,4 @@
-"""From a proposal in the log to the decision in the log: one dedupe worker, and four of them."""
+"""Time from a proposal in the log to the decision in the log, with one dedupe worker and with four."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,22 +31,22 @@ async def run(
     number: int = PROPOSALS,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure all, turn about.
+    """Measure one worker, four workers and a bare loop, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        rounds: measurements of each; the medians count. Each is about users of its own.
+        rounds: measurements of each; the medians count. Each measurement has separate users.
         number: proposals of each measurement; a multiple of twice `USERS`.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
-        `decisions_per_second` of one worker, of four (each with a connection of its own, all in one process
+        `decisions_per_second` of one worker, of four (each with its own connection, all in one process
         with one embedded engine), and of a bare loop that embeds, searches and upserts the same proposals.
-        `ratios`: of the rates. `outcome`: how many events of each name
-        the proposals led to, the same for one and for four.
+        `ratios`: the ratios of these rates. `outcome`: the number of events of each name that the proposals
+        led to, the same for one worker and for four.
 
     Raises:
-        RuntimeError: four workers decide otherwise than one.
+        RuntimeError: the same proposals led to different decisions, with one worker or with four.
     """
     rates: dict[str, list[float]] = {"bare": [], "one": [], "four": []}
     outcomes = []
@@ -77,7 +77,7 @@ async def run(
 
 
 def proposals(number: int) -> Iterator[tuple[str, str]]:
-    """User and text: first something new of everybody, then as much that is known, half of it reworded."""
+    """Yield user and text: first new facts of all users, then as many known ones, half of them reworded."""
     each = number // USERS // 2
     for place in range(2 * each):
         for user in range(USERS):
@@ -87,7 +87,7 @@ def proposals(number: int) -> Iterator[tuple[str, str]]:
 
 
 def _ratio(rates: list[float], beside: list[float]) -> float:
-    # Round by round: what else the machine does touches neighbours alike.
+    # Compared round by round: other load on the machine affects both of a round alike.
     return median(rate / other for rate, other in zip(rates, beside, strict=True))
 
 
@@ -109,7 +109,7 @@ async def _bare(number: int) -> float:
 
 
 async def _outcome(connection: Client, tenant: str) -> dict[str, int]:
-    """How many events of each name there are."""
+    """Return the number of events of each name."""
     stream_context = connection.jetstream()
     names: Counter[str] = Counter()
     info = await stream_context.stream_info(LOG, subjects_filter=f"memory.{tenant}.>")

@@ -1,4 +1,4 @@
-"""From publish until a model has read it: with a model that answers at once, and one that takes its time."""
+"""Time from publish until a model has read it, for a model that answers at once and for a slow one."""
 
 import asyncio
 import time
@@ -26,10 +26,10 @@ from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
 SECONDS = {"instant": 0.0, "300 ms": 0.3}
-"""That the models take to answer."""
+"""Seconds that each model takes to answer."""
 
 OFFSETS = 0, 1_000_000
-"""The first user of each: nobody is read twice."""
+"""Number of the first user for each model, so that no user is read twice."""
 
 WINDOW = Extraction().window_messages
 
@@ -41,18 +41,18 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both models, each beside a bare loop that asks for the same stretches, turn about.
+    """Measure both models, each beside a bare loop that asks about the same windows, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        users: users whose conversations are read, as long as a window each.
+        users: users whose conversations are read, each as long as a window.
         rounds: measurements of each; the medians count.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
         `messages_per_second` of mnemon (published, stored, cut, read, proposed and marked as read) and of
-        the bare loop (asked and understood), by model; both have as many requests in flight.
-        `ratios`: of the one to the other.
+        the bare loop (asked and parsed), by model; both have as many requests in flight.
+        `ratios`: the rate of mnemon over that of the bare loop.
     """
     rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
     for offset, (name, seconds) in zip(OFFSETS, SECONDS.items(), strict=True):
@@ -102,7 +102,7 @@ async def _reading(connection: Client, deployment: Deployment) -> AsyncIterator[
 
 
 async def _bare(deployment: Deployment, speakers: range) -> float:
-    """Seconds to ask about every conversation and to understand the answers."""
+    """Return the seconds to ask about every conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
     async with language_models(deployment) as models:
         model = await models.of("openai", MODEL)

@@ -1,4 +1,4 @@
-"""From the log to committed and acknowledged: persist against the plain good loop."""
+"""Time from the log to committed and acknowledged: persist against a plain good loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from mnemon_infra.database.migration import migrate
 
 TARGET = 2.5
 FLAT = 1.2
-"""Ten times the messages, and no more than a fifth more memory."""
+"""Largest ratio of memory for ten times the messages: a fifth more."""
 
 
 async def run(
@@ -28,14 +28,14 @@ async def run(
     large: int = 100_000,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, turn about.
+    """Measure persist and the plain loop, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned.
         messages: messages in the log, for the rates.
         rounds: measurements of each; the medians count.
         large: messages in the log for the memory; at the first measurement there are `messages`.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
         `ratios`: `ingest` is the rate of persist over the plain loop's, `memory` the resident memory of
@@ -57,7 +57,7 @@ async def run(
         await connection.close()
     return {
         "ratios": {
-            # Round by round: what else the machine does touches neighbours alike.
+            # Compared round by round: other load on the machine affects both of a round alike.
             "ingest": median(rate / beside for rate, beside in zip(ours, plain, strict=True)),
             "memory": whole / small,
         },

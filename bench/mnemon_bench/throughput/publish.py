@@ -1,4 +1,4 @@
-"""Publishing by the client, beside what plain nats-py does with the same rows in the same run."""
+"""Publishing by the client, compared with plain nats-py on the same rows in the same run."""
 
 import asyncio
 import json
@@ -28,17 +28,17 @@ TEXT = "A turn of a conversation is about as long as this one, give or take a fe
 PublishedRow: TypeAlias = tuple[str, str]
 PublishMethod: TypeAlias = Callable[[list[PublishedRow]], Awaitable[object]]
 MeasuredRates: TypeAlias = dict[str, list[float]]
-"""Messages per second of each way, round by round."""
+"""Messages per second of each method, round by round."""
 
 
 async def run(nats_url: str) -> dict[str, Any]:
-    """Measure against a NATS server of the bench's own, whose log it fills.
+    """Measure against a NATS server that only this benchmark uses; the run fills its log.
 
     Returns:
         `ratios`: the client's messages per second over those of a plain loop, as medians of interleaved
-        rounds: `publish_many` over bare atomic batches, and over such as carry ids (which a retry needs);
+        rounds: `publish_many` over bare atomic batches, and over batches with ids (which a retry needs);
         `publish` over bare `publish_async`; and memory at 100,000 messages over that at 10,000.
-        `raw`: messages per second by way, and MiB.
+        `messages_per_second` by method, and `memory_mib`: peak memory in MiB by number of messages.
     """
     connection = await nats.connect(nats_url)
     try:
@@ -62,7 +62,7 @@ async def run(nats_url: str) -> dict[str, Any]:
 
 
 def _ratio(rates: MeasuredRates, way: str, beside: str) -> float:
-    # Round by round: what else the machine does touches neighbours alike.
+    # Compared round by round: other load on the machine affects both of a round alike.
     return median(one / other for one, other in zip(rates[way], rates[beside], strict=True))
 
 

@@ -1,4 +1,4 @@
-"""From the whole log to rows, `mnemon rebuild` against a bare read-and-insert loop; and vectors with them."""
+"""`mnemon rebuild` from the whole log to rows, compared with a bare loop; and to rows and vectors."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,10 +18,10 @@ from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
 FLAT = 1.2
-"""Ten times the events, and no more than a fifth more memory."""
+"""Largest ratio of memory for ten times the events: a fifth more."""
 VECTORS_FLAT = 1.6
-"""The same where vectors are made: of each point the embedded engine keeps a third of a kilobyte in memory
-once it is organised, three times as much before, and both for the moment in which it goes over."""
+"""The same with vectors. For each point the embedded engine keeps a third of a kilobyte in memory once it has
+organised the point, three times as much before, and both for a moment in between."""
 
 
 async def run(
@@ -31,20 +31,21 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, turn about.
+    """Measure the replay and the bare loop, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned.
         events: events of all kinds in the log, of a thousand users.
         rounds: measurements of each; the medians count.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
-        `ratios`: `rebuild` is the rate of a replay, with the tables made and what is gone removed, over the
-        bare loop's; `memory` the replay's resident memory after all events over that after a tenth of them;
-        `vector_memory` the same of `rebuild --verify`, which makes vectors too, of its anonymous memory:
-        without mapped files.
-        `differences`, `model_calls`: what that found, and whom it asked. Rates in events/s, memory in bytes.
+        `ratios`: `rebuild` is the rate of a replay, including the creation of tables and the sweep, over the
+        bare loop's; `memory` is the replay's resident memory after all events over that after a tenth of
+        them; `vector_memory` is the same ratio for `rebuild --verify`, which makes vectors too, of its
+        anonymous memory, without mapped files.
+        `differences`, `model_calls`: the differences and model calls of `rebuild --verify`. Rates in
+        events/s, memory in bytes.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     try:

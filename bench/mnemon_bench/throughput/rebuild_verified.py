@@ -1,4 +1,4 @@
-"""`mnemon rebuild --verify` as a person runs it, over rows and vectors that consumers have written."""
+"""`mnemon rebuild --verify` as a command, over rows and vectors that consumers have written."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ _LOOK = 0.05  # seconds
 
 
 async def applied(deployment: Deployment) -> None:
-    """Have consumers write all that the log has."""
+    """Run consumers until they have written everything in the log."""
     connection = await connect(str(deployment.nats_url), name="bench")
     context = connection.jetstream()
 
@@ -39,12 +39,12 @@ async def applied(deployment: Deployment) -> None:
 
 
 async def verified(deployment: Deployment) -> dict[str, Any]:
-    """Make rows and vectors anew, and compare them with the live ones.
+    """Rebuild rows and vectors, and compare them with the live ones.
 
     Returns:
-        What the command says, with `seconds`, the most `anonymous_bytes` that its process had, and
-        `model_calls`: each is an event in the log. Anonymous memory is what is resident without files that
-        are mapped: these are the system's to keep or not, and no leak.
+        The command's result, with `seconds`, the peak `anonymous_bytes` of its process, and `model_calls`,
+        each of which is an event in the log. Anonymous memory is resident memory without mapped files: the
+        system may keep or drop those, and they are no leak.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     async with connection:

@@ -1,4 +1,4 @@
-"""Two processes of a consumer against one: of persist, and of those that ask language models."""
+"""Two processes of a consumer against one, for persist and for the consumers that ask language models."""
 
 from collections.abc import Awaitable, Callable
 from statistics import median
@@ -11,14 +11,14 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 
 TARGETS = {"at_least": {"compact_two_to_one": 1.3, "extract_two_to_one": 1.3}}
-"""persist has none: PostgreSQL and nats-server keep two cores busy without it."""
+"""persist has no target: PostgreSQL and nats-server keep two cores busy without it."""
 
 Drain = Callable[[int], Awaitable[tuple[float, dict[str, float]]]]
-"""Has so many processes work off what waits; gives what they did a second, and who kept the cores busy."""
+"""Runs a number of processes until no work waits; returns the rate per second, and busy cores by name."""
 
 
 class _Taken(NamedTuple):
-    """Of one or of two processes: the rates of all rounds, and the cores of the last."""
+    """For one or for two processes: the rates of all rounds, and the busy cores of the last."""
 
     rates: list[float]
     cores: dict[str, float]
@@ -32,24 +32,24 @@ async def run(
     rounds: int = 3,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure one and two, turn about, over as much work.
+    """Measure one process and two, interleaved, over the same amount of work.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: messages in the log, for persist; each time into tables of its own.
-        conversations: that wait to be compacted, or to be read for facts, each time others.
+        messages: messages in the log, for persist; each measurement writes into separate tables.
+        conversations: conversations that wait to be compacted or read for facts; each measurement has others.
         rounds: measurements of each; the medians count.
-        report: told what is going on.
+        report: called with lines about the progress.
 
     Returns:
-        `ratios`: `..._two_to_one` of the rates, of each consumer. `per_second` has the rates: messages of
-        persist, conversations of compact and extract. `cores`: how many each process keeps busy, each
-        server, and all of the machine: what is at its end there binds, or the model's time does.
+        `ratios`: `..._two_to_one` of the rates, for each consumer. `per_second` has the rates: messages for
+        persist, conversations for compact and extract. `cores`: how many cores each process, each server and
+        the whole machine keep busy. They show whether a process is the bottleneck, or else the model's time.
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     measured: dict[str, dict[int, _Taken]] = {}
     try:
-        # First: what persist is measured with would wait to be compacted, too.
+        # First, because the messages for persist would wait to be compacted, too.
         for name in scale_models.CONSUMERS:
             async with scale_models.waiting(name, connection, deployment, conversations) as drain:
                 measured[name] = await _turn_about(name, drain, rounds, report)
@@ -87,5 +87,5 @@ async def _turn_about(
 
 
 def _ratio(taken: dict[int, _Taken]) -> float:
-    """Round by round: what else the machine does touches neighbours alike."""
+    """Return the median ratio, round by round, so that other load on the machine affects both alike."""
     return round(median(two / one for one, two in zip(taken[1].rates, taken[2].rates, strict=True)), 2)

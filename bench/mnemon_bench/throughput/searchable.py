@@ -1,4 +1,4 @@
-"""From publish until `search` finds it: all consumers in one process, as `mnemon up` runs them."""
+"""Time from publish until `search` finds it, with all consumers in one process as `mnemon up` runs them."""
 
 import asyncio
 import json
@@ -31,10 +31,10 @@ TARGET = 2_000
 
 SAMPLE = 50
 MANY = 100
-"""Hits asked for: whether a message can be found is looked at here, which of them comes first is not."""
+"""Hits to ask for; the benchmark checks that a message is found, not that it ranks first."""
 
 PATIENCE = 60.0
-"""Seconds after which a message that is not found is an error."""
+"""Seconds after which a message that is not found counts as an error."""
 
 
 async def run(
@@ -44,22 +44,22 @@ async def run(
     rounds: int = 5,
     report: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """Measure both, turn about.
+    """Measure mnemon and a bare loop, interleaved.
 
     Args:
         deployment: an empty stack, already provisioned and migrated.
-        messages: messages per round, of a thousand users, each with a word that no other has.
-        rounds: measurements of each; the medians count. What was published before stays.
-        report: told what is going on.
+        messages: messages per round, of a thousand users, each with a unique word.
+        rounds: measurements of each; the medians count. Messages of earlier rounds stay.
+        report: called with lines about the progress.
 
     Returns:
-        `messages_per_second`: from the first publish until the last message is found, and with it all
-        before. `ratios`: `searchable_to_bare` is that rate over the one of a loop that embeds and upserts
-        the same texts. `peak_resident_bytes` of the consumers by number of messages, of which
-        `bytes_per_message` is what each adds: the engine and its vectors are in that process.
+        `messages_per_second`: from the first publish until the last message, and all before it, are found.
+        `ratios`: `searchable_to_bare` is that rate over the rate of a loop that embeds and upserts the same
+        texts. `peak_resident_bytes` of the consumers by number of messages; `bytes_per_message` is the memory
+        that each message adds, as the engine and its vectors are in that process.
 
     Raises:
-        RuntimeError: something that was published is not found by its own word.
+        RuntimeError: a published message is not found by its unique word.
     """
     ours, bare, peaks = [], [], []
     async with AsyncExitStack() as ends:
@@ -76,7 +76,7 @@ async def run(
             report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {ours[-1]:,.0f}/s")
     return {
         "ratios": {
-            # Round by round: what else the machine does touches neighbours alike.
+            # Compared round by round: other load on the machine affects both of a round alike.
             "searchable_to_bare": median(rate / beside for rate, beside in zip(ours, bare, strict=True)),
         },
         "targets": {"at_least": {"messages_per_second": TARGET}},
@@ -89,12 +89,12 @@ async def run(
 
 
 def text(number: int) -> str:
-    """A message with a word of its own; one user's speak of different things."""
+    """Return a message with a unique word; the messages of one user are about different things."""
     return f"{fact(number + number // USERS)}, {_word(number)}"
 
 
 def user(number: int) -> str:
-    """Whose message it is."""
+    """Return the user of a message."""
     return f"u{number * 7919 % USERS}"
 
 
@@ -103,7 +103,7 @@ def _word(number: int) -> str:
 
 
 async def _ours(connection: Client, numbers: Sequence[int]) -> float:
-    """Seconds from the first publish until the last message is found."""
+    """Return the seconds from the first publish until the last message is found."""
 
     def events() -> Iterator[ChatEvent]:
         for number in numbers:

@@ -1,1 +1,1 @@
-"""Consumers as they ship, in processes of their own."""
+"""Consumers, as they ship, in separate processes."""

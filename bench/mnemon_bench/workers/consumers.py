@@ -1,4 +1,4 @@
-"""Consumers as they ship, in a process of their own: as `mnemon up` runs them, without the servers."""
+"""Consumers, as they ship, in a separate process: as `mnemon up` runs them, without the servers."""
 
 import asyncio
 import sys

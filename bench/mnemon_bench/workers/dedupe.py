@@ -1,4 +1,4 @@
-"""dedupe as `bench dedupe` measures it, as a process of its own: the consumer as it ships, once or more."""
+"""One or more workers of the consumer dedupe, as it ships, in a process that `bench dedupe` measures."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
     """Decide up to a log position, then print the seconds as JSON."""
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
-    # Paused until everything stands, so that only the work is measured.
+    # Paused until the workers run, so that only the work is measured.
     await stream_context.pause_consumer("LOG", "dedupe", pause_until=FAR)
     async with running(["dedupe"] * workers, deployment):
         begun = time.perf_counter()

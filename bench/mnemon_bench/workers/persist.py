@@ -1,4 +1,4 @@
-"""persist as `bench ingest` measures it, as a process of its own: the consumer as it ships."""
+"""The consumer persist, as it ships, in a separate process that `bench ingest` measures."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ async def drain(deployment: Deployment, last_seq: int) -> None:
     """Persist up to a log position, then print seconds and resident bytes as JSON."""
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
-    # Paused until everything stands, so that only the work is measured, as it is of the plain loop.
+    # Paused until the consumer runs, so that only the work is measured, as in the plain loop.
     await stream_context.pause_consumer("LOG", "persist", pause_until=FAR)
     async with running(["persist"], deployment):
         begun = time.perf_counter()

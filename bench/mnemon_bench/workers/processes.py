@@ -1,4 +1,4 @@
-"""Processes of their own for what is measured, so that neither has to wait for the other's interpreter."""
+"""Separate processes for the measured code, so that it does not share an interpreter with the benchmark."""
 
 import asyncio
 import json
@@ -11,12 +11,12 @@ import psutil
 from mnemon_infra.config import Deployment
 
 FAR = "2099-01-01T00:00:00Z"
-"""Until then a consumer is paused on the server: it is resumed once all is there that is to be measured."""
+"""Time until which the server pauses a consumer; the benchmark resumes it once everything is ready."""
 
 
 @asynccontextmanager
 async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
-    """Run a module that prints `ready` and serves until killed. On enter it is ready."""
+    """Run a module that prints `ready` and serves until killed. The block starts once it is ready."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -40,7 +40,7 @@ async def consuming(names: Sequence[str], deployment: Deployment) -> AsyncIterat
 
 
 async def finished(module: str, *arguments: str) -> dict[str, float]:
-    """Run a module to its end; returns the JSON object that it prints last."""
+    """Run a module to its end, and return the JSON object that it prints last."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
     )
@@ -52,7 +52,7 @@ async def finished(module: str, *arguments: str) -> dict[str, float]:
 
 
 class Peak:
-    """The most resident memory that a process had, looked at every 20 ms."""
+    """Peak of a process's resident memory, sampled every 20 ms."""
 
     def __init__(self, process: psutil.Process) -> None:
         self.resident_bytes = 0
@@ -60,7 +60,7 @@ class Peak:
 
     @asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Look as long as the block lasts."""
+        """Sample for the duration of the block."""
         task = asyncio.create_task(self._watch())
         try:
             yield

@@ -1,4 +1,4 @@
-"""A replay as `mnemon rebuild` does it, as a process of its own that `bench rebuild` measures."""
+"""The replay of `mnemon rebuild` in a separate process that `bench rebuild` measures."""
 
 import asyncio
 import json
@@ -13,14 +13,14 @@ from mnemon_infra.rebuild.generations import catch_up, made, site_alone
 
 class _Nobody:
     def at(self, reached: int, up_to: int) -> None:
-        """Nobody watches."""
+        """Ignore progress."""
 
     def say(self, line: str) -> None:
-        """Nobody listens."""
+        """Ignore a line."""
 
 
 async def replay(deployment: Deployment) -> None:
-    """Replay the log beside what is live, then print seconds and resident bytes as JSON."""
+    """Replay the log next to the live generation, then print seconds and resident bytes as JSON."""
     async with site_alone(deployment) as place:
         begun = time.perf_counter()
         async with made(place, "next", _Nobody()) as replayed:

@@ -1,4 +1,4 @@
-"""retrieve as `bench retrieve` measures it, as a process of its own: the consumer as it ships."""
+"""The consumer retrieve, as it ships, in a separate process that `bench retrieve` measures."""
 
 import asyncio
 import sys

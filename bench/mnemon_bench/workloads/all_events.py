@@ -1,4 +1,4 @@
-"""A log of events of all kinds, as a deployment has them: made up, and the same for the same seed."""
+"""A generated log of events of all kinds, as a deployment has them; the same seed gives the same log."""
 
 import json
 import random
@@ -20,7 +20,7 @@ _WORDS: Final = ("about", "the", "weather,", "die", "Kinder,", "рецепт,", 
 
 @dataclass(slots=True)
 class _User:
-    """What can be ended, changed or summed up."""
+    """Things of a user that later events can end, change or summarise."""
 
     name: str
     facts: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class _User:
 
 
 def events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
-    """Events without end: seven of ten are messages, and now and then one cannot be read."""
+    """Yield events without end: seven of ten are messages, and a few cannot be read."""
     maker = _Maker(seed, users)
     while True:
         if event := maker.next():
@@ -38,7 +38,7 @@ def events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
 
 
 async def fill(connection: Client, number: int, seed: int = 0, users: int = USERS, first: int = 0) -> None:
-    """Put so many of the events into the log, after so many that are there already."""
+    """Append a number of events to the log, after the `first` ones that are already there."""
     wanted = islice(events(seed, users), first, first + number)
     while page := list(islice(wanted, BATCH)):
         await append(connection, page)
@@ -73,7 +73,7 @@ class _Maker:
         self._weights = [weight for weight, _ in kinds]
 
     def next(self) -> LogEvent | None:
-        """The next event; None where it would be about something that the user does not have."""
+        """Return the next event; None if it would be about something that the user does not have."""
         self._number += 1
         (make,) = self._chance.choices(self._kinds, self._weights)
         return make(self._chance.choice(self._users))

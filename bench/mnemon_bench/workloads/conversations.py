@@ -1,4 +1,4 @@
-"""Conversations for the benchmarks of language models, and waiting until they have been read."""
+"""Conversations for the benchmarks of language models, and functions that wait until they have been read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,16 +21,16 @@ from mnemon_producers.events import ChatEvent
 TENANT = "bench"
 
 TELLING = 10
-"""One message in so many tells something to be kept."""
+"""One message in this many holds a fact to keep."""
 
 
 def user(number: int) -> str:
-    """The user of this number."""
+    """Return the user with this number."""
     return f"u{number}"
 
 
 def said(speaker: int, number: int) -> MessageV1:
-    """What is said in a user's conversation: about a hundred and fifty characters each time."""
+    """Return a message of a user's conversation, of about 150 characters."""
     about = speaker * 1000 + number * 2
     text = f"{fact(about)}. {question(about + 1)}"
     if number % TELLING == 0:
@@ -39,7 +39,7 @@ def said(speaker: int, number: int) -> MessageV1:
 
 
 def conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterator[ChatEvent]:
-    """Everybody's messages, as they come in: one of each user, then the next of each."""
+    """Yield messages of all users in turn: one of each user, then the next of each."""
     for number in range(first, first + messages):
         for speaker in users:
             yield ChatEvent(user(speaker), said(speaker, number))
@@ -47,7 +47,7 @@ def conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterat
 
 @asynccontextmanager
 async def connected(deployment: Deployment) -> AsyncIterator[Client]:
-    """A connection as long as the block lasts."""
+    """Connect for the duration of the block."""
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
         yield connection
@@ -56,7 +56,7 @@ async def connected(deployment: Deployment) -> AsyncIterator[Client]:
 
 
 async def publish(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
-    """Publish; returns the log position of each user's last message, or one beyond it."""
+    """Publish events, and return the log position of each user's last message, or one beyond it."""
     said = list(talk)
     published = await MemoryClient(connection, tenant=TENANT).publish_many(said)
     first = published.last_seq - len(said) + 1
@@ -64,7 +64,7 @@ async def publish(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str,
 
 
 async def read(connection: Client, last: Mapping[str, int]) -> None:
-    """Return when every user's conversation was read for facts, to its last message."""
+    """Wait until `extract` has read every user's conversation, to its last message."""
     furthest = dict.fromkeys(last, 0)
     position = 0
     while any(furthest[name] < seq for name, seq in last.items()):
@@ -76,19 +76,19 @@ async def read(connection: Client, last: Mapping[str, int]) -> None:
 
 
 async def answered_windows(connection: Client) -> int:
-    """How many stretches of conversations were read for facts."""
+    """Return how many windows of conversations were read for facts."""
     return sum([1 async for _ in _answered(connection, 0)])
 
 
 async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, str, WindowAnsweredV1]]:
-    """What was read beyond a log position: the position, the user and the event."""
+    """Yield the windows read beyond a log position: the position, the user and the event."""
     async for delivery, address, event in events(connection, event_filter("window.answered"), after):
         assert isinstance(event, WindowAnsweredV1)
         yield delivery.sequence, address.user, event
 
 
 async def compacted(connection: Client, seq: int) -> None:
-    """Return when nothing up to a log position is left to be put into summaries."""
+    """Wait until no message up to a log position is left to summarise."""
     stream_context = connection.jetstream()
     while await applied_position(stream_context) < seq:
         await asyncio.sleep(0.01)

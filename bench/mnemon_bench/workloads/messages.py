@@ -1,4 +1,4 @@
-"""Messages for the benchmarks: made up, of the usual length, of a thousand users, with ids."""
+"""Generated messages for the benchmarks: of the usual length, of a thousand users, with ids."""
 
 import asyncio
 from uuid import uuid4
@@ -12,18 +12,18 @@ _WORDS = ("about", "the", "weather,", "the", "children,", "a", "recipe,", "the",
 
 
 def body(number: int) -> bytes:
-    """The body of a message; a hundred bytes, more or less."""
+    """Return the body of a message, of about a hundred bytes."""
     words = " ".join(_WORDS[(number * 7 + offset) % len(_WORDS)] for offset in range(12))
     return b'{"role":"user","content":"%d: %b","sent_at":"2026-11-21T10:00:00Z"}' % (number, words.encode())
 
 
 def subject(number: int) -> str:
-    """Users as they come: about six hundred different ones among a thousand messages."""
+    """Return the subject of a message; a thousand messages have about six hundred different users."""
     return f"chat.bench.u{crc32(b'%d' % number) % USERS}.-.message.v1"
 
 
 async def fill(connection: Client, messages: int, first: int = 0) -> int:
-    """Put messages into the log, in atomic batches; returns the last position."""
+    """Append messages to the log, in atomic batches, and return the last position."""
     last = b"{}"
     for start in range(first, first + messages, BATCH):
         batch = uuid4().hex

@@ -1,4 +1,4 @@
-"""The work of compact and extract for `bench scale`: conversations that wait to be shown to a model."""
+"""Work of compact and extract for `bench scale`: conversations that wait for a model."""
 
 import asyncio
 import time
@@ -23,13 +23,13 @@ from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
 SECONDS = 0.3
-"""That the model takes to answer."""
+"""Seconds that the model takes to answer."""
 
 WARMING = 32
-"""Conversations that are worked off before: a provider's package is loaded when it is first asked."""
+"""Conversations to handle before the measurement: the first request loads the provider's package."""
 
 REST = 86_400
-"""Seconds after which a conversation rests: none does meanwhile."""
+"""Seconds after which a conversation counts as idle; long enough that none does during the benchmark."""
 
 CONSUMERS = {
     "compact": (
@@ -47,27 +47,27 @@ CONSUMERS = {
         Extraction().after_messages,
     ),
 }
-"""By consumer: the settings, its triggers, what it ends a conversation with, and of how many messages."""
+"""By consumer: settings, triggers, the event that ends a conversation's work, messages in a conversation."""
 
 
 @asynccontextmanager
 async def waiting(
     name: str, connection: Client, deployment: Deployment, conversations: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
-    """A model, and what has so many processes of a consumer show it conversations that nobody has read."""
+    """Start a model; yield a function that has a number of processes of a consumer read new conversations."""
     compaction, extraction, pattern, ends_with, length = CONSUMERS[name]
     stream_context = connection.jetstream()
     speakers = iter(range(10**9))
 
     async def pile_up(number: int) -> None:
-        """Have so many conversations wait for the consumer, which is paused."""
+        """Make a number of conversations wait for the consumer, which is paused."""
         await stream_context.pause_consumer(WORK, name, pause_until=FAR)
         await publish(connection, _conversations([next(speakers) for _ in range(number)], length))
         while len(await triggers(connection, pattern)) < number:
             await asyncio.sleep(0.05)
 
     async def work_off(number: int) -> float:
-        """Seconds until none waits."""
+        """Return the seconds until no conversation waits."""
         done = await _count(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)

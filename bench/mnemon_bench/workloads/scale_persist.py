@@ -1,4 +1,4 @@
-"""The work of persist for `bench scale`: from the log to committed and acknowledged."""
+"""Work of persist for `bench scale`: from the log to committed and acknowledged."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ from mnemon_infra.database.migration import migrate
 async def waiting(
     connection: Client, deployment: Deployment, messages: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
-    """Messages in the log, and what has so many processes write them, each time into tables of their own."""
+    """Fill the log; yield a function that has a number of processes write the messages into new tables."""
     stream_context = connection.jetstream()
     await stream_context.purge_stream(LOG)
     last = await fill(connection, messages)
@@ -32,7 +32,7 @@ async def waiting(
         assert located.database_url is not None
         await asyncio.to_thread(migrate, located.database_url, located.database_schema)
         await begin_again(connection, LOG, "persist")
-        # Paused until everything stands, so that only the work is measured.
+        # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)
         async with AsyncExitStack() as ends:
             working = [

@@ -1,4 +1,4 @@
-"""Sentences for the benchmarks: made up, as a bot would keep them, half English and half Russian."""
+"""Generated sentences for the benchmarks, such as a bot would keep, half English and half Russian."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -86,19 +86,19 @@ _RUSSIAN = _language(
 _LANGUAGES = _ENGLISH, _RUSSIAN
 
 TOPICS = 20
-"""So many sentences in a row speak of different things."""
+"""Number of consecutive sentences that are about different things."""
 
 DIFFERENT = TOPICS * 20**3
-"""After so many sentences they are the same again."""
+"""Number of sentences after which they repeat."""
 
 
 def fact(number: int) -> str:
-    """A fact of about 60 characters."""
+    """Return a fact of about 60 characters."""
     return _filled(number, asked=False)
 
 
 def question(number: int) -> str:
-    """What somebody asks who wants the fact of the same number; some others fit as well."""
+    """Return a question to which the fact of the same number is an answer; some other facts fit as well."""
     return _filled(number, asked=True)
 
 

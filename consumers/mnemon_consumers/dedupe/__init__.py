@@ -1,1 +1,1 @@
-"""Decides what becomes of every fact that is proposed."""
+"""The `dedupe` consumer, which decides whether each proposed fact is kept, merged or rejected."""

@@ -1,4 +1,4 @@
-"""What sort of fact a sentence is, and how it is kept, where the proposal does not say."""
+"""Classification of a fact by its words: the kind, tier, importance and end that its proposal leaves out."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -17,7 +17,7 @@ LOW_IMPORTANCE: Final = 2
 
 
 REMEMBERED: Final = 64
-"""Answers that a process remembers: several questions about one text ask for the same words."""
+"""Cached matches per process: classification asks several times whether a text has the same words."""
 
 
 def _any_of(lines: str) -> Pattern[str]:
@@ -103,23 +103,25 @@ _NOW: Final = _any_of(
     сейчас|теперь|в данный момент|в настоящее время"""
 )
 _SETTLED: Final = (_NAME, _LANGUAGE, _PROFESSION, _HOME, _HEALTH)
-"""What "now" does not make a thing of the moment: who now lives in Kazan does so for good."""
+"""Words that "now" does not make temporary: a user who now lives in Kazan lives there for good."""
 
 _STANDING: Final = (*_SETTLED, _FAMILY, _PERSON)
 _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
-"""Words of lasting facts: a text with one has no end, as "allergic to nuts, on vacation until Friday"."""
+"""Words of lasting facts. A text with one has no end: "allergic to nuts, on vacation until Friday"."""
 
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 
 
 def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """The fact that a proposal would be: what it says of itself counts, else its words, else the usual.
+    """Return the fact that a proposal would become.
+
+    Each attribute comes from the proposal, else from its words, else from the default.
 
     Args:
-        proposed: by whomever.
-        at: when it was proposed: "until Friday" is read from there.
-        settings: of the tenant: the time zone in which days begin, and whether working facts expire that name
-            no date.
+        proposed: the proposal.
+        at: when it was proposed; a date such as "until Friday" is relative to it.
+        settings: the tenant's settings, for the time zone in which days begin and for whether working facts
+            without a date expire.
     """
     text = one_line(proposed.text)
     kind = proposed.kind or _kind(text)
@@ -139,8 +141,8 @@ def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fa
 
 
 def end_named(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
-    """The end that the words of a proposal name."""
-    # When an imported line was said is not known: "until Friday" may be one of years ago.
+    """Return the end that the words of a proposal name; None if they name none or the fact is lasting."""
+    # The date of an imported line is not known: its "until Friday" may be years ago.
     if proposed.lineage.extractor == "import" or _holds(_LASTING, proposed.text):
         return None
     return find_expiry(one_line(proposed.text), at, settings.time_stamps.zone)

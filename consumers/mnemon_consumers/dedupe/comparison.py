@@ -1,4 +1,4 @@
-"""Comparison of a new fact with the known ones, by alignment first and similarity second. No I/O."""
+"""Comparison of a new fact with the known facts, by alignment first and by similarity second. No I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,10 +13,10 @@ from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 
 CANDIDATES: Final = 12
-"""Facts that share the most terms with a new one and are aligned with it, besides the nearest in meaning."""
+"""Facts to align with a new one: those that share the most terms with it, besides the nearest in meaning."""
 
 MOST_UNDECIDED: Final = 3
-"""Facts that a decision names as undecided: each is a question to a language model."""
+"""Facts that a decision names as undecided; a language model is asked about each of them."""
 
 _PRECEDENCE: Final = {
     FactRelation.SAME: 0,
@@ -35,12 +35,12 @@ class NearestFact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """The meaning of similarities: the embedding model and its thresholds.
+    """The embedding model and the thresholds that give similarities a meaning.
 
     Attributes:
-        model: the embedding model, such as `wordllama/l2_supercat_256`; None where nothing embeds.
-        thresholds: of that model.
-        words: cosine similarity of two English words; None where no static vectors are installed.
+        model: the embedding model, such as `wordllama/l2_supercat_256`; None without an embedder.
+        thresholds: the thresholds of that model.
+        words: cosine similarity of two English words; None if no static vectors are installed.
     """
 
     model: str | None = None
@@ -50,7 +50,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A known fact, how a new one stands to it, and how near in meaning it is, where that is known."""
+    """A known fact, the relation of a new fact to it, and their similarity if it is known."""
 
     known: KeptFact
     verdict: RelationVerdict
@@ -59,11 +59,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """A new fact beside all known ones.
+    """The result of comparing a new fact with all known ones.
 
     Attributes:
-        best: the fact that it repeats or replaces; None: it is a fact of its own.
-        nearest: the fact that is the most like it, whatever was decided.
+        best: the fact that the new one repeats or updates; None if the new one is a separate fact.
+        nearest: the fact that is most like the new one, whatever the decision.
         undecided: ids of facts that may say the same, the likeliest first.
     """
 
@@ -83,10 +83,10 @@ def compare_facts(
 
     Args:
         text: the new fact.
-        facts: the known ones.
-        nearest: those of them that are near in meaning.
+        facts: the known facts.
+        nearest: the known facts that are near in meaning.
         likeness: the embedding model and its thresholds.
-        settings: thresholds that take the place of the model's.
+        settings: thresholds that override those of the model.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
     new = parse(text)
@@ -104,7 +104,7 @@ def compare_facts(
 
 
 def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
-    """Return the similarities above which a fact is rewritten, and above which it says the same."""
+    """Return the similarities above which a fact counts as an update, and above which as a duplicate."""
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:
@@ -120,7 +120,7 @@ def _candidates(
     similarities: Mapping[str, float],
     thresholds: tuple[float | None, float | None],
 ) -> list[KeptFact]:
-    """The facts worth aligning: those with the most terms in common, the nearest, and those alike enough."""
+    """Select facts to align: those with the most terms in common, the nearest, and those similar enough."""
     keys = frozenset().union(*(term.keys for term in new.terms if term.kind is not TermKind.LIGHT))
     enough = min((bound for bound in thresholds if bound is not None), default=None)
     chosen = {each for each, similarity in similarities.items() if enough is not None and similarity > enough}
@@ -160,7 +160,7 @@ def _match(
         and verdict.relation is FactRelation.UPDATE
         and likeness.model is not None
         and required is not None
-        # Of a fact that is not among the nearest no similarity is known: it is below theirs.
+        # A fact that is not among the nearest has no known similarity; it is below theirs.
         and (similarity is None or similarity <= required)
     ):
         evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"

@@ -1,7 +1,8 @@
-"""Decides on a proposed fact. No I/O, no clock, no randomness.
+"""Decisions on a proposed fact. No I/O, no clock, no randomness.
 
-`examine` decides what the words alone decide. A `CandidateFact` that it leaves is compared with the known
-facts by `settle`. "Now" is when the proposal came into the log: a decision is the same whenever it is made.
+`examine` decides what the words alone can decide. `settle` compares each remaining `CandidateFact` with the
+known facts. "Now" is the time at which the proposal came into the log, so a decision does not depend on when
+it is taken.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ Decided = tuple[str, Event]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A proposed fact, with the id of its event, its time in the log, and the trace that it is part of."""
+    """A proposed fact, with the id of its event, its time in the log, and its trace."""
 
     id: str
     at: datetime
@@ -48,7 +49,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class CandidateFact:
-    """A proposal that no rule refuses and whose words are new, as the fact that it would be."""
+    """A proposal that no rule refuses and whose words are new, with the fact that it would become."""
 
     proposal: Proposal
     fact: Fact
@@ -61,7 +62,7 @@ def decide(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> list[Decided]:
-    """Decide on a proposal whose nearest facts are known: `examine`, then `settle`."""
+    """Decide on a proposal, given its nearest facts: call `examine`, then `settle` if a candidate is left."""
     match examine(proposal, known, settings):
         case CandidateFact() as candidate:
             return settle(candidate, known, nearest, settings, likeness)
@@ -70,10 +71,10 @@ def decide(
 
 
 def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> CandidateFact | list[Decided]:
-    """Refuse a proposal, or find the fact whose very words it repeats.
+    """Refuse a proposal, or find the fact whose exact words it repeats.
 
     Returns:
-        The events, in the order in which they are to be published; or the candidate that is left to compare.
+        The events, in the order in which they are to be published; or the candidate to compare.
     """
     event, at = proposal.event, proposal.at
     if refused := refusal(event.text, settings.policy):
@@ -90,7 +91,7 @@ def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> Candi
 
 
 def text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text whose meaning `settle` will ask for; None where a rule or the words alone decide."""
+    """Return the text whose nearest facts `settle` needs; None if a rule or the words alone decide."""
     event = proposal.event
     if refusal(event.text, settings.policy) or _find_repeated(proposal, known):
         return None
@@ -104,13 +105,13 @@ def settle(
     settings: SettingsV1,
     likeness: Likeness,
 ) -> list[Decided]:
-    """Decide by what the known facts say.
+    """Decide on a candidate by comparing it with the known facts.
 
     Args:
-        candidate: the fact as it would be.
+        candidate: the proposal and the fact that it would become.
         known: the user's facts.
-        nearest: those that are nearest in meaning; none where nothing embeds.
-        settings: of the tenant.
+        nearest: those that are nearest in meaning; empty without an embedder.
+        settings: the tenant's settings.
         likeness: the embedding model and its thresholds.
 
     Returns:
@@ -142,7 +143,7 @@ def settle(
         return save(candidate, undecided, known, settings)
     event, other = proposal.event, best.known
     is_said = best.verdict.relation is FactRelation.SAME
-    # "Is in Lisbon" must not end with "Is in Lisbon until Friday".
+    # "Is in Lisbon" must not get the end of "Is in Lisbon until Friday".
     is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
     keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
     if is_said and keeps_words and not is_longer:
@@ -153,7 +154,7 @@ def settle(
 
 
 def _doubt(proposal: Proposal, known: KeptFact) -> str | None:
-    """The reason why a proposal does not take the place of a fact, though its words say so."""
+    """Return the reason why a proposal must not replace a fact although its words update it; None if none."""
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
         return "a model tells both in one answer"
@@ -163,12 +164,12 @@ def _doubt(proposal: Proposal, known: KeptFact) -> str | None:
 
 
 def undecidable(proposal: Proposal, error: str) -> Decided:
-    """The end of a proposal that cannot be decided: nothing ends silently."""
+    """Reject a proposal that cannot be decided, so that no proposal ends without an event."""
     return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
 
 
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
-    """The fact whose words a proposal repeats, unless it is to replace another one."""
+    """Return the fact whose words a proposal repeats; None if the proposal is to replace another fact."""
     event, at = proposal.event, proposal.at
     if event.supersedes and known.live_fact(event.supersedes, at):
         return None
@@ -190,7 +191,7 @@ def _supersede(
     proposal = candidate.proposal
     other = _find_same_words(candidate.fact.text, known.live(proposal.at))
     if other is not None and other.id != replaced.id:
-        # Rewritten, the replaced fact would say what another one says already.
+        # If rewritten, the replaced fact would repeat another fact.
         forgotten = FactForgottenV1(
             id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
@@ -233,7 +234,7 @@ def _compared(
 
 
 def save(candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
-    """Keep a fact as one of its own, if there is room."""
+    """Save a candidate as a separate fact, or reject it if there is no room."""
     proposal, fact = candidate.proposal, candidate.fact
     evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
     if evicted is None:
@@ -251,7 +252,7 @@ def save(candidate: CandidateFact, by: Decision, known: UserFacts, settings: Set
 def _write(
     proposal: Proposal, other: KeptFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
 ) -> list[Decided]:
-    """The fact as it is to be from now on; confirmed when that is what it is already."""
+    """Update a fact to the given content, or confirm it if the content is the same."""
     event_id, lineage = decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
         confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)
@@ -293,12 +294,12 @@ def _rejected(proposal: Proposal, reason: Reason, detail: str, fact_id: str | No
 
 
 def decision_id(proposal_id: str) -> str:
-    """The id of the one event that says what became of a proposal."""
+    """Return the id of the one event that decides a proposal."""
     return _id("dedupe", proposal_id)
 
 
 def _id(*parts: str) -> str:
-    """An id that follows from other ids: readable, unless that would be too long for one."""
+    """Derive an id from other ids: readable, or hashed if the readable id would exceed `ID_LIMIT` bytes."""
     readable = ":".join(parts)
     if len(readable.encode()) <= ID_LIMIT:
         return readable

@@ -1,4 +1,4 @@
-"""Facts that go with the messages they were drawn from, when a new conversation discards those."""
+"""Facts that end when a new conversation discards the messages they were extracted from."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import aclosing
@@ -19,10 +19,10 @@ from mnemon_infra.settings.history import in_force_at
 
 
 async def forget_discarded(connection: Client, owner: Owner, kept: Collection[str]) -> list[Decided]:
-    """Forget those of the facts that are kept which nothing but discarded messages taught.
+    """Forget those of the kept facts whose sources are all discarded messages.
 
-    Counted are the messages before the newest discard at which the setting was on: a setting that is turned
-    on later takes nothing.
+    The messages that count are those before the newest discard at which the setting `discard_facts` was on.
+    Turning the setting on later forgets nothing.
 
     Raises:
         nats.errors.Error: the log or the settings cannot be read now.
@@ -41,7 +41,7 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
 
 
 async def _discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
-    """The log positions at which a new conversation discarded all before it, and when that was."""
+    """Yield the log position and the time of each new conversation that discarded all messages before it."""
     async with aclosing(pages(connection, chat_filter(*owner, "started"), 0)) as answers:
         async for page in answers:
             for delivery in page:

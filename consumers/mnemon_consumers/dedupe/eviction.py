@@ -1,4 +1,4 @@
-"""Who gives way when a user has as many facts as the limits allow."""
+"""Selection of the facts to evict when a user has as many facts as the limits allow."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Importance from which a fact is high: it gives way to nothing but another such fact."""
+"""Importance from which a fact is high: a new fact evicts it only if the new one is high too."""
 
 LOW: Final = 3
 """Importance up to which a fact is low."""
@@ -20,7 +20,7 @@ _TIERS: Final[tuple[Tier, ...]] = ("archive", "working", "profile")
 
 
 class Eviction(NamedTuple):
-    """A fact that gives way, and the limit that was reached: of its tier, or of the user."""
+    """A fact to evict, and the limit that was reached: the limit of its tier or of the user."""
 
     known: KeptFact
     limit: int
@@ -29,13 +29,13 @@ class Eviction(NamedTuple):
 def make_room(
     fact: Fact, others: Collection[KeptFact], limits: FactLimits, *, joins: bool
 ) -> list[Eviction] | None:
-    """The facts that give way so that no limit is exceeded; None when the new fact itself has to.
+    """Return the facts to evict so that no limit is exceeded; None if the new fact itself has no room.
 
     Args:
-        fact: the one that is to be written.
+        fact: the fact to write.
         others: the user's other live facts.
         limits: how many facts there may be.
-        joins: whether it is one more fact; a rewritten one only moves between tiers.
+        joins: whether the fact is an additional one; a rewritten fact only moves between tiers.
     """
     within = {tier: limit for tier, limit in _by_tier(limits).items() if tier == fact.tier}
     leaving = _leaving(others, within, limits.per_user if joins else None, reserved=1)
@@ -45,7 +45,7 @@ def make_room(
 
 
 def in_excess(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
-    """The facts that give way because the limits were lowered."""
+    """Return the facts to evict after the limits were lowered."""
     return _leaving(facts, _by_tier(limits), limits.per_user, reserved=0)
 
 
@@ -56,11 +56,12 @@ def _by_tier(limits: FactLimits) -> dict[Tier, int]:
 def _leaving(
     facts: Collection[KeptFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
 ) -> list[Eviction]:
-    """Those beyond the limits, of which so many places are reserved.
+    """Return the facts to evict so that each limit leaves `reserved` places free.
 
-    From a full tier goes what is low before what is normal before what is high; of the tier `working` what
-    expires first, of the others what was longest unchanged. For the user's limit the archive goes first, then
-    `working`, then `profile`, each in the same order, but nothing high before all the rest.
+    From a full tier, low facts go before normal ones and normal ones before high ones; within a level, the
+    fact that expires first goes first in the tier `working`, in others the one that was unchanged for the
+    longest time. For the user's limit, the archive goes first, then `working`, then `profile`, each in the
+    same order, but no high fact goes before all others are gone.
     """
     leaving: list[Eviction] = []
     for tier, limit in by_tier.items():

@@ -1,4 +1,4 @@
-"""Starts the decisions on each user's proposals and comparisons as they arrive."""
+"""Handler of `dedupe`: starts decisions on each user's proposals and comparisons as they arrive."""
 
 import asyncio
 from collections import defaultdict
@@ -33,14 +33,14 @@ LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.erro
 
 @asynccontextmanager
 async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
-    """Decide on proposals and comparisons as long as the block lasts."""
+    """Decide on proposals and comparisons for the duration of the block."""
     broker = build_broker(deployment, "dedupe")
     settings = LiveSettings()
     deciding = Deciding(database, finding, settings)
     room = asyncio.Semaphore(deployment.dedupe_users)
 
     async def decide(owner: Owner, limits_at: datetime | None = None) -> int | None:
-        # Whoever waits longest is let in first, so that after a turn a user is behind all others.
+        # The semaphore admits the longest waiting user first, so a user is behind all others after a turn.
         async with room:
             try:
                 connection = broker.config.connection_state.connection
@@ -48,7 +48,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
             except LATER as error:
                 log.warning("deduplication failed, retrying", error=repr(error))
             except Exception:
-                # Whatever it is, it is this user's: those who came with the same batch go on.
+                # The error concerns this user only; the other users of the batch continue.
                 log.exception("deduplication crashed, retrying", tenant=owner[0])
             return FAILED
 
@@ -98,7 +98,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
         consume=limit,
         dead_limit=deployment.dead_limit,
     )
-    await asyncio.to_thread(lexicon)  # it takes a second
+    await asyncio.to_thread(lexicon)  # loading takes a second
     async with (
         connected(broker) as connection,
         settings.watched(connection),

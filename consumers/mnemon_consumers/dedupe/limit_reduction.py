@@ -1,4 +1,4 @@
-"""Which facts go when a limit was lowered. No I/O."""
+"""Evictions after a limit was lowered. No I/O."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from mnemon_contracts.settings.groups import FactLimits
 
 
 def trim(known: UserFacts, limits: FactLimits, at: datetime) -> list[Decided]:
-    """The evictions after which no limit is exceeded."""
+    """Return the evictions after which the user's facts exceed no limit."""
     return [
         (
             "fact.evicted",

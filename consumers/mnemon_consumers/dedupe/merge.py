@@ -1,8 +1,8 @@
 """Merging of facts that a language model has compared. No I/O, no clock, no randomness.
 
-A comparison counts for the words that the model was shown. A fact that has other words since, by hand or by
-another proposal, is not merged. Words that an earlier merge moved into another fact are looked for there: of
-three facts that say the same, the third follows the second.
+A comparison holds for the words that the model was shown. A fact whose words have changed since, by hand or
+by another proposal, is not merged. If an earlier merge moved the words into another fact, that fact is
+merged: of three facts that say the same, the third follows the second.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from mnemon_contracts.subjects import Owner
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A model's answer, with the id of its event, its time in the log, and the trace that it is part of."""
+    """A model's comparison of two facts, with the id of its event, its time in the log, and its trace."""
 
     id: str
     at: datetime
@@ -34,7 +34,7 @@ class Comparison:
 
 
 class IgnoredComparison(NamedTuple):
-    """A comparison that changes nothing, and why."""
+    """A comparison that changes nothing, with the reason."""
 
     reason: str
 
@@ -47,18 +47,18 @@ def merge_facts(
     dedupe: Dedupe,
     words: WordSimilarity | None = None,
 ) -> list[Decided] | IgnoredComparison:
-    """Merge two facts that a model has compared, or say why they stay apart.
+    """Merge two facts that a model has compared, or return the reason why they stay separate.
 
     Args:
-        owner: whose facts they are.
-        comparison: of two of them.
+        owner: the user whose facts they are.
+        comparison: the model's comparison of the two facts.
         known: the user's facts.
         wording: maps the id of each event to the fact that has the words of that event now.
-        dedupe: settings of the tenant.
+        dedupe: the tenant's settings.
         words: cosine similarity of two English words.
 
     Returns:
-        The events, in the order in which they are to be published; or why there are none.
+        The events, in the order in which they are to be published; or the reason why there are none.
     """
     event, at = comparison.event, comparison.at
     if event.relation not in ("same", "update"):
@@ -90,7 +90,7 @@ def merge_facts(
 def contradicts(
     older: str, newer: str, relation: Literal["same", "update"], words: WordSimilarity | None
 ) -> bool:
-    """Whether two texts contradict the relation that a model gave them."""
+    """Return whether two texts contradict the relation that a model gave them."""
     verdict = relate(older, newer, words)
     if verdict.is_contradicted or relation == "update":
         return verdict.is_contradicted
@@ -103,7 +103,11 @@ def _numbers(text: str) -> set[str]:
 
 
 def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
-    """The fact that two become. In doubt it is kept longer: the later date counts, and none is the latest."""
+    """Merge two facts into one.
+
+    An update keeps the end of the newer fact. A duplicate keeps the later end of both, and no end counts as
+    the latest, so that in doubt the fact is kept longer.
+    """
     importance = max(older.importance, newer.importance)
     if relation == "update":
         return newer.model_copy(update={"importance": importance})

@@ -1,7 +1,8 @@
-"""The facts that are near in meaning to what is proposed, in one turn of a user.
+"""The facts that are nearest in meaning to the proposals of one turn of a user.
 
-The vector engine is asked for all that a turn proposes at once, and told at its end of all that the turn
-decided: what the turn itself has written is compared here.
+The turn queries the vector engine once for all its proposals, and writes the points of its decisions once, at
+its end. In between, the engine does not know what the turn has decided, so this module compares proposals
+with the facts that the turn itself has written.
 """
 
 from collections.abc import Sequence
@@ -20,11 +21,11 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import VectorIndex, fact, points
 
 NEAREST: Final = 10
-"""Hits that are compared; some of them belong to facts that have changed or ended."""
+"""Hits to compare per text; some of them belong to facts that have changed or ended."""
 
 
 class Neighbours:
-    """Finds near facts, and brings the points to what a turn decides."""
+    """Finds the nearest facts, and writes the points of the facts that a turn decided."""
 
     def __init__(self, finding: VectorIndex, owner: Owner, known: UserState) -> None:
         self._finding = finding
@@ -33,14 +34,16 @@ class Neighbours:
         self._was_findable = known.findable
         self._hits: dict[str, list[NearestFact]] = {}
         self._former: dict[str, str | None] = {}
-        """Texts that the facts which the turn wrote had before it; None of a new one."""
+        """Texts, before the turn, of the facts that the turn wrote; None for a new fact."""
         self._ended: set[str] = set()
 
     async def look_up(self, texts: Sequence[str]) -> None:
-        """Find what is near to texts: a provider is asked once for all of them, and for each text once.
+        """Find the facts nearest to each text, with one request to the embedder for all new texts.
+
+        The embedder gets each text once. Vectors of texts that are not among `texts` are dropped.
 
         Raises:
-            EmbeddingUnavailable, VectorsUnavailable: not now.
+            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
         model, meanings = self._finding.embedder, self._known.meanings
         if model is None:
@@ -51,16 +54,16 @@ class Neighbours:
         await self._search(self._known.meanings)
 
     async def nearest(self, text: str, at: datetime) -> list[NearestFact]:
-        """The facts that are nearest to a text, and live at a time; none where nothing embeds.
+        """Return the facts that are nearest to a text and live at a time; none without an embedder.
 
         Raises:
-            EmbeddingUnavailable, VectorsUnavailable: not now.
+            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
         if self._finding.embedder is None:
             return []
         meanings = self._known.meanings
         if text not in meanings:
-            # Words that met a fact at first sight may meet none after what was decided since.
+            # `look_up` skips a text that repeats a fact. Decisions since then may have ended that fact.
             (meanings[text],) = await self._finding.embedder.embed([text])
             await self._search({text: meanings[text]})
         facts = self._known.facts
@@ -73,7 +76,7 @@ class Neighbours:
         return [each for each in found if facts.live_fact(each.fact_id, at)]
 
     def note(self, decided: Decided) -> None:
-        """Take into account what is about to be applied to the user's facts."""
+        """Record a decision just before it is applied to the user's facts."""
         match decided[1]:
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1() as event:
                 known = self._known.facts.facts.get(event.fact_id)
@@ -82,10 +85,10 @@ class Neighbours:
                 self._ended.add(event.fact_id)
 
     async def write(self) -> None:
-        """Bring the points to what the turn decided.
+        """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
 
         Raises:
-            EmbeddingUnavailable, VectorsUnavailable: not now.
+            EmbeddingUnavailable, VectorsUnavailable: the embedder or the vector store does not answer now.
         """
         facts, versions = self._known.facts.facts, self._known.versions
         written = [
@@ -102,7 +105,7 @@ class Neighbours:
         self._known.findable = self._was_findable
 
     def _has_its_text(self, fact_id: str) -> bool:
-        """Whether a fact has the words that it had before the turn."""
+        """Return whether a fact still has the text that it had before the turn."""
         known = self._known.facts.facts.get(fact_id)
         return known is not None and self._former.get(fact_id, known.fact.text) == known.fact.text
 
@@ -121,7 +124,7 @@ class Neighbours:
             ]
 
     async def _make_findable(self) -> None:
-        """Whoever decided these facts may have been killed before their points were written."""
+        """Write missing points: the worker that decided these facts may have been killed before it did."""
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}
         async for page in self._finding.vectors.scroll(Collection.MEMORIES, self._owner):

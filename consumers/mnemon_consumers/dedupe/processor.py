@@ -1,7 +1,7 @@
-"""Deciding on one user's proposals and comparisons, under the user's lock, in the order of the log.
+"""Decisions on one user's proposals and comparisons, under the user's lock, in the order of the log.
 
-A delivery is a trigger only: whoever holds the lock decides on all that is undecided, so that any number of
-workers come to what one alone would come to. What is decided stands in the log and nowhere else.
+A delivery is only a trigger: the worker that holds the lock decides on everything that is undecided, so any
+number of workers take the same decisions as one worker. Decisions are stored in the log only.
 """
 
 import asyncio
@@ -58,14 +58,14 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("dedupe")
 
 USERS = 1000
-"""Users whose facts a process remembers from one decision to the next."""
+"""Users whose facts a process keeps in memory from one decision to the next."""
 
 PARSED = 50
-"""Facts that are taken apart at a time: 5 ms."""
+"""Facts to parse before other tasks may run: 5 ms of work."""
 
 
 class Deciding:
-    """Decides for one user at a time, and remembers the user for the next time."""
+    """Decides for one user at a time, and caches the user's state for the next time."""
 
     def __init__(self, database: Database, finding: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
@@ -73,34 +73,34 @@ class Deciding:
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(USERS)
         self._known_of: tuple[int, int] | None = None
-        """The exchange of points and the generation of rows that `_users` was read from."""
+        """The exchange count of the points and the generation of the rows that `_users` was read from."""
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
     ) -> int | None:
-        """Decide on the next of a user's proposals and comparisons in the log, and publish what is decided.
+        """Decide on the next of a user's proposals and comparisons in the log, and publish the decisions.
 
         Args:
-            connection: where the log is.
+            connection: connection to the log.
             owner: the user.
-            limits_at: then, too, were the user's limits to be looked at, and facts that go with discarded
-                messages. They are not while proposals wait.
+            limits_at: time of a request to check the user's limits and the facts of discarded messages as
+                well. While proposals wait, they are not checked.
 
         Returns:
-            The log position of the first event that waits for another turn; None when none does.
+            The log position of the first event that waits for another turn; None if none waits.
 
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
-                and it can be asked for again.
+                and the caller can call again.
         """
         async with self._finding.gate.passed(), locked(self._database, *owner) as lock:
             stores = self._finding.gate.exchanges, await generation_identity(lock)
             if self._known_of != stores:
-                # Of the points and rows that are there now nothing is known.
+                # The cached state describes other points or rows than those that are live now.
                 self._known_of = stores
                 self._users.clear()
             await give_way()
-            # Forgotten until all is well: after a failure the log is read anew.
+            # The cache gets the user back only after success: after a failure, the log is read again.
             known = self._users.pop(owner, None)
             erased = await erasures_of(connection, owner)
             if known is None or known.erased != erased:
@@ -124,13 +124,13 @@ class Deciding:
             return waits
 
     def has_decided(self, owner: Owner, seq: int) -> bool:
-        """Whether this process knows that all of a user up to a log position is decided, and in the log."""
+        """Return whether this process knows that a user's events up to a log position are decided."""
         known = self._users.get(owner)
         return known is not None and seq <= known.position and known.next is None
 
     async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> UserState:
         stream_context = connection.jetstream()
-        # Below either position every event is projected, and every proposal decided.
+        # Up to the lower of both positions, every event is projected and every proposal decided.
         position = min(
             await applied_position(stream_context), await applied_position(stream_context, "dedupe")
         )
@@ -152,7 +152,7 @@ class Deciding:
         return known
 
     async def _catch_up(self, connection: Client, owner: Owner, known: UserState) -> None:
-        """Take into account what the log has since."""
+        """Apply the events that the log has received since the user's position."""
         async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
             await give_way()
             for delivery in page:
@@ -164,7 +164,7 @@ class Deciding:
                 at = datetime.fromtimestamp(happened_at(event, delivery), UTC)
                 if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
-                        # A model was reading it while it was erased.
+                        # A model was reading the messages during the erasure, and proposed a fact after it.
                         await remove(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):
@@ -206,7 +206,7 @@ class Deciding:
                 case decided:
                     return decided
         except ValueError as error:
-            # A retry would fail too, and all later proposals of the user would wait for it.
+            # A retry would fail too, and all later proposals of the user would wait for this one.
             log.exception("proposal decision failed", event_id=proposal.id)
             return [undecidable(proposal, type(error).__name__)]
 
@@ -219,7 +219,7 @@ class Deciding:
 def _texts_to_compare(proposals: Iterable[Proposal], known: UserState, settings: SettingsV1) -> list[str]:
     texts = []
     for proposal in proposals:
-        with suppress(ValueError):  # said when it is decided
+        with suppress(ValueError):  # `_decided` logs it
             if (text := text_to_compare(proposal, known.facts, settings)) is not None:
                 texts.append(text)
     return texts
@@ -228,7 +228,7 @@ def _texts_to_compare(proposals: Iterable[Proposal], known: UserState, settings:
 def _applied(
     owner: Owner, known: UserState, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
 ) -> list[LogEvent]:
-    """Take what is decided into account, and give the events for the log."""
+    """Apply decisions to the user's state, and return their events for the log."""
     events = []
     for each in decided:
         neighbours.note(each)

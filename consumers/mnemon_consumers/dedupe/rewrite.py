@@ -1,4 +1,4 @@
-"""What a fact becomes when a proposal meets it."""
+"""New content of a fact that a proposal repeats or updates."""
 
 from datetime import datetime
 
@@ -9,9 +9,9 @@ from mnemon_contracts.settings.groups import SettingsV1
 
 
 def restated(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """Return the fact in its own words, with the attributes that the proposal adds.
+    """Return the fact with its own words and the attributes that the proposal adds.
 
-    Of two ends the later counts: "away for two weeks", said again a week later.
+    Of two ends the later counts, as when a user says "away for two weeks" again a week later.
     """
     tier = proposed.tier or former.tier
     expires_at = proposed.expires_at or kept_until(former, tier, at, settings.limits)
@@ -22,7 +22,10 @@ def restated(former: Fact, proposed: FactProposedV1, at: datetime, settings: Set
 
 
 def rewritten(former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
-    """Return the fact in the newer words. The larger importance counts; kind and tier stay unless named."""
+    """Return the fact with the newer words.
+
+    The larger importance counts. Kind and tier change only if the proposal names them.
+    """
     tier = proposed.tier or former.tier
     end = end_named(proposed, at, settings)
     expires_at = proposed.expires_at or rewritten_until(former, fact.text, end, tier, at, settings.limits)

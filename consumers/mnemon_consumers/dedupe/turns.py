@@ -1,7 +1,8 @@
-"""Users take turns: of whom much was proposed, a share of it is decided on at a time, and then others come.
+"""Turns of users: a turn decides on a share of a user's proposals, then other users have theirs.
 
-The log has all proposals in one line. So the deliveries of a user who has more than a turn are put off, those
-behind them come at once, and the user goes on turn by turn without deliveries.
+The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
+who has more than one turn of work, the broker delivers those behind them at once, and the user's further
+turns run without deliveries.
 """
 
 import asyncio
@@ -14,28 +15,28 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 
 FAILED: Final = 0
-"""The log position from which on all waits where a turn failed."""
+"""Log position that `take` returns after a failed turn: every delivery of the user waits."""
 
 ALL: Final = 1
-"""The same where none was taken yet."""
+"""Log position that `take` returns before the first turn: every delivery of the user waits."""
 
 LATER: Final = 0.2
-"""Seconds after which a delivery that was put off comes again, at least."""
+"""Shortest delay, in seconds, before the broker delivers a put-off message again."""
 
 A_SECOND: Final = 500
-"""Of a user's deliveries that were put off, how many come again in a second."""
+"""Rate, per second, at which the deliveries of one user that were put off come again."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
-"""Decides on a share of what a user has. Gives the log position from which on the user's proposals wait for
-another turn, None when none does, or `FAILED`; it raises nothing."""
+"""Decides on a share of a user's proposals. Returns the log position from which the user's proposals wait for
+another turn, None if no proposal waits, or `FAILED`. It raises nothing."""
 
 
 IsDecided = Callable[[Owner, int], bool]
-"""Whether all that a user proposed up to a log position is known to be decided."""
+"""Returns whether the process knows that all proposals of a user up to a log position are decided."""
 
 
 class Turns:
-    """Gives users their turns; how many at the same time is the turn's own business."""
+    """Runs the turns of users. The turn function itself limits how many run at the same time."""
 
     def __init__(self, turn: TurnFunction, is_decided: IsDecided) -> None:
         self._turn = turn
@@ -48,7 +49,7 @@ class Turns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """On exit the turns in hand are finished, and no other begins."""
+        """Accept turns inside the block; on exit, wait for the turns that run and start no others."""
         try:
             yield
         finally:
@@ -57,14 +58,14 @@ class Turns:
                 await asyncio.wait(self._going_on)
 
     async def take(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
-        """Take one turn of a user and schedule the rest; returns what `TurnFunction` returns.
+        """Run one turn of a user and schedule the rest; return the result of the `TurnFunction`.
 
         Args:
             owner: the user.
-            deliveries: their log positions. For more than a turn nothing is waited for, and there is none for
-                what an earlier one has decided.
+            deliveries: log positions of the user's deliveries. If they are more than one turn, `take` does
+                not wait for the first turn. If an earlier turn has decided them all, it runs none.
         """
-        # What a first turn leaves is seen then, and a second would only wait for it.
+        # The first turn tells whether anything is left. A second call would only wait for the same turn.
         while owner in self._taking:
             await self._taking[owner].wait()
         if owner not in self._waiting:
@@ -92,7 +93,7 @@ class Turns:
         task.add_done_callback(self._going_on.discard)
 
     def end(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
-        """How the user's delivery of a log position ends, after `take` gave from where on all waits."""
+        """Return the outcome of a delivery, from the position that `take` returned and the delivery's own."""
         if waits is None or seq < waits:
             return ACK
         if waits == FAILED:

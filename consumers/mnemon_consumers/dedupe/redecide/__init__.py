@@ -1,1 +1,1 @@
-"""Decisions on stored facts taken again under other settings."""
+"""Redecide: decisions on stored facts taken again under other settings."""

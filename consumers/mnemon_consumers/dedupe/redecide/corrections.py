@@ -1,8 +1,8 @@
-"""From a user's facts as they are to what they would be. No I/O, no clock.
+"""Corrections that turn a user's facts into those that other settings would keep. No I/O, no clock.
 
-By events: what was decided stands in the log, and a generation that disagreed with it would not outlive the
-next rebuild. An event's id follows from what it changes: made again, it changes nothing; after another change
-it is another one.
+Corrections are events, because the log holds the decisions: a generation that disagreed with it would be
+replaced by the next rebuild. The id of an event is derived from the state that it changes. So the same
+correction made again has the same id and changes nothing; after another change its id differs.
 """
 
 from dataclasses import dataclass, field
@@ -31,15 +31,15 @@ CorrectionKind = Literal["merged", "apart", "rewritten", "evicted"]
 
 
 class Correction(NamedTuple):
-    """What becomes of a fact.
+    """A change to one fact.
 
     Attributes:
-        kind: it goes into another one, or becomes one of its own; it has another text, tier, importance or
-            date; there is no room for it.
+        kind: `merged`: the fact goes into another one; `apart`: it becomes a separate fact; `rewritten`: it
+            gets another text, tier, importance or date; `evicted`: there is no room for it.
         fact_id: the fact.
-        text: what it says; `apart`: what it will say.
+        text: the text of the fact; for `apart`, the text that it will have.
         other: the fact that it goes into, or that it was part of.
-        becomes: what it, or that other one, says then.
+        becomes: the text that the fact, or `other` if it is merged, has afterwards.
     """
 
     kind: CorrectionKind
@@ -51,7 +51,7 @@ class Correction(NamedTuple):
 
 @dataclass(slots=True)
 class Corrections:
-    """The events that make the change, in the order in which they are published, and what they change."""
+    """The events that make the change, in the order of publication, and the changes that they make."""
 
     decided: list[Decided] = field(default_factory=list)
     changes: list[Correction] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Corrections:
 def corrections(
     owner: Owner, standing: Standing, anew: Anew, limits: FactLimits, now: datetime
 ) -> Corrections:
-    """What has to come into the log; `standing` is brought to what it amounts to then."""
+    """Return the events to append to the log, and apply them to `standing`."""
     return _Correcting(owner, standing, anew, now).made(limits)
 
 
@@ -72,12 +72,12 @@ class _Correcting:
         self._anew = anew
         self._now = now
         self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
-        """The fact of each origin."""
+        """Maps each origin to the id of its fact."""
 
     def made(self, limits: FactLimits) -> Corrections:
         kept = dict(self._ids)
         for origin, known in self._anew.facts.facts.items():
-            # What would be over by now need not come back, and takes nothing with it.
+            # A fact that would have ended by now is not restored, and no proposal moves to it.
             if origin not in kept and known.is_live(self._now):
                 self._save(origin)
         for proposal_id in self._anew.decisions:
@@ -163,13 +163,13 @@ class _Correcting:
         self._found.decided.append((name, event))
 
     def _shown(self, writer: FactWriteEvent) -> Decision | None:
-        """The decision behind a fact's words; none of what a person changed, or a model compared."""
+        """Return the decision behind a fact's words; None if a person changed or a model compared them."""
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None
         return self._named(writer.decision)
 
     def _named(self, decision: Decision) -> Decision:
-        """A decision that names facts by their ids."""
+        """Replace the origins in a decision by the ids of their facts."""
         undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
         return decision.model_copy(
             update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}

@@ -1,9 +1,9 @@
-"""What a user's facts would be, had other settings decided what is the same. No I/O, no clock.
+"""The facts that a user would have, had other settings decided which facts are the same. No I/O, no clock.
 
-The proposals are decided again in the order in which they were decided first, each beside the facts that
-there would have been by then. Only likeness is judged anew: what a rule refused stays refused, what a command
-changed stays changed and a fact of its own, and so does what was merged after a model compared it; what has
-ended stays so, with all that had gone into it.
+The plan decides on the proposals again, in the order of their first decisions, each against the facts that
+would have existed by then. It decides only likeness again. What a rule refused stays refused. A fact that a
+command changed, or that was merged after a model compared it, stays changed and a separate fact. A fact that
+has ended stays ended, with everything that had been merged into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,15 +40,15 @@ from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
 from mnemon_infra.models.embedding import Dense
 
 MOST: Final = 100_000
-"""Facts for which there is room: whether they fit is seen when all is decided."""
+"""Limit on facts while decisions are taken again; `corrections` applies the tenant's limits afterwards."""
 
 NEAREST: Final = 10
-"""Facts near in meaning that are compared, as when they were decided first."""
+"""Facts near in meaning to compare; the first decisions compared as many."""
 
 _ANYTHING: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
-"""What was kept once is not refused by a rule of today."""
+"""Policy that refuses nothing: the rules of today do not refuse a fact that was kept once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class FactVectors:
     vectors: Mapping[str, Dense]
 
     def nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
-        """The facts that are nearest in meaning, the nearest first."""
+        """Return the facts that are nearest in meaning, the nearest first."""
         if not facts:
             return []
         similarities = np.stack([self.vectors[each.fact.text] for each in facts]) @ self.vectors[text]
@@ -69,13 +69,13 @@ class FactVectors:
 
 @dataclass(slots=True)
 class Anew:
-    """A user's facts as they would be, each known by its origin, in events too.
+    """A user's facts under the other settings; the origin of a fact is its id, in events too.
 
     Attributes:
-        facts: those that would be kept.
-        decisions: of each proposal that was decided again.
-        writers: of each fact what would have made it what it is.
-        successors: of each fact that another one took the place of, that other one.
+        facts: the facts that would be kept.
+        decisions: maps each proposal that was decided again to its new decision.
+        writers: maps each fact to the event that would have written it last.
+        successors: maps each fact that another one replaced to that other one.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -84,7 +84,7 @@ class Anew:
     successors: dict[str, str] = field(default_factory=dict)
 
     def place(self, proposal_id: str) -> str:
-        """The fact that a proposal would have come to."""
+        """Return the origin of the fact that a proposal would belong to."""
         origin = self.decisions[proposal_id].fact_id
         while origin in self.successors:
             origin = self.successors[origin]
@@ -92,7 +92,7 @@ class Anew:
 
 
 def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
-    """All texts that may have to be compared."""
+    """Return all texts that may have to be compared."""
     found = set[str]()
     for event, event_id, _ in log:
         match event:
@@ -106,13 +106,13 @@ def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
 def decided_anew(
     log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: FactVectors
 ) -> Anew:
-    """Decide again on all that a log has decided.
+    """Decide again on all proposals that a log has decided.
 
     Args:
-        log: what is known of the user, in log order.
-        standing: what that amounts to.
-        settings: those that decide; of the limits, only how long something of the moment is kept.
-        meanings: has the vectors of all `texts`.
+        log: the events about the user's facts, in log order.
+        standing: the state that these events lead to.
+        settings: the settings to decide with. Of the limits, only the days that a working fact is kept count.
+        meanings: vectors of all `texts`.
 
     Raises:
         ValueError: a proposal cannot be decided by this version.
@@ -126,7 +126,7 @@ def decided_anew(
 
 
 class _Replay:
-    """Goes through a log, with what stood and with what would have stood at each of its events."""
+    """Replays a log, and keeps the actual facts and the facts under the other settings at each event."""
 
     def __init__(self, standing: Standing, settings: SettingsV1, meanings: FactVectors) -> None:
         self.anew = Anew()
@@ -154,7 +154,7 @@ class _Replay:
             self._place(proposal, self._decide(proposal, event))
 
     def _let_stand(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
-        """What no proposal has led to, or none that is still there."""
+        """Apply an event unchanged, because no proposal led to it or its proposal is gone."""
         if event.fact_id in self._standing.facts.facts:
             origin = self._standing.origins[event.fact_id]
             self._apply(event.model_copy(update={"fact_id": origin}), event_id, at)
@@ -205,7 +205,7 @@ class _Replay:
                 return decided
 
     def _replaced(self, proposal: Proposal) -> str | None:
-        """The fact that stands now for the one that a proposal was to replace, if that was there then."""
+        """Return the origin of the fact that a proposal would replace now, if its target was live then."""
         fact_id = proposal.event.supersedes
         if fact_id is None or self._then.live_fact(fact_id, proposal.at) is None:
             return None
@@ -215,7 +215,10 @@ class _Replay:
     def _as_it_was(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
-        """What comes out as it did stands as it was made: later versions and limits do not touch it."""
+        """Keep the content of the first decision if the new one has the same words and the same fact.
+
+        Later versions and limits do not change such a fact.
+        """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision
         is_same_fact = self._standing.origins.get(event.fact_id) == decision.fact_id

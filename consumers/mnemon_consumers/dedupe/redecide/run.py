@@ -1,7 +1,7 @@
-"""Deciding anew, user by user: what other settings would change, and the change.
+"""Redecide, user by user: list what other settings would change, and make the change.
 
-The change is made under the user's lock, by events that come into the log all or none. Rows, vectors and
-caches follow from them as from any other.
+The change is made under the user's lock, by events that are appended to the log all or none. Rows, vectors
+and caches follow from these events as from any other.
 """
 
 from datetime import UTC, datetime
@@ -29,11 +29,11 @@ from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import word_similarity
 
 EMBEDDED: Final = 500
-"""Texts that are embedded together."""
+"""Texts per request to the embedder."""
 
 
 class DecidingAnew:
-    """Decides anew on one user at a time; of no other it remembers anything."""
+    """Decides again on one user at a time, and keeps no state between users."""
 
     def __init__(self, connection: Client, database: Database, embedder: Embedder) -> None:
         self._connection = connection
@@ -41,20 +41,21 @@ class DecidingAnew:
         self._embedder = embedder
 
     async def changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """What would be changed; nothing is.
+        """Return what would change, without changing it.
 
         Raises:
-            EmbeddingUnavailable, nats.errors.Error: not now.
+            EmbeddingUnavailable, nats.errors.Error: the embedder or the log does not answer now.
             ValueError: one of the user's proposals cannot be decided by this version.
         """
         return (await self._needed(owner, settings, {})).changes
 
     async def change(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """Make the change; a second time, there is none to be made.
+        """Make the change and return it. A second call finds nothing to change.
 
         Raises:
-            DatabaseUnavailable: somebody holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, nats.errors.Error, ValueError: as of `changes`; it is done or not at all.
+            DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `changes`; all of the change is made
+                or none.
         """
         meanings: dict[str, Dense] = {}
         if not (await self._needed(owner, settings, meanings)).decided:
@@ -65,7 +66,7 @@ class DecidingAnew:
         return needed.changes
 
     async def _needed(self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]) -> Corrections:
-        """What has to come into the log. `meanings` are vectors that are there already; others join them."""
+        """Return the events to append to the log. Adds the vectors of new texts to `meanings`."""
         log = await self._log(owner)
         found = standing(log)
         absent = sorted(texts(log, found) - meanings.keys())

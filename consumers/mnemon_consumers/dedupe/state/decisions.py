@@ -1,4 +1,4 @@
-"""What a user's decisions amount to, folded in the order of the log."""
+"""Facts of a user, folded from the decisions in the order of the log."""
 
 import re
 from collections.abc import Iterable
@@ -33,11 +33,11 @@ class KeptFact:
 
     Attributes:
         saved_at: when it was first saved.
-        changed_at: when it was last written, or said again.
-        order: grows with every change of any of the user's facts. Unlike a time it is the same whether the
-            fact was just decided or is read back from the log.
-        lineage: where it was learned, said again and rewritten, as `joined` gives it.
-        answer: the answer of a model that its words came in, with other facts perhaps.
+        changed_at: when it was last written or confirmed.
+        order: a number that grows with every change of any of the user's facts. Unlike a time, it is the same
+            for a fact that was just decided and for one that was read from the log.
+        lineage: the sources from which it was learned, confirmed and rewritten, as `joined` returns them.
+        answer: id of the model's answer that contained its words, perhaps with other facts.
     """
 
     id: str
@@ -49,7 +49,7 @@ class KeptFact:
     answer: str | None = None
 
     def is_live(self, now: datetime) -> bool:
-        """Whether its date has not passed."""
+        """Return whether its end has not passed."""
         return self.fact.expires_at is None or self.fact.expires_at > now
 
 
@@ -58,7 +58,7 @@ class UserFacts:
     """One user's facts.
 
     Attributes:
-        facts: those that are kept, by id; one whose date has passed is among them until it is expired.
+        facts: the facts that are kept, by id. A fact whose end has passed is included until it is expired.
         decided: event ids of the proposals and comparisons that are decided.
     """
 
@@ -69,12 +69,12 @@ class UserFacts:
     _applied: set[str] = field(default_factory=set)
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
-        """Take an event into account; one that was applied before changes nothing, nor does one of no fact.
+        """Apply an event. An event that was applied before, or that is not about facts, changes nothing.
 
-        What is forgotten, expired or evicted is so for good, whatever comes later.
+        A fact that is forgotten, expired or evicted stays so, whatever event comes later.
         """
         if isinstance(event, FactComparedV1):
-            self.decided.add(event_id)  # it changes no fact: the events that follow from it do
+            self.decided.add(event_id)  # a comparison changes no fact: the events that follow from it do
             return
         if event_id in self._applied:
             return
@@ -107,20 +107,20 @@ class UserFacts:
                 self.facts.pop(event.fact_id, None)
 
     def has_applied(self, event_id: str) -> bool:
-        """Whether an event was taken into account."""
+        """Return whether an event was applied."""
         return event_id in self._applied
 
     def live(self, now: datetime) -> list[KeptFact]:
-        """The facts whose date has not passed, in the order in which they were first saved."""
+        """Return the facts whose end has not passed, in the order in which they were first saved."""
         return [known for known in self.facts.values() if known.is_live(now)]
 
     def live_fact(self, fact_id: str, now: datetime) -> KeptFact | None:
-        """One of them, or None."""
+        """Return a fact whose end has not passed; None if there is none with this id."""
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None
 
     def next_id(self, tier: Tier) -> str:
-        """The id of the next fact of a tier: one above the highest ever given."""
+        """Return the id of the next fact of a tier: one above the highest id ever given."""
         prefix = PREFIXES[tier]
         return f"{prefix}_{self._numbers.get(prefix, 0) + 1:03d}"
 
@@ -149,10 +149,10 @@ class UserFacts:
 
 
 def joined(one: Lineage, other: Lineage) -> Lineage:
-    """Join two lineages: all sources, and the conversation where all are of one.
+    """Join two lineages: all sources, and the conversation if both have the same one.
 
-    Something without sources was told to a tool, imported or changed by hand. Then there are none: with the
-    sources of the other alone, both would be forgotten with the other's conversation.
+    A fact without sources was told to a tool, imported or changed by hand. The result then has no sources
+    either: with the sources of the other fact alone, both would be forgotten with the other's conversation.
     """
     if not one.sources or not other.sources:
         return _NOWHERE
@@ -163,7 +163,7 @@ def joined(one: Lineage, other: Lineage) -> Lineage:
 
 
 def fold(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
-    """What events amount to: each with its id and its time, in the order of the log."""
+    """Fold events, each with its id and its time, into a user's facts, in the order of the log."""
     facts = UserFacts()
     for event, event_id, at in events:
         facts.apply(event, event_id, at)

@@ -1,4 +1,4 @@
-"""What stands in a user's log: the facts that are kept, and where each proposal has come to."""
+"""State of a user's log: the facts that are kept, and the fact to which each proposal belongs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,35 +18,36 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.events.merging import FactMergedV1
 
 REDECIDE: Final = "redecide"
-"""As `by` of an event: it was decided anew."""
+"""Value of `by` of an event that redecide has published."""
 
 Logged = tuple[Event, str, datetime]
-"""An event about a user's facts, its id and its time."""
+"""An event about a user's facts, with its id and its time."""
 
 FactWriteEvent = FactSavedV1 | FactUpdatedV1 | FactMergedV1
-"""What makes a fact what it is."""
+"""An event that writes the content of a fact."""
 
 AcceptedEvent = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1
-"""What says to which fact a proposal has come."""
+"""A decision that accepts a proposal and names its fact."""
 
 ProposalDecision = AcceptedEvent | FactRejectedV1
-"""What says what has become of a proposal."""
+"""A decision on a proposal, accepted or rejected."""
 
 
 @dataclass(slots=True)
 class Standing:
-    """A user's log as a whole.
+    """State of a user's log as a whole.
 
-    Whatever is decided, a fact is known by the proposal that made it, its origin: an id says only which
-    number came next.
+    A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough:
+    the id only tells which number came next.
 
     Attributes:
-        facts: those that are kept.
-        versions: the event that made each of them what it is.
-        proposals: by event id.
-        decisions: of each proposal the newest decision, with its event id.
-        origins: by fact id, of those that have ended too. Where the proposal is gone, it is the id itself.
-        own: origins of facts that stay facts of their own: those changed by hand, merged after a comparison,
+        facts: the facts that are kept.
+        versions: maps each fact to the event that wrote it last.
+        proposals: proposals by event id.
+        decisions: maps each proposal to its newest decision and the event id of that decision.
+        origins: maps each fact id to its origin, for ended facts too. If the proposal is gone, the origin is
+            `=` and the fact id.
+        own: origins of facts that stay separate facts: those changed by hand, merged after a comparison,
             or without a proposal.
     """
 
@@ -58,18 +59,18 @@ class Standing:
     own: set[str] = field(default_factory=set)
 
     def place(self, proposal_id: str) -> str:
-        """The origin of the fact that a proposal has come to, which `is_open`."""
+        """Return the origin of the fact to which an open proposal (`is_open`) belongs."""
         decision, _ = self.decisions[proposal_id]
         assert decision.fact_id is not None, "a proposal that is refused is not open"
         return self.origins[decision.fact_id]
 
     def is_open(self, proposal_id: str) -> bool:
-        """Whether a proposal may be decided anew: what a rule refused, and what has ended, stays so."""
+        """Return whether a proposal may be decided again: not if a rule refused it or its fact has ended."""
         decision, _ = self.decisions.get(proposal_id, (None, ""))
         return isinstance(decision, AcceptedEvent) and self._is_kept(decision.fact_id)
 
     def apply(self, event: Event, event_id: str, at: datetime) -> None:
-        """Take the next event of the log into account."""
+        """Apply the next event of the log."""
         if isinstance(event, FactProposedV1):
             self.proposals.setdefault(event_id, Proposal(event_id, at, event))
             return
@@ -99,7 +100,7 @@ class Standing:
 
 
 def standing(log: Iterable[Logged]) -> Standing:
-    """What a log amounts to, in its order; of copies of an event the first counts."""
+    """Fold a log into its state, in log order. Of several copies of an event, the first counts."""
     found, known = Standing(), set[str]()
     for event, event_id, at in log:
         if event_id not in known:
@@ -109,7 +110,7 @@ def standing(log: Iterable[Logged]) -> Standing:
 
 
 def proposal_of(event: Event) -> str | None:
-    """The proposal that an event decides on."""
+    """Return the id of the proposal that an event decides on; None if it decides on none."""
     match event:
         case FactRejectedV1():
             return event.proposal_id
@@ -121,5 +122,5 @@ def proposal_of(event: Event) -> str | None:
 
 
 def is_by_hand(event: Event) -> bool:
-    """Whether a fact was changed by a command."""
+    """Return whether an event is a change of a fact by a command."""
     return isinstance(event, FactUpdatedV1) and event.decision is None and event.by is None

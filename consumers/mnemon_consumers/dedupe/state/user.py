@@ -21,28 +21,28 @@ from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.models.embedding import Dense
 
 Undecided = Proposal | Comparison
-"""An event that is to be decided on."""
+"""An event on which a decision is due."""
 
 TURN: Final = 50
-"""Proposals and comparisons of a user that are decided on at a time: then others have their turn."""
+"""Proposals and comparisons of a user to decide on in one turn; then other users have theirs."""
 
 TURN_SECONDS: Final = 2.0
-"""The same in seconds: while much is asked, each proposal takes long."""
+"""Longest turn in seconds: under a load of requests, each proposal takes long."""
 
 
 @dataclass(slots=True)
 class UserState:
-    """What a process knows of one user.
+    """State that a process keeps of one user.
 
     Attributes:
         facts: the user's facts, as of `position`.
-        versions: the event that made each fact what it is.
-        position: the log position up to which the user's events are taken into account.
-        erased: what is gone, and counts for nothing.
-        findable: every fact has its point.
-        waiting: proposals and comparisons up to `position` that were not decided on, by event id, in the
-            order of the log; each with its log position.
-        meanings: vectors of what is next, by text: who embeds is asked once for it.
+        versions: maps each fact to the event that wrote it last.
+        position: the log position up to which the user's events are applied.
+        erased: the erasures of the user; erased events are ignored.
+        findable: whether every fact has its point.
+        waiting: proposals and comparisons up to `position` without a decision, by event id, in the order of
+            the log; each with its log position.
+        meanings: vectors of the next texts, by text, so that the embedder gets each text once.
     """
 
     facts: UserFacts = field(default_factory=UserFacts)
@@ -53,7 +53,7 @@ class UserState:
     waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
     meanings: dict[str, Dense] = field(default_factory=dict)
     _worded_by: dict[str, list[str]] = field(default_factory=dict)
-    """By fact, the events that gave it, or a fact that went into it, the words that it has."""
+    """Maps each fact to the events that gave it, or a fact merged into it, the words that it has now."""
 
     @property
     def wording(self) -> dict[str, str]:
@@ -62,7 +62,7 @@ class UserState:
 
     @property
     def next(self) -> int | None:
-        """The log position of the first event that is not decided on; None when there is none."""
+        """The log position of the first event without a decision; None if there is none."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
             if event_id not in self.facts.decided:
@@ -71,7 +71,7 @@ class UserState:
         return None
 
     def turn(self) -> list[Undecided]:
-        """The proposals and comparisons that are next."""
+        """Return the proposals and comparisons of the next turn."""
         undecided = (each for each in self.waiting.items() if each[0] not in self.facts.decided)
         return [each for _, (_, each) in islice(undecided, TURN)]
 
@@ -88,7 +88,7 @@ class UserState:
     def _record_wording(self, event: Event, event_id: str) -> None:
         match event:
             case FactSavedV1() if event.fact_id in self.facts.facts:
-                pass  # it changes nothing
+                pass  # a fact that exists is not saved again
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
                 former = [event.fact_id, *([event.merged_id] if isinstance(event, FactMergedV1) else [])]
                 kept = [

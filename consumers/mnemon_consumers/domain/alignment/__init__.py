@@ -1,1 +1,1 @@
-"""Alignment of facts: how a new fact relates to a known one."""
+"""Alignment of facts: compares a new fact with a known one, term by term, and decides their relation."""

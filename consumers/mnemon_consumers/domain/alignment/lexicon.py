@@ -1,6 +1,7 @@
-"""Words that a comparison of facts has to know, by language.
+"""Words that the comparison of facts needs, by language.
 
-The folder `words` has a file of grammar and lists (TOML) and a thesaurus (one group of words a line) of each.
+The folder `words` has two files for each language: grammar and lists (TOML), and a thesaurus with one group
+of words per line.
 """
 
 import tomllib
@@ -43,13 +44,13 @@ MARKS: Final = (
 TABLES: Final = ("dates", "people", "slots")
 
 AXES: Final = ("stages", "kinds")
-"""Tables of axes with two poles, each of which is a list of phrases."""
+"""Tables of axes with two poles; each pole is a list of phrases."""
 
 EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "stages", "kinds", "resumed")
-"""Tables whose words are matched without stemming, since their stems are those of other words."""
+"""Tables whose words are matched without stemming, because their stems are also those of other words."""
 
 _SHARED_STEM: Final = 3
-"""Russian stems of up to this many letters are those of several words."""
+"""Russian stems of up to this many letters belong to several words."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -60,9 +61,9 @@ class Entry:
 
     Attributes:
         words: the forms of its words.
-        table: where it stands.
-        concept: its meaning there.
-        is_compound: it has several words with content, each of which says something by itself.
+        table: the table that has it.
+        concept: its meaning in that table.
+        is_compound: whether it has several words with content, each with a meaning of its own.
     """
 
     words: tuple[frozenset[str], ...]
@@ -71,7 +72,7 @@ class Entry:
     is_compound: bool = False
 
     def matches(self, words: Sequence[frozenset[str]]) -> bool:
-        """Whether words that begin a text are this phrase."""
+        """Return whether a text that begins with these words begins with this phrase."""
         if len(words) < len(self.words):
             return False
         for ours, theirs in zip(reversed(self.words), reversed(words[: len(self.words)]), strict=True):
@@ -87,7 +88,7 @@ class Lexicon:
     Attributes:
         words: entries of one word, by its forms.
         longer: entries of several words, by the forms of their first word and then of their second.
-        numbers: by form.
+        numbers: numbers by the form of their word.
         roles: meanings of prepositions that have a contrary one.
         grammar: lists of words that tell the structure of a sentence.
     """
@@ -107,7 +108,7 @@ class Lexicon:
                 self.longer.setdefault(form, {}).setdefault(second, []).append(entry)
 
     def phrases(self, words: Sequence[frozenset[str]]) -> list[Entry]:
-        """The entries that stand at the beginning of these words, the longest first."""
+        """Return the entries with which these words begin, the longest first."""
         if self.longer.keys().isdisjoint(words[0]):
             return list(word_entries(words[0]))
         found = {
@@ -122,7 +123,7 @@ class Lexicon:
         return [*longest, *word_entries(words[0])]
 
     def number(self, word: frozenset[str]) -> float | None:
-        """The number that a word stands for."""
+        """Return the number that a word means; None if it is no number."""
         if self.numbers.keys().isdisjoint(word):
             return None
         return next(self.numbers[form] for form in word if form in self.numbers)
@@ -133,7 +134,7 @@ _LOADING: Final = Lock()
 
 @cache
 def lexicon() -> Lexicon:
-    """The lexicon of all languages, loaded once per process in 0.7 s, whichever threads ask for it."""
+    """Return the lexicon of all languages, which is loaded once per process, in 0.7 s, for all threads."""
     with _LOADING:
         return _load()
 
@@ -159,20 +160,20 @@ def _load() -> Lexicon:
 
 @lru_cache(maxsize=WORDS)
 def lookup(word: str) -> frozenset[str]:
-    """The forms by which a lower-case word is looked up."""
+    """Return the forms by which a lower-case word is looked up."""
     return forms(word).union(map(exact, lemmas(word)))
 
 
 @lru_cache(maxsize=WORDS)
 def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
-    """The entries that a word is by itself."""
+    """Return the entries of a word alone."""
     words = lexicon().words
     found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
     return tuple(found.values())
 
 
 def is_in_table(word: str, table: str) -> bool:
-    """Whether a lower-case word stands by itself in a table."""
+    """Return whether a lower-case word alone is an entry of a table."""
     return any(entry.table == table for entry in word_entries(lookup(word)))
 
 
@@ -193,11 +194,13 @@ def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
-    """The words of each line say the same. They are dictionary forms: a stem more is enough to meet them.
+    """Yield an entry for each word; the words of a line say the same.
+
+    The thesaurus has dictionary forms, so adding the stem of each is enough to match other forms.
 
     Args:
         thesaurus: the lines.
-        language: of the words.
+        language: the language of the words.
         bare: stems of words without content.
     """
     for number, line in enumerate(thesaurus.splitlines()):
@@ -223,7 +226,7 @@ def _entry(words: str, table: str, concept: str) -> Entry:
 
 
 def _forms_in_phrase(word: str) -> frozenset[str]:
-    """The forms of a word in a phrase, without a Russian stem that other words have: "жен" of "жениться"."""
+    """Return the forms of a word in a phrase, except Russian stems of other words: "жен" of "жениться"."""
     found = forms(word)
     if not is_cyrillic(word):
         return found
@@ -231,5 +234,5 @@ def _forms_in_phrase(word: str) -> frozenset[str]:
 
 
 def exact(word: str) -> str:
-    """The form by which a dictionary form is met as it is: "manager" is no "managed", "другой" no "друг"."""
+    """Return a form that only the dictionary form matches: "manager", not "managed"; "другой", not "друг"."""
     return f"={word}"

@@ -1,4 +1,4 @@
-"""Matching of the terms of two facts: the pairs that say the same, and the terms without a counterpart."""
+"""Matching of the terms of two facts: pairs of terms that say the same, and terms without a counterpart."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,26 +16,26 @@ WordSimilarity: TypeAlias = Callable[[str, str], float]
 """Cosine similarity of two words, -1 to 1."""
 
 SIMILAR: Final = 0.55
-"""Above it two English words say nearly the same; of Russian words static vectors say nothing."""
+"""Similarity above which two English words mean nearly the same; static vectors lack Russian words."""
 
 PREFIX: Final = 5
-"""Letters that two words of one root have in common at the least."""
+"""Smallest number of letters that two words of one root have in common."""
 
 
 _EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
-"""Kinds of terms that are alike only where they are the same."""
+"""Kinds of terms that match only if they are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Two statements beside each other.
+    """The matched terms of two statements.
 
     Attributes:
         statements: the older and the newer one.
-        matched: by the place of each term of the older one that has a counterpart, the place of that.
+        matched: maps the place of each matched term of the older one to the place of its counterpart.
         pairs: terms of the older and of the newer one that say the same.
-        old, new: terms without a counterpart that matter, by the order of the text.
-        weight: of the terms that say the same.
+        old, new: terms without a counterpart that matter, in the order of the text.
+        weight: weight of the terms that say the same.
     """
 
     statements: tuple[ParsedFact, ParsedFact]
@@ -47,12 +47,12 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Whether in words that stand in the same order something took the place of something."""
+        """Whether the matched words have the same order and something in between was replaced."""
         return _is_substituted(*self.statements, self.matched)
 
     @property
     def kind_pairs(self) -> list[tuple[Term, Term]]:
-        """The pairs in which one term names a thing exactly, and the other one its kind."""
+        """The pairs in which one term names a thing exactly, and the other one names its kind."""
         return [
             (a, b)
             for a, b in self.pairs
@@ -60,13 +60,13 @@ class Alignment:
         ]
 
     def share(self, left: Sequence[Term]) -> float:
-        """The part of a side's weight that has a counterpart, 0 to 1."""
+        """Return the part of a side's weight that has a counterpart, 0 to 1."""
         total = self.weight + sum(term.weight for term in left)
         return self.weight / total if total else 0.0
 
 
 def align(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
-    """Match the terms of two statements: those with a common key first, then those that are alike."""
+    """Match the terms of two statements: first those with a common key, then those that are alike."""
     of_old: dict[int, int] = {}
     _match(_common(old, new), of_old)
     left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]
@@ -85,7 +85,7 @@ def align(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = 
 
 
 def _common(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
-    """The terms of both that have a key in common, by their places."""
+    """Return scored pairs of the places of terms that have a key in common."""
     places: dict[str, list[int]] = {}
     for j, term in enumerate(new.terms):
         for key in term.keys:
@@ -109,7 +109,7 @@ def _left(statement: ParsedFact, matched: Container[int]) -> tuple[Term, ...]:
 
 
 def _is_comparable(term: Term) -> bool:
-    """Whether a term may be like another one that has other keys."""
+    """Return whether a term may match another one that has other keys."""
     return term.kind not in _EXACT or bool(term.kinds)
 
 
@@ -129,19 +129,19 @@ def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
 
 
 def are_opposite(a: Term, b: Term) -> bool:
-    """Whether two terms stand at the two ends of one axis."""
+    """Return whether two terms are opposite poles of one axis."""
     return any(f"{pole[:-1]}{'-' if pole[-1] == '+' else '+'}" in b.opposites for pole in a.opposites)
 
 
 def is_kind_of(particular: Term, general: Term) -> bool:
-    """Whether one term is a kind of the other, as the violin is an instrument."""
+    """Return whether one term is a kind of the other, as a violin is an instrument."""
     if "place+" in general.kinds and particular.kind is TermKind.NAME:
         return True
     return any(f"{pole[:-1]}+" in general.kinds for pole in particular.kinds if pole.endswith("-"))
 
 
 def have_contrary_roles(a: Term, b: Term) -> bool:
-    """Whether two terms that match are in contrary places, such as from Rome and to Rome."""
+    """Return whether two matching terms have contrary roles, such as from Rome and to Rome."""
     return bool(a.role and b.role) and contradicts(a.role, b.role)
 
 
@@ -163,7 +163,7 @@ def _have_one_root(a: str, b: str) -> bool:
 
 
 def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]) -> bool:
-    """Whether all that matches stands in the same order, and words with content replace others in between."""
+    """Return whether matched terms have the same order, and words with content were replaced in between."""
     places = [matched[i] for i in sorted(matched)]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
         return False
@@ -179,7 +179,7 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
 
 
 def _mark(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
-    """A token as it is compared: by the pair that it belongs to, else by its word."""
+    """Return the mark by which a token is compared: its pair, or else its word."""
     if isinstance(pair, int):
         return f"={pair}"
     return token if isinstance(token, str) else statement.terms[token].text

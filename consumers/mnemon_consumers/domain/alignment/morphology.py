@@ -1,4 +1,4 @@
-"""Dictionary forms and stems of words, by script: Latin words as English, Cyrillic words as Russian."""
+"""Dictionary forms and stems of words, by script: Latin words count as English, Cyrillic ones as Russian."""
 
 import re
 import unicodedata
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
 FORMS: Final = 3
-"""Readings of a Russian word that count: others are rarer than one in ten."""
+"""Readings of a Russian word that count; other readings are rarer than one in ten."""
 
 WORDS: Final = 20_000
-"""Words that a process remembers the forms of: 10 MB."""
+"""Words whose forms a process caches: 10 MB."""
 
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
 
 _STEMMING: Final = Lock()
-"""A stemmer keeps the word in hand in itself: threads take turns."""
+"""Lock around the stemmer, which stores the current word and so serves one thread at a time."""
 
 _CYRILLIC: Final = re.compile("[а-я]")
 
@@ -29,15 +29,15 @@ _KNOWN_LETTERS: Final = re.compile("[a-zа-я]")
 
 
 def normalize(text: str) -> str:
-    """Fold compatibility characters, typographic apostrophes and `ё`; the case stays."""
-    # NFKC turns № into the English "No", which denies.
+    """Fold compatibility characters, typographic apostrophes and `ё`; the case does not change."""
+    # NFKC turns № into the English "No", which is a negation.
     plain = "№".join(unicodedata.normalize("NFKC", part) for part in text.split("№"))
     return plain.replace("’", "'").replace("ʼ", "'").replace("ё", "е").replace("Ё", "Е")
 
 
 @lru_cache(maxsize=WORDS)
 def is_of_other_alphabet(word: str) -> bool:
-    """Whether a lower-case word has a letter that neither English, with its accents, nor Russian has."""
+    """Return whether a lower-case word has a letter that English (with accents) and Russian lack."""
     if word.isascii():
         return False
     plain = unicodedata.normalize("NFD", word.replace("й", "и"))
@@ -45,18 +45,18 @@ def is_of_other_alphabet(word: str) -> bool:
 
 
 def is_cyrillic(word: str) -> bool:
-    """Whether a lower-case word has a Cyrillic letter."""
+    """Return whether a lower-case word has a Cyrillic letter."""
     return not word.isascii() and _CYRILLIC.search(word) is not None
 
 
 @lru_cache(maxsize=WORDS)
 def forms(word: str) -> frozenset[str]:
-    """The forms by which a lower-case word is matched: stems, and for Russian dictionary forms too."""
+    """Return the forms that match a lower-case word: its stem, and for Russian words dictionary forms too."""
     if not is_cyrillic(word):
         return frozenset((stem(word),))
     found = lemmas(word) | {stem(word)}
     if _may_be_possessive(word):
-        # Of "Настина" and "Никитин" the stems of "Настя" and "Никита".
+        # Adds the stems of "Настя" and "Никита" to those of "Настина" and "Никитин".
         found |= {lemma[:-2] for lemma in found if lemma.endswith(("ин", "ов", "ев"))}
     return found
 
@@ -68,7 +68,7 @@ def _may_be_possessive(word: str) -> bool:
 
 @lru_cache(maxsize=WORDS)
 def lemmas(word: str) -> frozenset[str]:
-    """Dictionary forms of a lower-case Russian word; an English word is its own."""
+    """Return the dictionary forms of a lower-case Russian word; an English word is its own form."""
     if not is_cyrillic(word):
         return frozenset((word,))
     return frozenset(each.normal_form.replace("ё", "е") for each in _morphology().parse(word)[:FORMS])
@@ -76,7 +76,7 @@ def lemmas(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def grammemes(word: str) -> frozenset[str]:
-    """OpenCorpora's grammemes of the likeliest reading of a Russian word; none for another language."""
+    """Return OpenCorpora's grammemes of a Russian word's likeliest reading; empty for other languages."""
     if not is_cyrillic(word):
         return frozenset()
     return frozenset(map(str, _morphology().parse(word)[0].tag.grammemes))
@@ -84,15 +84,16 @@ def grammemes(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def is_proper_name(word: str) -> bool:
-    """Whether a Russian dictionary knows a lower-case word as a proper name before all else."""
+    """Return whether the likeliest reading of a lower-case Russian word is a proper name."""
     return not grammemes(word).isdisjoint(NAME_TAGS)
 
 
 @lru_cache(maxsize=WORDS)
 def name_lemmas(word: str) -> frozenset[str]:
-    """Dictionary forms of a lower-case Russian word as a proper name; none where it is no name.
+    """Return the dictionary forms of a lower-case Russian word as a proper name; empty if it is no name.
 
-    "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as that.
+    "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as
+    nominative.
     """
     if not is_cyrillic(word):
         return frozenset()
@@ -102,23 +103,23 @@ def name_lemmas(word: str) -> frozenset[str]:
 
 
 def is_verb(word: str) -> bool:
-    """Whether a Russian word is a verb; of an English word alone that cannot be told."""
+    """Return whether a Russian word is a verb; an English word alone does not tell."""
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
 
 
 @lru_cache(maxsize=WORDS)
 def is_nominative(word: str) -> bool:
-    """Whether a Russian word may be the subject of a sentence."""
+    """Return whether a Russian word may be the subject of a sentence."""
     return any("nomn" in each.tag for each in _morphology().parse(word)[:FORMS])
 
 
 def is_past_verb(word: str) -> bool:
-    """Whether a Russian dictionary knows a word as a verb in the past tense."""
+    """Return whether a Russian dictionary knows a word as a verb in the past tense."""
     return {"VERB", "past"} <= grammemes(word) and _morphology().word_is_known(word)
 
 
 def is_ordinal(word: str) -> bool:
-    """Whether a number tells a place in an order: 3rd, third, 3-й, третий."""
+    """Return whether a number is an ordinal: 3rd, third, 3-й, третий."""
     if word[0].isdigit():
         return "-" in word or word.endswith(("st", "nd", "rd", "th"))
     if "Anum" in grammemes(word):
@@ -128,7 +129,7 @@ def is_ordinal(word: str) -> bool:
 
 @lru_cache(maxsize=WORDS)
 def stem(word: str) -> str:
-    """The Snowball stem of a lower-case word, by its script."""
+    """Return the Snowball stem of a lower-case word, by its script."""
     with _STEMMING:
         return str(_stemmer("russian" if is_cyrillic(word) else "english").stemWord(word))
 
@@ -140,7 +141,7 @@ def _stemmer(language: str) -> "snowballstemmer.stemmer":
 
 @cache
 def _morphology() -> "MorphAnalyzer":
-    # Loading the dictionary takes 0.1 s: only processes that compare facts wait for it.
+    # Loading the dictionary takes 0.1 s, so only processes that compare facts load it.
     from pymorphy3 import MorphAnalyzer
 
     return MorphAnalyzer()

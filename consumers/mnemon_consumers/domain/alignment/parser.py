@@ -1,4 +1,4 @@
-"""Takes a fact apart."""
+"""Parser of facts: turns a text into terms, with marks for what the sentence says of them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -26,13 +26,13 @@ from mnemon_consumers.domain.alignment.syntax import (
 from mnemon_consumers.domain.alignment.tokenizer import as_number, number_keys, tokenize
 
 STATEMENTS: Final = 5_000
-"""Facts that a process keeps taken apart: 20 MB."""
+"""Parsed facts that a process caches: 20 MB."""
 
 LONGEST_PHRASE: Final = 6
-"""Words of the longest phrase of the lexicon."""
+"""Words in the longest phrase of the lexicon."""
 
 STRANGE_WORDS: Final = 3
-"""Words that show another language if the lexicon knows none of them."""
+"""Words from which on a text counts as another language if the lexicon knows none of them."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
 _POLES: Final = ("opposites", *AXES)
@@ -43,22 +43,23 @@ _SIGNS: Final = ("—", "–", "%", "№")
 
 @lru_cache(maxsize=STATEMENTS)
 def parse(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Take a fact apart, and remember it: see `take_apart`."""
+    """Parse a fact, and cache it: see `take_apart`."""
     return take_apart(text, compounds)
 
 
 def take_apart(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Take a text apart: 0.1 ms for a fact whose words are known.
+    """Parse a text, in 0.1 ms for a fact whose words are known.
 
     Args:
-        text: a fact, or a longer text that is not to be remembered.
-        compounds: concepts for which a phrase of several words is one term; other phrases are their words.
+        text: a fact, or a longer text that must not be cached.
+        compounds: concepts for which a phrase of several words is one term; other phrases are parsed word by
+            word.
     """
     return _Parser(text, compounds).parse()
 
 
 def parse_both(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
-    """Take two facts apart; a phrase is one term where the other fact says the same in other words."""
+    """Parse two facts; a phrase is one term if the other fact says the same in other words."""
     a, b = parse(old), parse(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
     return (parse(old, common), parse(new, common)) if common else (a, b)
@@ -114,7 +115,7 @@ class _Parser:
         )
 
     def _is_foreign(self, lookups: Sequence[frozenset[str]]) -> bool:
-        """Whether letters, or three words of which the lexicon knows none, show another language."""
+        """Return whether the letters, or three words missing in the lexicon, show another language."""
         if any(is_of_other_alphabet(token.word) for token in self._tokens):
             return True
         words = [
@@ -125,7 +126,7 @@ class _Parser:
         return len(words) >= STRANGE_WORDS and not any(map(word_entries, words))
 
     def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Note the concepts and slots of entries; the others of them are what the term may be."""
+        """Record the concepts and slots of entries; return the entries that the term may be."""
         usable = []
         for entry in entries:
             if entry.table == "slots":
@@ -140,7 +141,7 @@ class _Parser:
         return usable
 
     def _take(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
-        """Add the term that a token or a phrase is."""
+        """Add the term of a token or a phrase."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
         if self._is_side(at):
@@ -183,7 +184,7 @@ class _Parser:
         self._add(at, text, TermKind.LIGHT if is_light else TermKind.WORD, keys, role, _poles(entries))
 
     def _is_light_phrase(self, at: int, length: int) -> bool:
-        """Whether a Russian phrase such as "ходить в" has no word with content."""
+        """Return whether a Russian phrase such as "ходить в" has no word with content."""
         tokens = self._tokens[at : at + length]
         bare = ("stop", "light")
         return is_cyrillic(tokens[0].word) and all(
@@ -191,7 +192,7 @@ class _Parser:
         )
 
     def _content_forms(self, at: int, length: int, entries: Sequence[Entry]) -> frozenset[str]:
-        """The forms of a word, or of the one word with content in a phrase that denies and ends nothing."""
+        """Return a word's forms, or those of a phrase's one content word if it denies and ends nothing."""
         tokens = self._tokens[at : at + length]
         if length == 1:
             return tokens[0].forms
@@ -234,13 +235,13 @@ class _Parser:
         self._terms.append(Term(text, kind, keys, role=role, is_head=at < self._head, place=at, **poles))
 
     def _is_side(self, at: int) -> bool:
-        """Whether `left` says where, as in "on the left"."""
+        """Return whether `left` means the side, as in "on the left"."""
         before = self._tokens[at - 1].word if at else ""
         determiners = lexicon().grammar["determiners"]
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
     def _is_ambiguous_date(self, at: int, length: int) -> bool:
-        """Whether a short English word is only spelled like a date or time: "may", "sat", "I am"."""
+        """Return whether a short English word only looks like a date or time: "may", "sat", "I am"."""
         token = self._tokens[at]
         following = self._tokens[at + 1].word if at + 1 < len(self._tokens) else ""
         if token.word == "am":
@@ -250,7 +251,7 @@ class _Parser:
         return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
 
     def _is_may_the_month(self, at: int, length: int) -> bool:
-        """Whether `May` is the month and no verb."""
+        """Return whether `May` is the month and not the verb."""
         token = self._tokens[at]
         return length == 1 and token.word == "may" and token.surface == "May" and not token.is_first
 
@@ -279,7 +280,7 @@ def _concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
 
 
 def _poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
-    """The poles of axes at which a word stands, by table."""
+    """Return a word's poles on axes, by table."""
     poles: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
         if entry.table in _POLES:
@@ -288,7 +289,7 @@ def _poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
 
 
 def _combine(former: float | None, value: float | None) -> float | None:
-    """The number that two words in a row make: "three thousand", "twenty five"."""
+    """Return the number that two consecutive words make: "three thousand", "twenty five"; None if none."""
     if former is None or value is None:
         return None
     if value in _SCALES and former < value:

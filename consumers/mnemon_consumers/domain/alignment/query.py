@@ -1,7 +1,8 @@
 """Query fit: whether the words of a query name a fact, and which of several facts they name.
 
-A query must not remove another fact than it means, so words count as found only where they are the same word,
-in another form or in other letters. Vectors and synonyms take no part: vectors call "rent" and "house" alike.
+A query must not remove another fact than the intended one. So a word counts as found only if the fact has the
+same word, in another form or in other letters. Vectors and synonyms are not used: vectors treat "rent" and
+"house" as alike.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,26 +16,26 @@ LONGEST: Final = 500
 """Characters of a query that count, from its beginning."""
 
 NEEDED: Final = 0.999
-"""The fit that a fact must have to be named by a query: it has all of the query's words."""
+"""Smallest fit of a fact that a query names: the fact has all of the query's words."""
 
 MARGIN: Final = 0.15
-"""By how much the fact that is named must fit better than the next one."""
+"""Smallest lead in fit of the named fact over the next one."""
 
 SHARE_BY_ONE: Final = 0.4
-"""The share of a fact's words that a query of one word must account for.
+"""Smallest share of a fact's words that a query of one word must account for.
 
-One word of a long fact seldom names what the fact is about.
+One word of a long fact seldom names the subject of the fact.
 """
 
 SHARE_BY_SEVERAL: Final = 0.3
-"""The same, for a query of two words or more."""
+"""Smallest share of a fact's words for a query of two words or more."""
 
 DISAGREEMENT: Final = 0.5
-"""The factor of a fact that agrees in words, and not in person, negation or direction."""
+"""Factor for a fact that agrees in words but not in person, negation or direction."""
 
 
 class FactFit(NamedTuple):
-    """A fact among those that a query may mean; `fit` is 0 to 1."""
+    """A fact that a query may mean; `fit` is 0 to 1."""
 
     id: str
     fit: float
@@ -45,7 +46,7 @@ class QueryMatches:
     """The facts that a query may mean.
 
     Attributes:
-        named: the id of the fact that the query clearly means; None where it means none, or more than one.
+        named: the id of the fact that the query clearly means; None if it means none, or more than one.
         ranked: the facts that have at least one of the query's words, best first.
     """
 
@@ -56,8 +57,8 @@ class QueryMatches:
 def measure_fit(query: str, text: str) -> float:
     """Measure how well a query names a fact, 0 to 1.
 
-    It is 1 where the fact has every content word of the query, and agrees with it. A person, a negation or a
-    direction that only one of both has halves the fit. Numbers and names must be the same.
+    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
+    a direction that only one of the two has halves the fit. Numbers and names must be the same.
     """
     return _fit(read_words(query[:LONGEST]), read_words(text))
 
@@ -67,7 +68,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
     Args:
         query: words that are to name one fact.
-        facts: id and text of each.
+        facts: id and text of each fact.
     """
     asked = read_words(query[:LONGEST])
     known = {fact_id: read_words(text) for fact_id, text in facts}
@@ -79,7 +80,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(asked: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """The fact that fits wholly, clearly before the next one, and not by a word that says little."""
+    """Return the fact that fits wholly and clearly best, unless the query's words tell too little of it."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])
@@ -103,7 +104,7 @@ def _fit(asked: ContentWords, fact: ContentWords) -> float:
 def _agree(asked: ContentWords, fact: ContentWords) -> bool:
     if asked.denies != fact.denies:
         return False
-    # A query with a person's name need not say how that person is related to the user.
+    # A query with a person's name may leave out how that person is related to the user.
     is_named = not asked.people and any(asked.find(name) for name in fact.names)
     if asked.people != fact.people and not is_named:
         return False

@@ -1,4 +1,4 @@
-"""Whether a query and a fact that share their words say the same with them; every doubt counts against it."""
+"""Agreement in order and tense of a query and a fact that share words; every doubt counts against it."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -20,9 +20,9 @@ _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
 def agrees_in_order(asked: ContentWords, fact: ContentWords) -> bool:
-    """Whether the words stand in the same order in both, where the order says who does what to whom.
+    """Return whether the words have the same order in both, if the order tells who does what to whom.
 
-    It does so for names, persons and things that are compared. In Russian the case does so, too.
+    The order tells it for names, persons and things that are compared. In Russian, the case tells it too.
     """
     pairs = _pairs(asked, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
@@ -41,7 +41,7 @@ def agrees_in_order(asked: ContentWords, fact: ContentWords) -> bool:
 
 
 def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
-    """Whether both speak of the same time, as far as the query has a verb."""
+    """Return whether both are about the same time, as far as the query has a verb."""
     pairs = _pairs(asked, fact)
     if not all(_has_same_tense(word, other) for word, other in pairs):
         return False

@@ -1,4 +1,4 @@
-"""The words of a query or a fact that name something, and whether two of them are the same."""
+"""Content words of a query or a fact, and their comparison."""
 
 import re
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ from mnemon_consumers.domain.alignment.morphology import (
 )
 
 COMMON_WEIGHT: Final = 0.5
-"""The weight of a word that many facts have, and that alone names none of them; any other word has 1."""
+"""Weight of a word that many facts have and that alone names none of them; any other word has 1."""
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
 _SHORTEST_PREFIX: Final = 5
 _LONGEST_ENDING: Final = 2
 _OWN_ENDINGS: Final = "aio"
-"""Letters in which no form of an English word ends: "martini" is no form of "martin"."""
+"""Letters with which no form of an English word ends: "martini" is no form of "martin"."""
 
 _FRAME: Final = """
 user forget delete remove erase drop please thing fact memory remember information everything something
 know call named пользователь забыть забудь удалить стереть убрать пожалуйста факт память информация всё звать
 назвать называться
 """
-"""Words of an order to forget, and those that every fact has: they name none."""
+"""Words of a request to forget, and words that every fact has: they name no fact."""
 
 _COMMON: Final = """
 live work like love prefer want go get make use take play eat drink read watch study speak buy plan name
@@ -62,7 +62,7 @@ _BASES: Final[Mapping[str, str]] = {
     )
     for form in line.split()[1:]
 }
-"""English verbs whose forms have no common stem, each form with its base."""
+"""English verbs whose forms have no common stem; maps each form to its base."""
 
 _ADJECTIVES: Final = """
 red blue green yellow black white brown grey gray pink purple orange dark light bright
@@ -73,7 +73,7 @@ hard soft easy difficult loud quiet rich poor cheap expensive free busy strong w
 real true false right wrong left other same different next last first own main whole half important
 special public private local foreign beautiful pretty ugly funny strange dangerous safe healthy sick ill tired
 """
-"""English adjectives of which one alone says nothing of what it describes."""
+"""English adjectives that alone do not tell what they describe."""
 _ADJECTIVE: Final = frozenset(_ADJECTIVES.split())
 
 _NEGATIONS: Final = """
@@ -94,14 +94,14 @@ class ContentWord(NamedTuple):
 
     Attributes:
         text: in lower case.
-        forms: by which it is matched.
-        weight: by how much it counts.
-        direction: `from` or `to` where that stands before it.
+        forms: forms by which it is matched.
+        weight: weight in the fit.
+        direction: `from` or `to` if one is before it.
         before: the word before it.
-        is_person: it is a word for a person, such as `mother`.
-        is_capital: it begins with a capital letter.
-        is_first: it is the first word of its text, where a capital letter says nothing.
-        is_measure: it is a number or a date.
+        is_person: whether it is a word for a person, such as `mother`.
+        is_capital: whether it begins with a capital letter.
+        is_first: whether it is the first word of its text, where a capital letter tells nothing.
+        is_measure: whether it is a number or a date.
     """
 
     text: str
@@ -116,7 +116,7 @@ class ContentWord(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether it is a proper name, as far as letters and the dictionary tell."""
+        """Whether it is a proper name, judged by its letters and the dictionary."""
         return self.is_capital and (not self.is_first or bool(name_lemmas(self.text)))
 
     @property
@@ -129,15 +129,15 @@ class ContentWord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ContentWords:
-    """A text as it is compared.
+    """The words of a text, prepared for comparison.
 
     Attributes:
         content: its content words, each once.
         people: the people that it is about besides the user, such as `mother`.
-        names: of the content words, the names of these people, such as Tom in "brother Tom".
-        denies: it denies something, or says that it is over.
+        names: the content words that are names of these people, such as Tom in "brother Tom".
+        denies: whether it denies something, or says that it is over.
         plain: all words in lower case.
-        text: as it was given.
+        text: the text as given.
     """
 
     content: tuple[ContentWord, ...]
@@ -152,16 +152,16 @@ class ContentWords:
         return sum(word.weight for word in self.content)
 
     def find(self, word: ContentWord) -> ContentWord | None:
-        """The word of this text that is the same."""
+        """Return the word of this text that is the same; None if there is none."""
         return next((each for each in self.content if is_same(each, word)), None)
 
     def weight_in(self, other: "ContentWords") -> float:
-        """The weight of the words that another text has, too."""
+        """Return the weight of the words that another text has too."""
         return sum(word.weight for word in self.content if other.find(word))
 
 
 def is_same(one: ContentWord, other: ContentWord) -> bool:
-    """Whether two words are one: a form in common, one with a longer ending, or one in other letters."""
+    """Return whether two words are the same: in another form, with a longer ending, or in other letters."""
     if one.text == other.text:
         return True
     if one.is_measure or other.is_measure or one.is_person or other.is_person:
@@ -180,7 +180,7 @@ def is_same(one: ContentWord, other: ContentWord) -> bool:
 
 
 def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
-    """Whether two words in the same letters, of which one is a name, are that name in two forms."""
+    """Return whether two words in the same alphabet, one of them a name, are forms of that name."""
     if not is_cyrillic(one.text):
         return one.text.removesuffix("s") == other.text.removesuffix("s")
     names = name_lemmas(one.text), name_lemmas(other.text)
@@ -190,7 +190,7 @@ def _is_same_name(one: ContentWord, other: ContentWord) -> bool:
 
 
 def _ends_alike(one: ContentWord, other: ContentWord) -> bool:
-    """Whether a name and the same in other letters both end in a vowel, as Валентина and Valentin do not."""
+    """Return whether a name and its transliteration both end in a vowel; Валентина and Valentin do not."""
     names = name_lemmas(one.text) | name_lemmas(other.text)
     latin = other.text if is_cyrillic(one.text) else one.text
     return not names or any((name[-1] in "аеиоуыэюя") == (latin[-1] in "aeiouy") for name in names)

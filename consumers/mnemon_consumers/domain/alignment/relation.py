@@ -1,4 +1,4 @@
-"""How a new fact stands to a known one, decided on evidence."""
+"""Relation of a new fact to a known one: same, update, different or undecided, decided on evidence."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKi
 
 
 class FactRelation(StrEnum):
-    """How a new fact stands to a known one."""
+    """Relation of a new fact to a known one."""
 
     SAME = "same"
     UPDATE = "update"
@@ -45,13 +45,13 @@ class RelationVerdict:
     """A decision about two facts.
 
     Attributes:
-        relation: of the newer fact to the older one.
-        evidence: for a person. It repeats no word of a fact: it outlives the facts.
-        score: how much of both is accounted for, 0 to 1: ranks candidates.
-        is_covered: the older fact says all that the newer one does, and more.
-        is_related: both say something of the same, and nothing contradicts it.
-        is_contradicted: a person, a value, a direction or a denial says that they are not the same.
-        is_open: nothing speaks against sameness but other words: the similarity of both may decide.
+        relation: relation of the newer fact to the older one.
+        evidence: the reason, for a person. It repeats no word of a fact, because it outlives the facts.
+        score: the share of both that is accounted for, 0 to 1; ranks candidates.
+        is_covered: whether the older fact says all that the newer one does, and more.
+        is_related: whether both say something of the same thing, and nothing contradicts it.
+        is_contradicted: whether a person, a value, a direction or a denial shows that they are not the same.
+        is_open: whether only different words speak against sameness, so that similarity may decide.
     """
 
     relation: FactRelation
@@ -64,19 +64,19 @@ class RelationVerdict:
 
 
 SAME_SHARE: Final = 0.5
-"""Of each fact at least this part has a counterpart in the other where both are worded differently."""
+"""Smallest share, of each fact, that must have a counterpart for differently worded facts to be the same."""
 
 UNDECIDED_SHARE: Final = 0.3
-"""Below it on either side, two facts are different."""
+"""Share below which, on either side, two facts are different."""
 
 RELATED_SHARE: Final = 0.4
-"""From here on, a fact may take the place of another one if a model says so."""
+"""Share from which a fact may replace another one if a model says so."""
 
 SUBSTITUTED_SHARE: Final = 0.5
-"""From here on, words in the same order are the same sentence with something replaced."""
+"""Share from which words in the same order count as the same sentence with something replaced."""
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
-"""People who are to somebody what tells the marital status."""
+"""People whose mention tells the marital status."""
 
 _RETURNS: Final = frozenset(("вернулся", "вернулась", "вернулись", "back", "returned"))
 """Verbs of a return."""
@@ -85,13 +85,13 @@ _DEBTS: Final = ("долг", "деньги", "сумму", "debt", "money", "loa
 """Nouns of a debt."""
 
 _TIES: Final = frozenset(("friendship", "romance", "quarrel"))
-"""Axes of what people are to each other."""
+"""Axes of relationships between people."""
 
 _RESIGNING: Final = frozenset(("уволился", "уволилась", "уволили", "resigned", "fired", "sacked"))
 """Verbs that end a job."""
 
 _WHOLLY: Final = frozenset(("полностью", "совсем", "вообще", "completely", "altogether", "entirely"))
-"""Words that lift a limit to some days."""
+"""Words that cancel a limit to some days."""
 
 _ABLE: Final = frozenset(("умеет", "умею", "умел", "умела", "know", "can", "can't", "cannot", "able"))
 """Verbs of an ability."""
@@ -100,7 +100,7 @@ _LEARNING: Final = frozenset(("научился", "научилась", "нау�
 """Verbs of learning that is complete."""
 
 _LEAVING: Final = frozenset(("съехал", "съехала", "съехали", "выехал", "выехала", "выехали"))
-"""Verbs that end living somewhere."""
+"""Verbs of moving out."""
 
 _CALLED: Final = ("called", "named", "зовут", "имени")
 """Words between a person and their name."""
@@ -108,14 +108,14 @@ _CALLED: Final = ("called", "named", "зовут", "имени")
 _GENERAL_PEOPLE: Final = frozenset(
     ("people child", "people friend", "people friend_female", "people parents")
 )
-"""People whom another word may name more exactly."""
+"""General words for people, for which the other fact may have a more exact word."""
 
 SUBSET_SHARE: Final = 0.95
-"""From here on, one fact holds the other."""
+"""Share from which one fact contains the other."""
 
 
 def relate(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
-    """Decide how a new fact stands to a known one."""
+    """Decide the relation of a new fact to a known one."""
     return _Comparison(*parse_both(old, new), similarity).verdict()
 
 
@@ -170,7 +170,7 @@ class _Comparison:
         return RelationVerdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
 
     def _is_related(self) -> bool:
-        """Whether both say something of the same, not only of the same person."""
+        """Return whether both say something of the same thing, not only of the same person."""
         says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
         return says_same or self._shares_slot()
 
@@ -184,7 +184,7 @@ class _Comparison:
         return bool(self.old.slots & self.new.slots)
 
     def _other_subject(self) -> str | None:
-        """Tell whom only one of the facts is about."""
+        """Return the reason if only one of the facts is about a person, thing or name; None if both are."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
             is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
             if is_ended_name and not any(_is_owner(statement, term) for term in left):
@@ -208,7 +208,7 @@ class _Comparison:
         return "only one of them is about that name" if names else None
 
     def _has_other_names(self) -> bool:
-        """Whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
+        """Return whether two relatives of one kind have different names: "sister Kate", "sister Mary"."""
         sides = (self.alignment.old, self.alignment.new)
         return any(
             a.kind is TermKind.PERSON
@@ -221,7 +221,7 @@ class _Comparison:
         )
 
     def _is_of_other_relatives(self) -> bool:
-        """Whether the facts are about people who are different to somebody, such as a brother and a son."""
+        """Return whether the facts are about people in different relations, such as a brother and a son."""
         sides = (self.alignment.old, self.alignment.new)
         return all(
             any(
@@ -235,7 +235,7 @@ class _Comparison:
         )
 
     def _is_another_of_a_kind(self) -> bool:
-        """Whether only one fact is about "the other" or "the second" of two."""
+        """Return whether only one fact is about "the other" or "the second" of two."""
         others = lexicon().grammar["others"]
         return any(
             a.is_head
@@ -246,19 +246,19 @@ class _Comparison:
         )
 
     def _is_receiver(self, person: Term) -> bool:
-        """Whether a person gets what has ended or changed: "gave the piano to her sister"."""
+        """Return whether a person receives what has ended or changed: "gave the piano to her sister"."""
         if person.kind is not TermKind.PERSON:
             return False
         is_given = person.role == "to" or "datv" in grammemes(person.text)
         return is_given and not person.is_head and (self.new.is_ended or self.new.is_changed)
 
     def _is_spouse(self, person: Term) -> bool:
-        """Whether a person only tells that somebody is not single."""
+        """Return whether a person is mentioned only for the marital status."""
         is_partner = any(key.removeprefix("people ") in PARTNERS for key in person.keys)
         return is_partner and not person.is_head and "marital" in self.old.slots & self.new.slots
 
     def _is_job(self, person: Term) -> bool:
-        """Whether a word for a person names a job: "works as a store manager"."""
+        """Return whether a word for a person names a job: "works as a store manager"."""
         is_told = "job" in self.old.slots & self.new.slots and not person.is_head
         return is_told and is_listed(person, "professions")
 
@@ -269,7 +269,7 @@ class _Comparison:
         return any(person.keys & (a.keys | b.keys) for a, b in self.alignment.pairs)
 
     def _is_named_in_both(self, statement: ParsedFact, person: Term) -> bool:
-        """Whether a name beside a word such as `brother` stands in the other fact too."""
+        """Return whether a name beside a word such as `brother` is in the other fact too."""
         side = 0 if statement is self.old else 1
         return not _is_owner(statement, person) and any(
             pair[side].kind is TermKind.NAME and _is_name_beside(statement, person, pair[side])
@@ -277,7 +277,7 @@ class _Comparison:
         )
 
     def _is_of_another_kind(self) -> bool:
-        """Whether only one fact qualifies the kind of a thing: jazz, rock music."""
+        """Return whether only one fact qualifies the kind of a thing: jazz, rock music."""
         left = self.alignment
         if any(_are_other_compounds(a.text, b.text) for a, b in left.pairs):
             return True
@@ -290,7 +290,7 @@ class _Comparison:
         )
 
     def _is_another_part(self) -> bool:
-        """Whether what stands behind a name stands in one fact only: "Dune 2", "Dune Messiah"."""
+        """Return whether only one fact has a number or name after a name: "Dune 2", "Dune Messiah"."""
         left = self.alignment
         sides = ((left.old, left.new, 0), (left.new, left.old, 1))
         return any(
@@ -305,11 +305,11 @@ class _Comparison:
         )
 
     def _is_paid_by_other(self) -> bool:
-        """Whether the newer fact says that the one to whom something is owed pays or returns something."""
+        """Return whether the newer fact says that the creditor pays or returns something."""
         return any(_is_someone(a) and b.is_head and not a.is_head for a, b in self.alignment.pairs)
 
     def _is_counting(self, number: Term) -> bool:
-        """Whether a number is that of a day or of units: "3 мая", "3000 рублей"."""
+        """Return whether a number belongs to a day or to units: "3 мая", "3000 рублей"."""
         return any(
             term.place - number.place == 1 and (term.kind is TermKind.DATE or is_listed(term, "units"))
             for statement in (self.old, self.new)
@@ -318,7 +318,7 @@ class _Comparison:
         )
 
     def _next_stage(self) -> str | None:
-        """Tell what follows in time on the older fact about the same thing: "looks for", "has found"."""
+        """Return the axis on which the newer fact is the next stage of the older: "looks for", "found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
@@ -348,7 +348,7 @@ class _Comparison:
         return min(axes)
 
     def _is_trip_over(self) -> bool:
-        """Whether the newer fact reports the return from a trip that the older one plans."""
+        """Return whether the newer fact reports the return from a trip that the older one plans."""
         if not self.old.is_planned or self.new.is_planned or self.new.is_negated:
             return False
         is_stay = "residence" in self.old.slots or {
@@ -392,11 +392,11 @@ class _Comparison:
         return "who does it and to whom is the other way round" if is_swapped else None
 
     def _has_turned(self) -> bool:
-        """Whether a Russian fact says that something has changed, so that contraries follow each other."""
+        """Return whether a Russian fact says that something has changed, which explains a contrary word."""
         return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
 
     def _is_swapped(self) -> bool:
-        """Whether a person does in one fact what the user does to that person in the other."""
+        """Return whether a person does in one fact what the user does to that person in the other."""
         verb, other = _first_after_head(self.old), _first_after_head(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
@@ -417,7 +417,7 @@ class _Comparison:
         )
 
     def _is_compared_otherwise(self) -> bool:
-        """Whether two things that both facts name stand the other way round: "tea over coffee"."""
+        """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
         if self._is_passive():
             return False
         comparisons = lexicon().grammar["comparisons"]
@@ -435,7 +435,7 @@ class _Comparison:
         )
 
     def _have_changed_places(self, first: tuple[Term, Term], second: tuple[Term, Term]) -> bool:
-        """Whether two people or names stand on the other side of the verb."""
+        """Return whether two people or names have changed to the other side of the verb."""
         (a, b), (c, d) = first, second
         if is_cyrillic(a.text) and a.text == b.text and c.text == d.text:
             return False
@@ -446,7 +446,7 @@ class _Comparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _ended(self) -> RelationVerdict | None:
-        """Decide where one of the facts denies the other, or says that it is over."""
+        """Decide if one of the facts denies the other, or says that it is over; None if undecided."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
@@ -520,7 +520,7 @@ class _Comparison:
         return None
 
     def _is_only_of_person(self) -> bool:
-        """Whether the facts have no more in common than the person that they are about."""
+        """Return whether the facts have only their subject, a person, in common."""
         return (
             not self._shares_slot()
             and bool(_nouns(self.alignment.old))
@@ -530,7 +530,7 @@ class _Comparison:
         )
 
     def _ended_clause(self) -> int:
-        """The end of the clause that says that something is over: "sold the car and bought a bike"."""
+        """Return the end of the clause that says that something is over: "sold the car and bought a bike"."""
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:
             return len(raw)
@@ -543,7 +543,7 @@ class _Comparison:
         return len(raw)
 
     def _is_denied_in_clause(self) -> bool:
-        """Whether one fact denies in a part of it all that the other says, or the other way round."""
+        """Return whether a part of one fact denies all that the other says, or the other way round."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_english or self._hard(left.old) or _nouns(left.old):
             return False
@@ -557,7 +557,7 @@ class _Comparison:
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
-        """Whether a Russian fact ends only what the older one is for: "a car loan", "the car is broken"."""
+        """Return whether a Russian fact ends only what the other is for: "car loan", "the car is broken"."""
         left, pairs = (
             self.alignment.old,
             [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT],
@@ -569,7 +569,7 @@ class _Comparison:
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
-        """Whether the newer fact leaves what the older one is in: "в отпуске", "вышла из отпуска"."""
+        """Return whether the newer fact leaves the state of the older: "в отпуске", "вышла из отпуска"."""
         old, new, left = self.old, self.new, self.alignment
         if new.is_english or not new.is_ended or new.is_negated or old.is_ended:
             return False
@@ -590,7 +590,7 @@ class _Comparison:
         )
 
     def _is_given_up(self, left_new: tuple[Term, ...]) -> bool:
-        """Whether the newer fact gives up what the older one tells the amount or the place of."""
+        """Return whether the newer fact gives up a thing whose amount or place the older one tells."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_given_up = self.new.is_quit or (self._is_stopped() and self._says_amount(left.old))
@@ -604,7 +604,7 @@ class _Comparison:
         )
 
     def _is_end_of_other(self, left_new: tuple[Term, ...]) -> bool:
-        """Whether the newer fact ends a friendship, a job or an activity that the older one does not tell."""
+        """Return whether the newer fact ends a friendship, job or activity that is not in the older one."""
         old, new = self.old, self.new
         poles = {pole[:-1] for term in old.terms for pole in term.stages} & _TIES
         is_tied = bool(poles) or not old.slots.isdisjoint(("marital", "residence"))
@@ -621,7 +621,7 @@ class _Comparison:
         return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
 
     def _is_learned(self) -> bool:
-        """Whether somebody has learned what the older fact says that they cannot do."""
+        """Return whether a person has learned what they cannot do according to the older fact."""
         is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
         is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
@@ -631,7 +631,7 @@ class _Comparison:
         return is_unable and is_able and is_whole and has_topic
 
     def _is_retired(self, left_new: tuple[Term, ...]) -> bool:
-        """Whether the newer fact says that somebody whose job the older one tells has retired."""
+        """Return whether the newer fact says that a person whose job the older one tells has retired."""
         is_retired = not {"пенсию", "пенсии", "retired"}.isdisjoint(self.new.raw)
         is_job = not self.old.slots.isdisjoint(("job", "employer")) or any(
             is_listed(term, "professions") for term in self.alignment.old if not term.role
@@ -640,7 +640,7 @@ class _Comparison:
         return is_retired and is_job and is_same and not (left_new or self._hard(left_new))
 
     def _is_stopped(self) -> bool:
-        """Whether a Russian fact denies the verb of both for a time: "не курит уже три месяца"."""
+        """Return whether a Russian fact denies the common verb for a time: "не курит уже три месяца"."""
         is_over = not {"уже", "больше"}.isdisjoint(self.new.raw) and not self.old.is_negated
         return is_over and any(
             is_verb(b.text) and _is_denied(self.new, b) and not _is_denied(self.old, a)
@@ -648,7 +648,7 @@ class _Comparison:
         )
 
     def _says_amount(self, left: Sequence[Term]) -> bool:
-        """Whether terms of the older fact say no more than how much or how often."""
+        """Return whether terms of the older fact only tell how much or how often."""
         return all(
             term.kind in (TermKind.NUMBER, TermKind.DATE)
             or is_listed(term, "units")
@@ -657,7 +657,7 @@ class _Comparison:
         )
 
     def _is_left_behind(self) -> bool:
-        """Whether the newer fact changes from what the older one tells: "switched from tea to coffee"."""
+        """Return whether the newer fact switches from the thing in the older: "from tea to coffee"."""
         return (
             self.new.is_changed
             and self.share_old >= 0.45
@@ -666,7 +666,7 @@ class _Comparison:
         )
 
     def _is_resumed(self) -> bool:
-        """Whether something that was over is so again."""
+        """Return whether something that was over holds again."""
         pairs = [a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         return (
             self.new.is_resumed
@@ -684,7 +684,7 @@ class _Comparison:
         return any(are_opposite(a, b) for a in old for b in new)
 
     def _feeling(self) -> RelationVerdict | None:
-        """Decide where one of the facts is for something and the other is against something."""
+        """Decide if one of the facts is for something and the other is against something; None otherwise."""
         old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         if not self._is_felt_otherwise():
             return None
@@ -693,7 +693,7 @@ class _Comparison:
         return self._different("the feelings are about different things")
 
     def _replaced_value(self) -> RelationVerdict | None:
-        """Decide where each fact has something that the other one has not."""
+        """Decide if each fact has something that the other one lacks; None if undecided."""
         left = self.alignment
         if left.new and self._is_named_instead():
             return self._update("the newer one names something else instead")
@@ -732,7 +732,7 @@ class _Comparison:
         return None
 
     def _has_changed_topic(self) -> bool:
-        """Whether the newer fact says of the same thing, not of the same person, that it is other now."""
+        """Return whether the newer fact says of the same thing, not only the same person, that it changed."""
         topics = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -748,18 +748,18 @@ class _Comparison:
         return is_same and not (is_added or self.old.is_changed)
 
     def _is_other_swapped(self) -> bool:
-        """Whether something of the older fact stands where the newer one swaps something else."""
+        """Return whether the newer fact swaps another thing than the one in the older fact."""
         return bool(_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
-        """Whether a word of the older fact tells which of several it is about: "car lease", "lease"."""
+        """Return whether a word of the older fact tells which of several is meant: "car lease", "lease"."""
         is_head_shared = any(a.is_head and a.kind is TermKind.WORD for a, _ in self.alignment.pairs)
         is_favourite = "favourite" in self.old.slots & self.new.slots
         is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
         return is_other and (is_head_shared or not self.new.has_head)
 
     def _has_kept_value(self) -> bool:
-        """Whether the value that the newer fact has changed to stands in the older fact already."""
+        """Return whether the value after the change in the newer fact is already in the older fact."""
         kinds = (TermKind.NAME, TermKind.NUMBER, TermKind.DATE)
         is_value_new = any(t.kind in kinds and t.role != "from" and not t.is_head for t in self.alignment.new)
         last = tuple(term for term in self.new.words if not is_listed(term, "units"))[-1:]
@@ -772,7 +772,7 @@ class _Comparison:
         )
 
     def _is_named_instead(self) -> bool:
-        """Whether a Russian fact names something instead of that which the older one names."""
+        """Return whether a Russian fact names something instead of the thing in the older one."""
         is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
         return (
             is_current
@@ -784,16 +784,16 @@ class _Comparison:
         )
 
     def _hard(self, left: tuple[Term, ...]) -> bool:
-        """Whether a name, a number or a date has no counterpart."""
+        """Return whether a name, a number or a date has no counterpart."""
         return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
-        """Whether a Russian fact that says that something has changed lacks only the older amount."""
+        """Return whether a Russian fact that says that something has changed lacks only the older amount."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
         return is_marked and kinds_of(self.alignment.old) == {TermKind.NUMBER}
 
     def _is_elsewhere(self) -> bool:
-        """Whether a phrase of one fact has its verb in the other, with another place: "лежит в больнице"."""
+        """Return whether a phrase's verb has another place in the other fact: "лежит в больнице"."""
         sides = (self.old, self.new)
         left = (self.alignment.old, self.alignment.new)
         return any(
@@ -806,7 +806,7 @@ class _Comparison:
         )
 
     def _is_once_again(self) -> bool:
-        """Whether only the older fact has an amount, and the newer one a single time: "раз в неделю"."""
+        """Return whether only the older fact has an amount, and the newer a single time: "раз в неделю"."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
         is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
@@ -816,7 +816,7 @@ class _Comparison:
         return is_amount and is_single and not left.new
 
     def _is_described(self) -> bool:
-        """Whether the newer fact tells what something is that the older one says exists."""
+        """Return whether the newer fact tells what a thing is whose existence the older one states."""
         old, new, left = self.old, self.new, self.alignment
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
@@ -876,7 +876,7 @@ class _Comparison:
         return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
 
     def _is_of_another_time(self) -> bool:
-        """Whether the same verb stands in another tense, or only the newer fact speaks of a plan."""
+        """Return whether the same verb has another tense, or only the newer fact is about a plan."""
         if self.new.is_ended or self.new.is_changed or self.new.is_resumed or self._is_carried_out():
             return False
         if self.new.is_planned and not self.old.is_planned and self.share_old >= SUBSET_SHARE:
@@ -886,7 +886,7 @@ class _Comparison:
         )
 
     def _is_person_narrowed(self) -> bool:
-        """Whether a word behind a person tells which one it is: "the neighbour upstairs"."""
+        """Return whether a word behind a person tells which person is meant: "the neighbour upstairs"."""
         people = {
             (side, pair[side].place)
             for pair in self.alignment.pairs
@@ -902,23 +902,23 @@ class _Comparison:
         )
 
     def _is_carried_out(self) -> bool:
-        """Whether the newer fact says that a plan, or a stage such as waiting, has come to its end."""
+        """Return whether the newer fact completes a plan, or a stage such as waiting, of the older one."""
         is_before = any(pole.endswith("+") for term in self.alignment.old for pole in term.stages)
         is_open = self.old.is_planned or (is_before and self.new.is_past)
         return is_open and not self.new.is_planned and not self.new.is_negated
 
     def _denies_otherwise(self) -> bool:
-        """Whether the same words say another thing: "neither meat nor fish", "fish, but no meat"."""
+        """Return whether the same words deny other things: "neither meat nor fish", "fish, but no meat"."""
         denials = self.old.tokens.count("not"), self.new.tokens.count("not")
         return denials[0] != denials[1] or (denials[0] > 0 and self.new.is_changed != self.old.is_changed)
 
     def _is_continued(self) -> bool:
-        """Whether the newer fact begins as the older one: "has a dog", "has a dog called Rex"."""
+        """Return whether the newer fact begins like the older one: "has a dog", "has a dog called Rex"."""
         old, new = _without_fillers(self.old), _without_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
-        """Whether words match beyond those that say what both facts are about."""
+        """Return whether words match beyond those of the common subject."""
         said = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -932,7 +932,7 @@ class _Comparison:
 
 
 def _have_one_form(a: Term, b: Term) -> bool:
-    """Whether two terms are the same word, not only words for the same."""
+    """Return whether two terms are the same word, not only synonyms."""
     return any(not key.startswith("same ") for key in a.keys & b.keys)
 
 
@@ -941,7 +941,7 @@ def _is_someone(term: Term) -> bool:
 
 
 def _is_owner(statement: ParsedFact, person: Term) -> bool:
-    """Whether something belongs to a person: "собака друга", "the neighbour's dog"."""
+    """Return whether something belongs to a person: "собака друга", "the neighbour's dog"."""
     if person.kind is not TermKind.PERSON:
         return False
     if is_cyrillic(person.text):
@@ -954,7 +954,7 @@ def _is_owner(statement: ParsedFact, person: Term) -> bool:
 
 
 def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
-    """Whether a name is that of a person: "brother Tom", "a friend called Tom", not "a friend uses Linux"."""
+    """Return whether a name is a person's: "brother Tom", "a friend called Tom", not "friend uses Linux"."""
     first, last = sorted((person.place, name.place))
     between = statement.raw[first + 1 : last]
     said = {term.place for term in statement.terms if term.text not in _CALLED}
@@ -963,7 +963,7 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
 
 
 def _are_other_compounds(a: str, b: str) -> bool:
-    """Whether two Russian words with a hyphen name two of one kind: "врач-хирург", "врач-терапевт"."""
+    """Return whether two Russian compounds name things of one kind: "врач-хирург", "врач-терапевт"."""
     if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)
@@ -985,7 +985,7 @@ def _has_word_between(statement: ParsedFact, first: Term, second: Term) -> bool:
 
 
 def _is_past(verb: Term) -> bool:
-    """Whether a word is a verb in the past tense; of an English word only its ending or a list tells it."""
+    """Return whether a word is a verb in the past tense; English verbs are known by ending or from a list."""
     if is_cyrillic(verb.text):
         return is_past_verb(verb.text)
     return verb.text.endswith("ed") or verb.text in lexicon().grammar["past"]
@@ -1000,22 +1000,22 @@ def _is_denied(statement: ParsedFact, verb: Term) -> bool:
 
 
 def _is_left(statement: ParsedFact, place: Term) -> bool:
-    """Whether a Russian preposition before a word says that somebody leaves it."""
+    """Return whether a Russian preposition before a word says that a person leaves the place."""
     return statement.word_before(place) in ("из", "изо", "с", "со")
 
 
 def _is_on(term: Term, axes: set[str]) -> bool:
-    """Whether a term stands on one of some axes of stages."""
+    """Return whether a term has a pole of one of the given axes of stages."""
     return any(pole[:-1] in axes for pole in term.stages)
 
 
 def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
-    """The terms that stand on none of some axes of stages."""
+    """Return the terms without a pole of the given axes of stages."""
     return [term for term in terms if not _is_on(term, axes)]
 
 
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Whether a word that both facts have only qualifies a word of one of them: a piano, piano lessons."""
+    """Return whether a common word only qualifies a word of one fact: a piano, piano lessons."""
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
     fillers = lexicon().grammar["participles"]
     return statement.is_english and any(
@@ -1029,7 +1029,7 @@ def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
 
 
 def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
-    """Whether a verb with content stands in one fact only, such as "rented" beside "has"."""
+    """Return whether a verb with content is in one fact only, such as "rented" beside "has"."""
     return any(
         term.kind is TermKind.WORD
         and not term.is_head
@@ -1062,17 +1062,17 @@ def _first_after_head(statement: ParsedFact) -> Term | None:
 
 
 def _nouns(terms: tuple[Term, ...]) -> list[Term]:
-    """The terms that are not known to be verbs."""
+    """Return the terms that are not known to be verbs."""
     return [term for term in terms if term.kind is not TermKind.WORD or not is_verb(term.text)]
 
 
 def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
-    """The terms that are neither numbers nor dates."""
+    """Return the terms that are neither numbers nor dates."""
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
 
 
 def _is_beside(term: Term) -> bool:
-    """Whether a person is only with somebody, or something is for them."""
+    """Return whether a person is not the subject, and has the role "with" or "for"."""
     return not term.is_head and term.role in ("with", "for")
 
 
@@ -1081,7 +1081,7 @@ def _feelings(terms: tuple[Term, ...]) -> list[Term]:
 
 
 def _without_fillers(statement: ParsedFact) -> list[str]:
-    """The words of a fact except those for the user, determiners and counts."""
+    """Return the words of a fact except those for the user, determiners and counts."""
     grammar = lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}

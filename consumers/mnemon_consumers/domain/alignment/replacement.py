@@ -1,4 +1,4 @@
-"""Values of which a fact has one at a time: whether a newer one takes the place of an older one."""
+"""Attributes with one value at a time: decides whether a newer value replaces an older one."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _NUMBER_SLOTS: Final = (*_HOURS, "weight", "salary")
 """Slots whose value is a number."""
 
 _WORD_SLOTS: Final = ("workplace", "proficiency", "study_year")
-"""Slots whose value is one of the words that tell the slot."""
+"""Slots whose value is one of the words of the slot."""
 
 _LANGUAGE_LEVEL: Final = re.compile("[abc][12]")
 """A level of the Common European Framework of Reference for Languages, in lower case."""
@@ -41,10 +41,10 @@ _BEGINNING: Final = frozenset(("started", "begun", "начал", "начала",
 _REACHING: Final = frozenset(
     ("passed", "reached", "got", "achieved", "earned", "exam", "экзамен", "certificate")
 )
-"""Words that say that a level is reached."""
+"""Words that say that a person has reached a level."""
 
 _NEXT: Final = ("for", "to", "a", "an", "в", "во", "на")
-"""Words before the name of that for which something is left."""
+"""Words before the name of the thing for which something else is left."""
 
 _ONE_PERIOD: Final = ("год", "годик", "полгода", "полтора")
 """Words that tell an age without a number."""
@@ -55,18 +55,18 @@ _SWAPPING: Final = frozenset(
 """Verbs whose object is replaced."""
 
 _MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
-"""Verbs whose object stays the same in another place."""
+"""Verbs whose object only changes its place."""
 
 _ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "во")
-"""Words behind the object of such a verb."""
+"""Words that end the object of such a verb."""
 
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
-"""Past tenses that tell how it is now."""
+"""Past tenses that describe the present."""
 
 _OCCUPIED: Final = frozenset(
     ("as", "is", "am", "are", "be", "became", "become", "becoming", "works", "work", "now")
 )
-"""English words before what somebody works as."""
+"""English words before a person's occupation."""
 
 _PERIODS: Final = frozenset(("=год", "=лето", "=месяц", "=неделя", "=полгода"))
 """Units of an age."""
@@ -95,19 +95,19 @@ _COMPLEMENTS: Final = ("на", "в", "во", "к", "ко", "от", "для", "д
 """Prepositions that put a complement behind a noun."""
 
 _FREQUENCIES: Final = frozenset(("dates daily", "dates weekly", "dates monthly", "dates yearly"))
-"""Keys of how often something happens."""
+"""Keys of frequencies."""
 
 _ELECTING: Final = frozenset(("выбрали", "назначили", "избрали"))
-"""Verbs by which somebody gets a role."""
+"""Verbs by which a person gets a role."""
 
 _PRACTISING: Final = ("plays", "speaks", "играет", "говорит", "владеет", "катается")
-"""Verbs that a level of a skill may go with."""
+"""Verbs of skills that have levels."""
 
 _WORKING: Final = ("work as", "works as", "working as")
-"""Phrases before what somebody works as."""
+"""Phrases before a person's occupation."""
 
 _SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "перешла", "пересел", "пересела"))
-"""Verbs that say that somebody uses something else now."""
+"""Verbs that say that a person uses something else now."""
 
 _ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
 """Verbs that say that the next class or chapter has begun."""
@@ -120,11 +120,11 @@ _USING: Final = frozenset(("use", "uses", "using", "пользуется", "по
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two facts, each of which has something that the other one has not.
+    """Two facts, each of which has something that the other one lacks.
 
     Attributes:
         old, new: the facts.
-        alignment: of both.
+        alignment: their alignment.
     """
 
     old: ParsedFact
@@ -133,7 +133,7 @@ class Replacement:
 
     @property
     def is_current(self) -> bool:
-        """Whether the newer fact tells how it is now, rather than of an event that stays true."""
+        """Whether the newer fact describes the present, rather than an event that stays true."""
         return self.new.is_changed or not (_is_event_past(self.old) or _is_event_past(self.new))
 
     @property
@@ -147,7 +147,7 @@ class Replacement:
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:
-        """Name the attribute of a person to which the newer fact gives another value."""
+        """Return the attribute of a person to which the newer fact gives another value; None without one."""
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = kinds_of(left.old) & kinds_of(left.new)
         if self.old.is_planned:
@@ -167,7 +167,7 @@ class Replacement:
             and _is_event_past(self.new)
             and shared & {TermKind.NUMBER, TermKind.DATE}
         ):
-            return None  # two events, each of which has its date
+            return None  # two events, each with its date
         if "residence" in slots and (
             TermKind.NAME in shared
             or (self.new.is_changed and not self.old.is_changed)
@@ -202,20 +202,20 @@ class Replacement:
         return None
 
     def _ends_phrase(self, term: Term) -> bool:
-        """Whether an English word does not qualify the next one: "is a junior", not "a junior colleague"."""
+        """Return whether an English word qualifies no next word: "is a junior", not "a junior colleague"."""
         statement = self._statement_of(term)
         last = statement.word_after(term._replace(place=term.place + len(term.text.split()) - 1))
         return is_cyrillic(term.text) or last in ("", *_PREPOSITIONS) or is_listed(term, "changed")
 
     def _is_another_job(self) -> bool:
-        """Whether both facts tell what somebody works as."""
+        """Return whether both facts tell a person's occupation."""
         if not (_ADDING.isdisjoint(self.new.raw) and _ADDING.isdisjoint(self.old.raw)):
             return False
         sides = ((self.old, self.alignment.old), (self.new, self.alignment.new))
         return self._is_work_as_another() or all(self._has_occupation(*side) for side in sides)
 
     def _is_work_as_another(self) -> bool:
-        """Whether both facts tell in a word or two what somebody works as."""
+        """Return whether both facts tell a person's occupation in a word or two."""
         kinds = kinds_of(self.left)
         if "job" in self.old.slots & self.new.slots and self.new.is_changed and not self.old.is_changed:
             return kinds <= {TermKind.WORD, TermKind.PERSON} and not any(term.is_head for term in self.left)
@@ -226,7 +226,7 @@ class Replacement:
         return is_short and any(a.text in _WORKING and b.text in _WORKING for a, b in self.alignment.pairs)
 
     def is_variant(self) -> bool:
-        """Whether somebody has switched to another kind of a thing: "a diesel van", "an electric van"."""
+        """Return whether a person now uses another kind of a thing: "a diesel van", "an electric van"."""
         left = self.alignment
         pairs = [(a, b) for a, b in left.pairs if a.kind is TermKind.WORD]
         is_switched = not _SWITCHING.isdisjoint(self.new.raw[:3]) and not (
@@ -241,7 +241,7 @@ class Replacement:
         return is_qualified and len(left.old) <= 2 and not any(term.is_head for term in self.left)
 
     def _has_occupation(self, statement: ParsedFact, left: Sequence[Term]) -> bool:
-        """Whether terms without a counterpart tell what somebody works as, rather than whom they see."""
+        """Return whether terms without a counterpart tell a person's occupation, not whom the person sees."""
         is_working = "employer" in statement.slots
         return any(
             not term.role
@@ -251,7 +251,7 @@ class Replacement:
         )
 
     def _tells_age(self, statement: ParsedFact) -> bool:
-        """Whether a Russian fact tells nothing but an age: "Сыну 10 месяцев", "Сыну исполнился год"."""
+        """Return whether a Russian fact tells only an age: "Сыну 10 месяцев", "Сыну исполнился год"."""
         words = [
             term for term in statement.words if term.kind is not TermKind.NUMBER and not _is_of_age(term)
         ]
@@ -265,9 +265,9 @@ class Replacement:
         return bool(self.left) and all(term.kind is TermKind.NUMBER or _is_of_age(term) for term in self.left)
 
     def _is_amount_of(self, slot: str) -> bool:
-        """Whether both facts differ in nothing but the number that such a slot has for its value."""
+        """Return whether the facts differ only in the number that is the value of a slot."""
         if self.old.is_past and not self.old.is_changed:
-            return False  # what was once so is not replaced
+            return False  # a past state is not replaced
         return all(self._is_one_amount_of(side, slot) for side in (self.alignment.old, self.alignment.new))
 
     def _is_one_amount_of(self, left: Sequence[Term], slot: str) -> bool:
@@ -287,7 +287,7 @@ class Replacement:
         return len(numbers) == 1 and not any(map(is_year, numbers)) and _consists_of(rest, slot)
 
     def _has_reached_level(self) -> bool:
-        """Whether a language that both facts name is at a higher level: "B1", "passed C1"."""
+        """Return whether a language that both facts name is at a higher level: "B1", "passed C1"."""
         sides = (self.alignment.old, self.alignment.new)
         levels = [[t.text for t in side if _LANGUAGE_LEVEL.fullmatch(t.text)] for side in sides]
         rest = [t for t in chain(*sides) if not (_LANGUAGE_LEVEL.fullmatch(t.text) or is_listed(t, "levels"))]
@@ -296,7 +296,7 @@ class Replacement:
         return all(len(each) == 1 for each in levels) and levels[0] < levels[1] and has_topic and not is_other
 
     def _has_moved_out(self) -> bool:
-        """Whether the newer fact says that a place has ended, and names the next one."""
+        """Return whether the newer fact ends living in a place, and names the next place."""
         is_left = self.new.is_ended and not self.old.is_ended
         return is_left and TermKind.NAME in kinds_of(self.alignment.new) and "residence" in self.new.slots
 
@@ -313,7 +313,7 @@ class Replacement:
         return None
 
     def is_value(self) -> bool:
-        """Whether both facts give a value to the same thing, which has one at a time."""
+        """Return whether both facts give a value to the same thing, which has one at a time."""
         is_elected = not _ELECTING.isdisjoint(self.new.raw) and not self.old.is_past
         if is_elected and self._is_in_one_role():
             return True
@@ -329,7 +329,7 @@ class Replacement:
         )
 
     def is_left_for_another(self) -> bool:
-        """Whether the newer fact leaves for another one what the older one names: "left A for B"."""
+        """Return whether the newer fact leaves the thing in the older one for another: "left A for B"."""
         left = self.alignment
         slots = {"employer", *_NAMED_SLOTS} & self.old.slots
         names = [term for term in left.new if term.kind is TermKind.NAME]
@@ -344,7 +344,7 @@ class Replacement:
         return bool(slots and places) and is_whole and is_next and not (self.new.is_planned or is_other)
 
     def is_quantity(self) -> bool:
-        """Whether only a number or date differs, of what is measured, counted or due."""
+        """Return whether only a number or date differs, and tells what is measured, counted or due."""
         if self._is_next_model() or (self.is_current and self._is_frequency()):
             return True
         if self.new.is_changed and self.new.is_english and self._is_attribute_value():
@@ -355,13 +355,13 @@ class Replacement:
         if not self.values or not self.is_current:
             return False
         if TermKind.NUMBER in kinds_of(self.left) and any(map(_is_part_of_day, self.left)):
-            return False  # an amount in the morning, another one in the evening
+            return False  # one amount in the morning, another one in the evening
         if self._is_measure() or self._is_position() or self._has_been_changed():
             return True
         return self._is_scheduled() and not self._is_numbered()
 
     def has_advanced(self) -> bool:
-        """Whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
+        """Return whether a number has grown already: "уже в четвёртом классе", "started year 7"."""
         is_begun = not _ENTERING.isdisjoint(self.new.raw) and all(
             self._is_beside(term, "positions") for term in self.values
         )
@@ -376,13 +376,13 @@ class Replacement:
         return not (is_of_other or is_event) and _is_growth(*numbers)
 
     def is_more_exact(self) -> bool:
-        """Whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
+        """Return whether the newer fact names a profession more exactly: "врач", "детский кардиолог"."""
         return all(is_verb(term.text) for term in self.alignment.old) and any(
             a.kinds and is_kind_of(b, a) and is_listed(a, "professions") for a, b in self.alignment.pairs
         )
 
     def has_only_values(self) -> bool:
-        """Whether nothing but numbers and dates differs, or the newer fact says that they have changed."""
+        """Return whether only numbers and dates differ, or the newer fact says that they have changed."""
         rest = [
             term
             for term in self.left
@@ -398,20 +398,20 @@ class Replacement:
         return bool(self.values) and (not rest or is_small)
 
     def _is_of_cause(self, term: Term) -> bool:
-        """Whether a word of the newer fact tells after what it is so: "после рефинансирования"."""
+        """Return whether a word of the newer fact tells the cause of a change: "после рефинансирования"."""
         return term.text == "после" or (term.role == "after" and self._statement_of(term) is self.new)
 
     def _is_of_change(self, term: Term) -> bool:
-        """Whether a word of the newer fact only says what of both has changed: "подняла плату за комнату"."""
+        """Return whether a word of the newer fact only names what changed: "подняла плату за комнату"."""
         is_told = is_listed(term, "attributes") or is_listed(term, "changed")
         return self.new.is_changed and is_told and self._statement_of(term) is self.new and self._has_topic()
 
     def _says_other(self) -> bool:
-        """Whether each fact has a word of its own that no unit and no change accounts for."""
+        """Return whether each fact has another word that is neither a unit nor a word of change."""
         return bool(_contents(self.alignment.old) and _contents(self.alignment.new))
 
     def _has_topic(self) -> bool:
-        """Whether both facts have a word in common that is no unit."""
+        """Return whether both facts have a word in common that is not a unit."""
         bare = ("units", "changed")
         return any(
             a.kind is TermKind.WORD and not any(is_listed(term, table) for table in bare for term in (a, b))
@@ -419,7 +419,7 @@ class Replacement:
         )
 
     def _has_other_complement(self) -> bool:
-        """Whether both facts put other words behind one preposition: "pays for water", "pays for gas"."""
+        """Return whether one preposition has other words in each fact: "pays for water", "pays for gas"."""
         old, new = (
             {statement.word_before(term) for term in side if term.kind is TermKind.WORD}
             for statement, side in ((self.old, self.alignment.old), (self.new, self.alignment.new))
@@ -427,14 +427,14 @@ class Replacement:
         return not (old & new).isdisjoint(("for", "on", "за", *_COMPLEMENTS))
 
     def _is_measure(self) -> bool:
-        """Whether numbers are amounts, not years, numbers of rooms or what tells one thing from another."""
+        """Return whether numbers are amounts, not years, room numbers or other labels."""
         return not self._is_numbered() and all(
             term.kind is TermKind.NUMBER and _is_amount(self._statement_of(term), term)
             for term in self.values
         )
 
     def _has_been_changed(self) -> bool:
-        """Whether a Russian fact says that the one value of something is another now."""
+        """Return whether a Russian fact says that the only value of something has changed."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
         has_topic = any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs)
         is_value = (
@@ -444,7 +444,7 @@ class Replacement:
         return is_marked and has_topic and is_value and not (is_of_other or self.new.is_english)
 
     def _is_position(self) -> bool:
-        """Whether a number tells how far somebody has come, and the newer one is greater: page 3, page 90."""
+        """Return whether a number tells a person's progress, and the newer is greater: page 3, page 90."""
         if not self._has_grown() or self.old.is_past or self.new.is_past:
             return False
         feelings = (pole for term in self.new.terms for pole in term.opposites)
@@ -453,7 +453,7 @@ class Replacement:
         )
 
     def _adds_up(self) -> bool:
-        """Whether a number only grows, as in "has read 9 books"; "read 9 books" may tell of one event."""
+        """Return whether a number only grows: "has read 9 books"; "read 9 books" may be about one event."""
         is_total = not self.new.is_english or not {"has", "have", "i've"}.isdisjoint(self.new.raw)
         return is_total and any(
             is_listed(a, "progress") and is_listed(b, "progress") for a, b in self.alignment.pairs
@@ -463,7 +463,7 @@ class Replacement:
         return kinds_of(self.left) == {TermKind.NUMBER} and _is_growth(self.alignment.old, self.alignment.new)
 
     def _statement_of(self, term: Term) -> ParsedFact:
-        """The fact that a term without a counterpart stands in."""
+        """Return the fact to which a term without a counterpart belongs."""
         return self.old if any(term is each for each in self.alignment.old) else self.new
 
     def _is_beside(self, term: Term, table: str) -> bool:
@@ -472,11 +472,11 @@ class Replacement:
         return any(word and is_in_table(word, table) for word in beside)
 
     def _is_numbered(self) -> bool:
-        """Whether a number tells which of many it is, as in "bus 14", or a year when it happened."""
+        """Return whether a number is a label, as in "bus 14", or the year of an event."""
         return any(_tells_which(self._statement_of(term), term) or is_year(term) for term in self.values)
 
     def _is_scheduled(self) -> bool:
-        """Whether both facts tell the date or the number of one thing, such as a deadline or a rent."""
+        """Return whether both facts tell the date or number of one thing, such as a deadline or a rent."""
         if not self.new.is_changed and any(map(is_habitual, self.left)):
             return False
         is_due = all(term.kind is TermKind.DATE and term.role in ("to", "before") for term in self.left)
@@ -486,7 +486,7 @@ class Replacement:
         )
 
     def _is_attribute_value(self) -> bool:
-        """Whether both facts say of the same thing what it is, as in "The manager is Ann"."""
+        """Return whether both facts say of the same thing what it is, as in "The manager is Ann"."""
         old, new = self.alignment.old, self.alignment.new
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
@@ -512,7 +512,7 @@ class Replacement:
         return any(_is_attribute(a) for a, _ in pairs) or (is_value and not is_of_person)
 
     def _is_complemented(self) -> bool:
-        """Whether Russian prepositions put something else behind a noun: "подписка на «Окко»"."""
+        """Return whether Russian prepositions put another complement behind a noun: "подписка на «Окко»"."""
         if self.new.is_changed:
             return False
         behind = [
@@ -526,7 +526,7 @@ class Replacement:
         )
 
     def _is_rank(self) -> bool:
-        """Whether somebody has another rank in the same profession: "старший бухгалтер"."""
+        """Return whether a person has another rank in the same profession: "старший бухгалтер"."""
         left = self.alignment
         old, new = _without_changes(left.old, "job"), _without_changes(left.new, "job")
         return (
@@ -536,14 +536,14 @@ class Replacement:
         )
 
     def _is_level(self) -> bool:
-        """Whether the same thing is at another level: "at A2 level", "a brown belt"."""
+        """Return whether the same thing is at another level: "at A2 level", "a brown belt"."""
         old, new = self.alignment.old, self.alignment.new
         return len(old) == len(new) == 1 and all(
             not term.is_head and self._is_beside(term, "levels") for term in self.left
         )
 
     def _is_recoloured(self) -> bool:
-        """Whether the same thing has another colour."""
+        """Return whether the same thing has another colour."""
         left = self.alignment
         return (
             all(any(is_listed(term, "colours") for term in side) for side in (left.old, left.new))
@@ -553,19 +553,19 @@ class Replacement:
         )
 
     def _is_address(self) -> bool:
-        """Whether both facts tell the address of one thing."""
+        """Return whether both facts tell the address of one thing."""
         is_hard = bool(self.left) and kinds_of(self.left) <= {TermKind.NAME, TermKind.NUMBER}
         return "address" in self.old.slots & self.new.slots and is_hard
 
     def _is_frequency(self) -> bool:
-        """Whether the same thing happens at another frequency: "раз в месяц", "каждую неделю"."""
+        """Return whether the same thing happens at another frequency: "раз в месяц", "каждую неделю"."""
         sides = (self.alignment.old, self.alignment.new)
         return self._has_topic() and all(
             len(side) == 1 and not side[0].keys.isdisjoint(_FREQUENCIES) for side in sides
         )
 
     def is_other_swapped(self) -> bool:
-        """Whether the newer fact swaps something that the older one does not name."""
+        """Return whether the newer fact swaps something that the older one does not mention."""
         raw = self.new.raw
         verbs = _SWAPPING | _MOVING
         starts = [at for at, word in enumerate(raw) if not ({word} | lookup(word)).isdisjoint(verbs)]
@@ -576,7 +576,7 @@ class Replacement:
         return any(t.kind is TermKind.WORD and starts[0] < t.place < end for t in self.alignment.new)
 
     def is_swapped(self) -> bool:
-        """Whether the newer fact swaps what the older one names: "Сменил телефон на Poco"."""
+        """Return whether the newer fact swaps the thing in the older one: "Сменил телефон на Poco"."""
         left = self.alignment
         topics = [b for a, b in left.pairs if a.kind is TermKind.WORD and not is_listed(a, "changed")]
         is_swap = any(
@@ -592,14 +592,14 @@ class Replacement:
         )
 
     def _has_new_holder(self) -> bool:
-        """Whether a Russian fact names another person now: "Классная руководительница теперь Ольга"."""
+        """Return whether a Russian fact names another person: "Классная руководительница теперь Ольга"."""
         left = self.alignment
         is_told = self.old.is_copular and "теперь" in self.new.raw and not any(map(is_verb, self.new.raw))
         is_same = all(a.is_head == b.is_head for a, b in left.pairs) and any(a.is_head for a, _ in left.pairs)
         return is_told and is_same and kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
 
     def _is_next_model(self) -> bool:
-        """Whether the newer fact has changed to another number behind the same name: "Pixel 6", "Pixel 8"."""
+        """Return whether the number behind the same name has changed: "Pixel 6", "Pixel 8"."""
         left = self.alignment
         is_same = self.old.is_copular and self.new.is_copular and not any(t.is_head for t in self.left)
         if not (
@@ -613,7 +613,7 @@ class Replacement:
         )
 
     def _is_in_one_role(self) -> bool:
-        """Whether another person has the role that one person has at a time: "a manager called Ann"."""
+        """Return whether a role that one person has at a time has another person: "a manager called Ann"."""
         left = self.alignment
         old, new = _without_naming(left.old), _without_naming(left.new)
         if not kinds_of(old) == kinds_of(new) == {TermKind.NAME}:
@@ -622,7 +622,7 @@ class Replacement:
         return any(_is_name_of(self.old, a, old[0]) and _is_name_of(self.new, b, new[0]) for a, b in roles)
 
     def _is_used_for(self) -> bool:
-        """Whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
+        """Return whether another thing is used for the same purpose: "uses Todoist for shopping lists"."""
         left = self.alignment
         return (
             kinds_of(left.old) == kinds_of(left.new) == {TermKind.NAME}
@@ -632,13 +632,13 @@ class Replacement:
 
 
 def kinds_of(terms: tuple[Term, ...]) -> set[TermKind]:
-    """The kinds of some terms."""
+    """Return the kinds of terms."""
     return {term.kind for term in terms}
 
 
 @cache
 def _slot_words(slot: str) -> frozenset[str]:
-    """The forms of the words of which the phrases of a slot consist."""
+    """Return the forms of all words in the phrases of a slot."""
     known = lexicon()
     longer = (entries for seconds in known.longer.values() for entries in seconds.values())
     return frozenset(
@@ -652,12 +652,12 @@ def _slot_words(slot: str) -> frozenset[str]:
 
 
 def _consists_of(terms: Sequence[Term], slot: str) -> bool:
-    """Whether terms are nothing but words of a slot, or say that something changes or begins."""
+    """Return whether all terms are words of a slot, or say that something changes or begins."""
     return not _without_changes(terms, slot)
 
 
 def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
-    """The terms but those that are words of a slot, or say that something changes or begins."""
+    """Return the terms that are neither words of a slot nor say that something changes or begins."""
     words = _slot_words(slot)
     return [
         term
@@ -673,18 +673,18 @@ def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
 
 
 def _contents(terms: Sequence[Term]) -> list[Term]:
-    """The words that are no units and do not say that something changes."""
+    """Return the words that are neither units nor say that something changes."""
     bare = ("changed", "units")
     return [t for t in terms if t.kind is TermKind.WORD and not any(is_listed(t, table) for table in bare)]
 
 
 def _is_reaching(term: Term) -> bool:
-    """Whether a word says that a level is reached."""
+    """Return whether a word says that a level is reached."""
     return is_verb(term.text) or term.text in _REACHING or is_listed(term, "changed")
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
-    """Whether the one number of each side is greater on the newer one."""
+    """Return whether each side has one number, and that of the newer side is greater."""
     if len(old) != 1 or len(new) != 1:
         return False
     before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
@@ -692,7 +692,7 @@ def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
 
 
 def is_listed(term: Term, table: str) -> bool:
-    """Whether a term, or the last word of a phrase, stands in a table of the lexicon."""
+    """Return whether a term, or the last word of a phrase, is in a table of the lexicon."""
     return bool(term.text) and is_in_table(term.text.split()[-1], table)
 
 
@@ -705,7 +705,7 @@ def _is_event(term: Term) -> bool:
 
 
 def is_habitual(term: Term) -> bool:
-    """Whether a date is that of a habit: "on Mondays", "по понедельникам"."""
+    """Return whether a date belongs to a habit: "on Mondays", "по понедельникам"."""
     return term.kind is TermKind.DATE and (term.text.endswith("days") or "plur" in grammemes(term.text))
 
 
@@ -714,12 +714,12 @@ def _is_part_of_day(date: Term) -> bool:
 
 
 def _has_own_head(statement: ParsedFact) -> bool:
-    """Whether a fact is about anything but the user, or the user together with somebody."""
+    """Return whether the subject of a fact is neither the user nor the user together with another person."""
     return any(t.is_head and t.kind is not TermKind.LIGHT and t.role != "with" for t in statement.terms)
 
 
 def _is_event_past(statement: ParsedFact) -> bool:
-    """Whether a fact tells of something that happened, and not of what is left of it."""
+    """Return whether a fact is about something that happened, and not about what is left of it."""
     is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
         word == "left" and following in ("", "on", "of", "to", "until", "before")
         for word, following in pairwise((*statement.raw, ""))
@@ -736,17 +736,17 @@ def _is_period(word: str) -> bool:
 
 
 def _is_of_age(term: Term) -> bool:
-    """Whether a word only belongs to an age: "месяцев", "исполнилось"."""
+    """Return whether a word only belongs to an age: "месяцев", "исполнилось"."""
     return _is_period(term.text) or not lookup(term.text).isdisjoint(_TURNING)
 
 
 def _is_somebody_as(term: Term) -> bool:
-    """Whether a Russian word may tell what somebody works as: "дальнобойщиком"."""
+    """Return whether a Russian word may tell an occupation: "дальнобойщиком"."""
     return term.kind is TermKind.WORD and {"NOUN", "anim", "ablt"} <= grammemes(term.text)
 
 
 def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
-    """Whether somebody is or works as what a word says, and does not only see, need or know one."""
+    """Return whether a person has the occupation that a word names, and does not only see or know one."""
     words = profession.text.split()
     if is_cyrillic(words[-1]):
         tags, before = grammemes(words[-1]), statement.word_before(profession)
@@ -766,7 +766,7 @@ def is_year(number: Term) -> bool:
 
 
 def _is_amount(statement: ParsedFact, number: Term) -> bool:
-    """Whether a number counts or measures something, rather than telling one thing from another."""
+    """Return whether a number counts or measures something, and is not a label."""
     return not is_ordinal(number.text) and statement.word_before(number) not in ("a", "an", "the")
 
 
@@ -787,7 +787,7 @@ def _tells_which(statement: ParsedFact, number: Term) -> bool:
 
 
 def _is_counted(noun: str) -> bool:
-    """Whether a noun has the form that it has behind an amount: "90 days", "90 дней"."""
+    """Return whether a noun has the form that follows an amount: "90 days", "90 дней"."""
     if is_cyrillic(noun):
         return not grammemes(noun).isdisjoint(("gent", "plur"))
     return noun.endswith("s")
@@ -798,7 +798,7 @@ def _without_naming(terms: tuple[Term, ...]) -> tuple[Term, ...]:
 
 
 def _is_name_of(statement: ParsedFact, role: Term, name: Term) -> bool:
-    """Whether a name stands behind a role and ends the fact."""
+    """Return whether a name comes after a role, with only naming words between."""
     between = statement.raw[role.place + len(role.text.split()) : name.place]
     is_named = any(word in _NAMING for word in between)
     return role.place < name.place and all(

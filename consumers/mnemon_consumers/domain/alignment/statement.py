@@ -1,4 +1,4 @@
-"""A fact, taken apart: its terms, and what the sentence says of them."""
+"""A parsed fact: its terms, and what the sentence says of them."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TermKind(Enum):
-    """What a term is; its weight is how much one without a counterpart speaks against sameness."""
+    """Kind of a term. Its weight is how strongly a term without a counterpart speaks against sameness."""
 
     WORD = 1.0
     NAME = 1.5
@@ -23,13 +23,13 @@ class Term(NamedTuple):
     """A word or phrase with content.
 
     Attributes:
-        text: as it stands in the fact, in lower case.
+        text: its spelling in the fact, in lower case.
         keys: two terms with a key in common say the same.
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for any of a kind and `instrument-` for one kind of it.
-        role: the preposition before it, of those that have a contrary one.
-        is_head: it belongs to what the sentence is about.
+        role: the preposition before it, if the preposition has a contrary one.
+        is_head: whether it belongs to the subject of the sentence.
         place: number of its first token.
     """
 
@@ -50,29 +50,29 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParsedFact:
-    """A fact, taken apart.
+    """A parsed fact.
 
     Attributes:
-        text: as it was given.
-        terms: with content, in the order of the text.
+        text: the text as given.
+        terms: terms with content, in the order of the text.
         words: the terms whose absence matters.
-        keys: of all terms.
-        tokens: for every token its term's place in `terms`, or the token itself where it has no content.
-        slots: attributes that it gives a value to, such as `residence`.
-        is_negated: it denies something.
-        is_ended: it says that something is over.
-        is_changed: it says that something has changed.
-        is_planned: it speaks of a plan or a wish.
-        is_resumed: it says that something is so again.
-        is_quit: it says that a person has given up a habit.
-        is_foreign: its language has no words in the lexicon.
-        is_past: it tells of something that happened.
-        is_english: it has no Cyrillic letter.
+        keys: keys of all terms.
+        tokens: for every token its term's place in `terms`, or the token itself if it has no content.
+        slots: attributes to which it gives a value, such as `residence`.
+        is_negated: whether it denies something.
+        is_ended: whether it says that something is over.
+        is_changed: whether it says that something has changed.
+        is_planned: whether it is about a plan or a wish.
+        is_resumed: whether it says that something holds again.
+        is_quit: whether it says that a person has given up a habit.
+        is_foreign: whether its language has no words in the lexicon.
+        is_past: whether it is about something that happened.
+        is_english: whether it has no Cyrillic letter.
         reason_at: the token from which on it gives a reason.
         raw: its words, in lower case.
-        concepts: of all its words and phrases.
-        compounds: of its phrases whose words say something by themselves.
-        is_copular: it says of something what it is.
+        concepts: concepts of all its words and phrases.
+        compounds: concepts of its phrases whose words have a meaning of their own.
+        is_copular: whether it says of a thing what it is.
     """
 
     text: str
@@ -97,14 +97,14 @@ class ParsedFact:
     is_foreign: bool = False
 
     def word_before(self, term: Term) -> str:
-        """The word before a term, in lower case; empty at the beginning."""
+        """Return the word before a term, in lower case; empty at the beginning."""
         return self.raw[term.place - 1] if term.place else ""
 
     def word_after(self, term: Term) -> str:
-        """The word behind a term, in lower case; empty at the end."""
+        """Return the word after a term, in lower case; empty at the end."""
         return self.raw[term.place + 1] if term.place + 1 < len(self.raw) else ""
 
     @property
     def has_head(self) -> bool:
-        """Whether it is about anything but the user."""
+        """Whether its subject is something other than the user."""
         return any(term.is_head and term.kind is not TermKind.LIGHT for term in self.terms)

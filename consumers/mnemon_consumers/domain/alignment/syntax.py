@@ -1,4 +1,4 @@
-"""The structure of a sentence, as far as short facts need it: its head, its tense, its prepositions."""
+"""Structure of a sentence, as far as short facts need it: its head, its tense, its prepositions."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,22 +21,22 @@ _CONTRARY_ROLES: Final = {
 } | {frozenset(("above", "below"))}
 
 _BETWEEN: Final = 3
-"""Words that stand between a verb and its particle, or between the two sides of a contrast, at the most."""
+"""Largest number of words between a verb and its particle, or between the two sides of a contrast."""
 
 _PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
-"""OpenCorpora's grammemes of what a Russian sentence says of its subject."""
+"""OpenCorpora's grammemes of Russian predicates."""
 
 _LOOKED_AT: Final = 6
-"""Tokens among which the verb of a short fact is looked for."""
+"""Tokens among which to look for the verb of a short fact."""
 
 
 def contradicts(role: str, other: str) -> bool:
-    """Whether two prepositions have contrary meanings."""
+    """Return whether two prepositions have contrary meanings."""
     return frozenset((role, other)) in _CONTRARY_ROLES
 
 
 def role_at(tokens: Sequence[Token], at: int) -> str:
-    """The meaning of a preposition that has a contrary one; empty for another word."""
+    """Return the meaning of a preposition that has a contrary one; empty for any other word."""
     word = tokens[at].word
     if word in ("с", "со") and at + 1 < len(tokens):
         return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"
@@ -44,7 +44,7 @@ def role_at(tokens: Sequence[Token], at: int) -> str:
 
 
 def head_length(tokens: Sequence[Token]) -> int:
-    """The number of tokens at the beginning that say what the fact is about; 0: about the user."""
+    """Return the number of tokens at the beginning that are the subject; 0 if the subject is the user."""
     if not tokens:
         return 0
     if is_cyrillic(tokens[0].word):
@@ -68,7 +68,7 @@ def head_length(tokens: Sequence[Token]) -> int:
 
 
 def join_particles(tokens: list[Token]) -> list[Token]:
-    """Put the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
+    """Move the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
     phrasal = lexicon().grammar["phrasal"]
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
@@ -78,7 +78,7 @@ def join_particles(tokens: list[Token]) -> list[Token]:
 
 
 def is_contrast(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a word denies only one of two things, as in "not tea but coffee"."""
+    """Return whether a word denies only one of two things, as in "not tea but coffee"."""
     contrary = {"not": "but", "не": "а"}.get(tokens[at].word)
     return any(token.word == contrary for token in tokens[at + 2 : at + 2 + _BETWEEN])
 
@@ -88,7 +88,7 @@ def _is_verb_form(word: str) -> bool:
 
 
 def is_copular(tokens: Sequence[Token], head: int) -> bool:
-    """Whether a fact says of something what it is: "The rent is 900", "Любимый цвет — синий"."""
+    """Return whether a fact says of a thing what it is: "The rent is 900", "Любимый цвет — синий"."""
     if not 0 < head < len(tokens):
         return False
     if tokens[head].word in ("—", "–"):
@@ -117,7 +117,7 @@ def _russian_head_length(tokens: Sequence[Token]) -> int:
 
 
 def _complement_end(words: Sequence[str], at: int) -> int:
-    """The end of that which tells the attribute of what it is: "размер обуви", "пароль от почты"."""
+    """Return the end of the attribute's complement: "размер обуви", "пароль от почты"."""
     while at < len(words):
         is_linked = words[at] in lexicon().grammar["complements"]
         noun = at + 1 if is_linked else at
@@ -134,7 +134,7 @@ def _is_complement(word: str, *, is_linked: bool) -> bool:
 
 
 def _has_subject(words: Sequence[str]) -> bool:
-    """Whether words before a Russian verb name what it is about, as "каждую неделю" does not."""
+    """Return whether the words before a Russian verb are its subject, which "каждую неделю" is not."""
     return any(
         not is_cyrillic(word)
         or (is_nominative(word) and "PREP" not in grammemes(before) | grammemes(word))
@@ -145,7 +145,7 @@ def _has_subject(words: Sequence[str]) -> bool:
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
-    """Whether a fact tells of something that happened."""
+    """Return whether a fact is about something that happened."""
     grammar = lexicon().grammar
     before = ""
     for token in tokens[:_LOOKED_AT]:
@@ -161,6 +161,6 @@ def is_past(tokens: Sequence[Token]) -> bool:
 
 
 def reason_start(tokens: Sequence[Token]) -> int:
-    """The place of the token from which on a fact gives a reason; their number where it gives none."""
+    """Return the place of the token from which on a fact gives a reason; the token count if it gives none."""
     reasons = lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

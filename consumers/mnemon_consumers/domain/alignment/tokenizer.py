@@ -1,4 +1,4 @@
-"""The tokens of a fact, and the numbers among them."""
+"""Tokenizer of facts: words, numbers and signs."""
 
 import re
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _OWN_WORDS: Final = ("it's", "he's", "she's", "that's", "user's")
-"""Words that keep their `'s`."""
+"""Words in which `'s` is not removed."""
 
 
 class Token(NamedTuple):
     """A word, number or sign.
 
     Attributes:
-        surface: as it stands in the text.
+        surface: spelling in the text.
         word: in lower case, without a possessive ending.
-        forms: by which it is matched.
-        lookup: the forms by which it is looked up in the lexicon.
-        is_first: it begins a sentence.
-        is_denied: it ends in "n't".
+        forms: forms by which it is matched.
+        lookup: forms by which it is looked up in the lexicon.
+        is_first: whether it begins a sentence.
+        is_denied: whether it ends in "n't" or is "cannot".
     """
 
     surface: str
@@ -60,13 +60,13 @@ def tokenize(text: str) -> Iterator[Token]:
 
 @lru_cache(maxsize=WORDS)
 def _forms(word: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The forms by which a word is matched, and by which it is looked up."""
+    """Return the forms by which a word is matched, and by which it is looked up."""
     matched = forms(word) | _profession_forms(word)
     return matched, matched | lookup(word)
 
 
 def _profession_forms(word: str) -> frozenset[str]:
-    """The forms of a profession within a compound, such as "Python-разработчик"."""
+    """Return the forms of a profession within a compound, such as "Python-разработчик"."""
     if "-" not in word:
         return frozenset()
     parts = (part for part in word.split("-") if part and is_in_table(part, "professions"))
@@ -75,7 +75,7 @@ def _profession_forms(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def number_keys(word: str) -> tuple[str, ...] | None:
-    """The keys of a token that is a number, of a date those of its parts; None for a word."""
+    """Return the keys of a number, or of the parts of a date; None for a word."""
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
         number = lexicon().number(_forms(word)[0])
@@ -95,7 +95,7 @@ def number_keys(word: str) -> tuple[str, ...] | None:
 
 
 def as_number(key: str) -> float | None:
-    """The value of a number's key; None where it is a time, a version or the like."""
+    """Return the value of a number's key; None if the key is a time, a version or the like."""
     try:
         return float(key)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What is an order to a shell or a model, in English and Russian, instead of something to know."""
+"""Detection of orders to a shell or a model, in English and Russian."""
 
 import re
 from typing import Final
@@ -39,7 +39,7 @@ _PROSE: Final = pattern(
 _ARGUMENTS: Final = pattern(
     r"""(?:^|\s)--?[A-Za-z]|&&|\|\s*\w|[\"'`$]\S|://|(?:^|\s)[~.]?/\w|\S/\S|;\s*\w|@\w"""
 )
-"""What stands in a command line, and seldom in a sentence."""
+"""Signs that a command line has, and a sentence seldom has."""
 
 _ORDER: Final = pattern(
     r"""(?:(?:please|pls|ok|okay|now|hey|hi|hello|so|then|well|just|assistant|bot|first|also|
@@ -66,13 +66,13 @@ _OVERRIDE: Final = pattern(
     (?:игнорир\w+|забудь(?:те)?|отмени(?:те)?|обойди(?:те)?)\s+(?:\w+\s+){0,3}?
     (?:инструкци\w+|указани\w+|команд\w*|правил\w*|промпт\w*)(?!\w)"""
 )
-"""Attempts to give a later model orders through what it remembers: wherever they stand."""
+"""Attempts to give a later model orders through the memory, anywhere in a text."""
 
 
 def is_command(text: str) -> bool:
-    """Whether a text, on one line, is an order."""
+    """Return whether a text, on one line, is an order."""
     if _ORDER.match(text) or _OVERRIDE.search(text) or _PROMPT.match(text):
         return True
     typed = _LINE.match(text) or _SUPERUSER.match(text)
-    # "Git push is what he forgets" begins as a command does, and says something of somebody.
+    # "Git push is what he forgets" begins like a command, but says something of a person.
     return typed is not None and (bool(_ARGUMENTS.search(text)) or not _PROSE.search(text))

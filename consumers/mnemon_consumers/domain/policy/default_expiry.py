@@ -13,27 +13,27 @@ def default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
 
 
 def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
-    """The date of a fact that is kept in a tier from now on: its former one, unless it moves."""
+    """Return the end of a fact that is kept in a tier from now on: its former end, unless it moves."""
     if tier == former.tier:
         return former.expires_at
     if tier == "working":
         return former.expires_at or default_expiry(at, limits)
-    # What is moved to be kept must not go with the date that it had while it was for now.
+    # A fact that moves to a lasting tier must not end on the date that it had in the tier `working`.
     return None
 
 
 def rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the expiry date of a fact in new words: the end that these name, else its former date.
+    """Return the end of a fact in new words: in the tier `working` the end that they name, else its former.
 
     Args:
-        former: the fact in its old words. An end that only these named goes with them.
+        former: the fact in its old words. An end that only the old words named is dropped.
         text: the new words.
-        end: the end that these name, see `find_expiry`.
-        tier: in which it is kept from now on.
-        at: when that is.
-        limits: of the tenant.
+        end: the end that the new words name, see `find_expiry`.
+        tier: the tier in which it is kept from now on.
+        at: the time of the change.
+        limits: the tenant's limits.
     """
     if end is not None and tier == "working":
         return end

@@ -1,4 +1,4 @@
-"""What asks something instead of saying it, in English and Russian."""
+"""Detection of questions, in English and Russian."""
 
 import re
 from typing import Final
@@ -33,11 +33,11 @@ _RUSSIAN: Final = pattern(
 """After "когда" and "как", a comma ends a clause that only tells when or as what."""
 
 _NO_QUESTION: Final = pattern(r"[\w-]+\s+(?:бы\s+)?(?:то\s+)?ни(?![\w-])|\w+(?:\s+\w+){0,3}:\s*\S")
-"""What begins like one: "Где бы ни был, пьёт чай", "How he works: mornings only"."""
+"""Beginnings that only look like a question: "Где бы ни был, пьёт чай", "How he works: mornings only"."""
 
 
 def is_question(text: str) -> bool:
-    """Whether a text, on one line, ends or begins as a question does."""
+    """Return whether a text, on one line, ends or begins like a question."""
     if _MARK.search(text):
         return True
     asks = _ENGLISH.match(text) or _RUSSIAN.match(text)

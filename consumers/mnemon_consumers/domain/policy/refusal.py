@@ -1,4 +1,4 @@
-"""Which proposed facts are refused, and by which rule."""
+"""Refusal of proposed facts by the rules of the policy."""
 
 from functools import lru_cache
 from typing import Final
@@ -11,15 +11,15 @@ from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
 REMEMBERED: Final = 256
-"""Texts whose refusal a process remembers: a proposal is checked before it is embedded, and once more."""
+"""Texts whose refusal a process caches: a proposal is checked before it is embedded, and once more."""
 
 
 @lru_cache(maxsize=REMEMBERED)
 def refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
-    """Why a text is not kept, for a program and for a person; None when nothing speaks against it.
+    """Return why a text is not kept, for a program and for a person; None if no rule refuses it.
 
-    Secrets come first, so that a text which is also too long or too short is called by what it holds. The
-    explanation never repeats a secret. White space counts once, and not at the ends.
+    Secrets are checked first, so that a text which is also too long or too short is reported as a secret. The
+    explanation never repeats a secret. A run of white space counts as one character, and none at the ends.
     """
     said = one_line(text)
     if (what := secret_in(said, policy)) is not None:

@@ -1,1 +1,1 @@
-"""What language models cost, and budgets."""
+"""Costs of language models, and budgets."""

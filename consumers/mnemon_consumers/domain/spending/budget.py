@@ -1,4 +1,4 @@
-"""What a tenant may still spend today."""
+"""Daily budgets: whether a tenant may still ask models today."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from mnemon_infra.telemetry.metrics import BUDGET_USED, BUDGETS_SPENT
 log = structlog.get_logger("spending")
 
 REMEMBERED: Final = timedelta(seconds=5)
-"""How long the answer of the database serves: other processes spend too."""
+"""Time for which a database answer is used; then it is read again, because other processes spend too."""
 
 
 _kept: WeakSet["Budgets"] = WeakSet()
@@ -30,12 +30,12 @@ def _now() -> datetime:
 
 @dataclass(slots=True)
 class _Spent:
-    """What is known of a tenant's day; it only grows: what persist has yet to write is not forgotten.
+    """Spending of a tenant on one day. It only grows, so calls that persist has yet to write stay counted.
 
     Attributes:
-        usd: what answered calls cost.
-        reserved: what calls may cost that this process is about to make, or waits for.
-        in_batches: what lines of batches may cost that are not over, of all processes.
+        usd: cost of answered calls.
+        reserved: possible cost of calls that this process is about to make, or waits for.
+        in_batches: possible cost of lines of unfinished batches, of all processes.
     """
 
     usd: float = 0.0
@@ -47,7 +47,7 @@ class _Spent:
 
 
 def measure() -> None:
-    """Say how much is used of the budgets that this process looks after."""
+    """Set the metrics of how much of the budgets in this process is used."""
     shares: dict[str, float] = {}
     for budgets in _kept:
         for tenant, share in budgets.shares().items():
@@ -57,7 +57,7 @@ def measure() -> None:
 
 
 class Budgets:
-    """Which tenants may still ask models today, in UTC. The limit is the setting `spending.usd_per_day`."""
+    """Decides which tenants may still ask models on the day (UTC), by the setting `spending.usd_per_day`."""
 
     def __init__(
         self, database: Database, settings: LiveSettings, now: Callable[[], datetime] = _now
@@ -70,23 +70,25 @@ class Budgets:
         _kept.add(self)
 
     async def left(self, tenant: str, *, is_reserved: bool = False) -> bool:
-        """Whether a tenant may ask a model now. One that may not is named in the log, once a day.
+        """Return whether a tenant may ask a model now. A tenant that has spent its budget is logged once a
+        day.
 
-        What is under way counts as if it had been answered, at length.
+        Calls under way count as if they had been answered, with the longest answer.
 
         Args:
-            tenant: who asks.
-            is_reserved: what is to be asked counts already as under way.
+            tenant: the tenant that asks.
+            is_reserved: whether the call in question counts as under way already; then only the amount spent
+                is compared with the limit.
 
         Raises:
-            DatabaseUnavailable: there is a limit, and it cannot be said what was spent.
+            DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
         """
         limit = self._settings.of(tenant).spending.usd_per_day
         if limit is None:
             return True
         spent = self._today(tenant)
         if spent.asked_at is None or self._now() - spent.asked_at >= REMEMBERED:
-            # Who asks at the same time has the same answer, or the same error.
+            # Callers that ask at the same time share one answer, or one error.
             if spent.asking is None or spent.asking.done():
                 spent.asking = asyncio.create_task(self._ask(tenant, spent))
             await asyncio.shield(spent.asking)
@@ -105,7 +107,7 @@ class Budgets:
 
     @contextmanager
     def reserving(self) -> Iterator["Reservations"]:
-        """Have calls count from before they are made to the end of the block."""
+        """Yield reservations, which count calls before they are made, until the end of the block."""
         reservations = Reservations(self)
         try:
             yield reservations
@@ -113,7 +115,7 @@ class Budgets:
             reservations.release()
 
     def reserve(self, tenant: str, usd: float) -> Callable[[], None]:
-        """Count what a call may cost; returns what ends that."""
+        """Count the possible cost of a call; return a function that releases it."""
         spent = self._today(tenant)
         spent.reserved += usd
 
@@ -123,20 +125,20 @@ class Budgets:
         return release
 
     def is_limited(self, tenant: str) -> bool:
-        """Whether a tenant has a budget."""
+        """Return whether a tenant has a budget."""
         return self._settings.of(tenant).spending.usd_per_day is not None
 
     def look_again(self) -> None:
-        """Ask the database anew: it has what batches may cost now."""
+        """Make the next call read the database again, because it now has the possible costs of batches."""
         for spent in self._tenants.values():
             spent.asked_at = None
 
     def spent(self, tenant: str, usd: float | None) -> None:
-        """Count at once what this process spends; the log brings it to the others."""
+        """Count at once what this process spends; the log tells other processes."""
         self._today(tenant).usd += usd or 0.0
 
     def shares(self) -> dict[str, float]:
-        """Of each tenant that has a budget and asked for a model today, the share that is used."""
+        """Return the used share of the budget, for each tenant with a budget that asked a model today."""
         self._begin_day()
         limits = {tenant: self._settings.of(tenant).spending.usd_per_day for tenant in self._tenants}
         return {
@@ -169,10 +171,10 @@ class Reservations:
         self._releases: list[Callable[[], None]] = []
 
     async def admit(self, tenant: str, usd: float) -> bool:
-        """Whether a call that may cost so much may be made; from now on it counts.
+        """Return whether a call of this possible cost may be made; if so, count it from now on.
 
         Raises:
-            DatabaseUnavailable: there is a limit, and it cannot be said what was spent.
+            DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
         """
         if not await self._budgets.left(tenant):
             return False
@@ -180,6 +182,6 @@ class Reservations:
         return True
 
     def release(self) -> None:
-        """Have them count no more: what was answered is spent."""
+        """Release all reservations; answered calls are counted as spent."""
         while self._releases:
             self._releases.pop()()

@@ -1,4 +1,4 @@
-"""What asking a model costs. No I/O, no clock."""
+"""Costs of model calls. No I/O, no clock."""
 
 import re
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from mnemon_infra.models import tokens
 from mnemon_infra.models.language.port import ModelRequest, Purpose, Usage
 
 _PER: Final = 1_000_000
-"""Prices are for so many tokens."""
+"""Number of tokens to which a price applies."""
 
 # A date or a revision, as in gpt-4o-2024-08-06, claude-sonnet-4-20250514 and gemini-2.0-flash-001: one digit
-# alone, or a word such as `mini`, makes another model of it, with another price.
+# alone, or a word such as `mini`, makes it another model, with another price.
 _REVISION: Final = re.compile(r"(?:[-@:](?:\d{2,}|latest|preview|exp))+")
 
 
@@ -29,17 +29,17 @@ def called(
     spending: Spending,
     event_id: str,
 ) -> LogEvent:
-    """The event of a call that was answered: what it took, and what that costs at the prices of now.
+    """Return the event of an answered call: its tokens, and their cost at the current prices.
 
     Args:
-        owner: whose messages were read.
-        usage: what the provider counted.
-        provider: whose model it is.
-        model: as the provider names it.
-        purpose: what was asked.
-        batch_id: the batch of which it was a line; None for a call of its own.
+        owner: the user whose messages were read.
+        usage: the tokens that the provider counted.
+        provider: the provider of the model.
+        model: the provider's name of the model.
+        purpose: the purpose of the call.
+        batch_id: the batch of which it was a line; None for a single call.
         spending: the prices of the user's tenant.
-        event_id: follows from what was asked, so that the same call counts once.
+        event_id: derived from the request, so that the same call counts once.
     """
     event = ModelCalledV1(
         provider=provider,
@@ -53,7 +53,7 @@ def called(
 
 
 def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
-    """US dollars; None where the model has no price."""
+    """Return the cost in US dollars; None if the model has no price."""
     price = price_of(model, spending.prices)
     if price is None:
         return None
@@ -67,7 +67,7 @@ def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> flo
 
 
 def estimate(request: ModelRequest, model: str, spending: Spending, *, in_batch: bool) -> float:
-    """US dollars that a request may cost, with the longest answer; 0 where the model has no price."""
+    """Return the cost of a request with the longest answer, in US dollars; 0 if the model has no price."""
     if price_of(model, spending.prices) is None:
         return 0.0
     asked = tokens.count(request.instructions) + tokens.count(request.text)
@@ -75,7 +75,7 @@ def estimate(request: ModelRequest, model: str, spending: Spending, *, in_batch:
 
 
 def price_of(model: str, prices: Iterable[Price]) -> Price | None:
-    """The price of a model: that of its very name, else of the longest name that it is a revision of."""
+    """Return the price for exactly this name, else for the longest name of which the model is a revision."""
     fitting = [price for price in prices if _is(model, price.model)]
     return max(fitting, key=lambda price: len(price.model), default=None)
 

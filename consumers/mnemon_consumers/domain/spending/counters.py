@@ -1,11 +1,11 @@
-"""What models took and cost, for who watches this process; the log has it for good."""
+"""Metrics of tokens and costs of models in this process; the log keeps them permanently."""
 
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.telemetry.metrics import MODEL_COST, MODEL_TOKENS
 
 
 def count(provider: str, purpose: Purpose, usage: Usage, usd: float | None) -> None:
-    """Count an answer. A model without a price costs nothing that is known."""
+    """Count an answer. A model without a price adds no cost."""
     for kind, tokens in zip(("input", "cached", "output"), usage, strict=True):
         MODEL_TOKENS.add(provider, purpose, kind, by=tokens)
     MODEL_COST.add(provider, purpose, by=usd or 0.0)

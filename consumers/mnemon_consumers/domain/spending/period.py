@@ -1,4 +1,4 @@
-"""What was spent over some days, for whoever shows it."""
+"""Spending over some days, for display."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Period:
     """Whole days in UTC, the last of them today.
 
     Attributes:
-        since: the beginning of the first.
+        since: the beginning of the first day.
         until: the end of today.
-        calls: what models were asked in them.
-        settings: those of now; what batches saved is counted by their prices.
-        out_of_budget: who has nothing left today.
-        prices: those that are set, for everybody or for the one tenant.
+        calls: the model calls of these days.
+        settings: the current settings; their prices tell what batches saved.
+        out_of_budget: the tenants that have no budget left today.
+        prices: the prices that are set, globally or for the one tenant.
     """
 
     since: datetime
@@ -40,7 +40,7 @@ class Period:
     prices: Sequence[Price]
 
     def by(self, parts: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
-        """A total for all calls that agree in these parts, sorted by them."""
+        """Return totals for calls with the same parts, sorted by them."""
         return summed(self.calls, parts, self._spending_of)
 
     @cached_property
@@ -49,7 +49,7 @@ class Period:
 
     @property
     def unpriced_models(self) -> list[str]:
-        """As providers name them."""
+        """The models without a price, by the providers' names."""
         return unpriced_models(self.calls)
 
     def _spending_of(self, tenant: str) -> Spending:
@@ -57,7 +57,7 @@ class Period:
 
 
 async def last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
-    """What a tenant spent today and in the days before it, or all of them.
+    """Load what a tenant, or every tenant, spent today and in the days before.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

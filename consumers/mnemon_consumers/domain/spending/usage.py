@@ -1,4 +1,4 @@
-"""What was spent, summed as somebody wants to see it, and who has nothing left. No I/O, no clock."""
+"""Sums of model calls by chosen parts, and tenants without a budget left. No I/O, no clock."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from mnemon_infra.models.language.port import Usage
 
 UsageGrouping = Literal["day", "tenant", "purpose", "model"]
 PARTS: tuple[UsageGrouping, ...] = get_args(UsageGrouping)
-"""What calls can be told apart by; the model with its provider, as in `openai/gpt-4o-mini`."""
+"""Parts by which calls can be grouped; the model includes its provider, as in `openai/gpt-4o-mini`."""
 
 SpendingOf = Callable[[str], Spending]
-"""The settings of a tenant."""
+"""Returns the spending settings of a tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What calls took together.
+    """Sum over several model calls.
 
     Attributes:
-        calls: how many.
-        batched: of them, lines of batches.
-        unpriced: of them, those whose model had no price when it was asked; `offline` needs none.
-        input: tokens of the requests, cached ones included.
-        cached: of them, those that the provider had cached.
+        calls: number of calls.
+        batched: number of calls that were lines of batches.
+        unpriced: number of calls whose model had no price when it was asked; `offline` needs none.
+        input: tokens of the requests, including cached ones.
+        cached: tokens of the requests that the provider had cached.
         output: tokens of the answers.
         usd: US dollars, without the calls that had no price.
-        saved: US dollars that the batches cost less than calls of their own, at the prices of now.
+        saved: US dollars that the batches cost less than single calls, at the current prices.
     """
 
     calls: int = 0
@@ -55,17 +55,17 @@ class Total:
 
     @property
     def cached_share(self) -> float | None:
-        """The part of the requests' tokens that was cached; None where there were none."""
+        """The share of the requests' tokens that was cached; None if there were none."""
         return self.cached / self.input if self.input else None
 
     @property
     def known_usd(self) -> float | None:
-        """What it cost. None is not nothing: nobody knows what it cost."""
+        """Cost in US dollars. None, unlike 0, means that the cost is not known, as no call had a price."""
         return None if self.calls and self.unpriced == self.calls else self.usd
 
 
 class OutOfBudget(NamedTuple):
-    """A tenant that has spent what it may today."""
+    """A tenant that has spent its budget of today."""
 
     tenant: str
     usd: float
@@ -75,7 +75,7 @@ class OutOfBudget(NamedTuple):
 def summed(
     calls: Iterable[Calls], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
-    """A total for all calls that agree in these parts, sorted by them; without parts one for all calls."""
+    """Return totals for calls with the same parts, sorted by them; without parts, one for all calls."""
     totals: dict[tuple[str, ...], Total] = {}
     for each in calls:
         parts = {
@@ -90,24 +90,24 @@ def summed(
 
 
 def model_of(calls: Calls) -> str:
-    """A model with its provider."""
+    """Return the model of calls with its provider."""
     return f"{calls.provider}/{calls.model}"
 
 
 def unpriced_models(calls: Iterable[Calls]) -> list[str]:
-    """Models that had no price, as the provider names them."""
+    """Return the models that had no price, by the provider's names."""
     return sorted({each.model for each in calls if _unpriced(each)})
 
 
 def out_of_budget(
     spent: Mapping[str, float], tenants: Iterable[str], spending_of: SpendingOf
 ) -> list[OutOfBudget]:
-    """The tenants that have nothing left.
+    """Return the tenants that have no budget left.
 
     Args:
         spent: US dollars of today, by tenant.
-        tenants: those that spent nothing, and may have a limit of nothing.
-        spending_of: the settings of each.
+        tenants: further tenants, which spent nothing but may have a limit of nothing.
+        spending_of: returns the spending settings of a tenant.
     """
     found = []
     for tenant in sorted({*spent, *tenants}):

@@ -1,4 +1,4 @@
-"""How English names an end: "until Friday", "through 14 May", "for two weeks"."""
+"""English expressions for an end: "until Friday", "through 14 May", "for two weeks"."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _WEEKDAY: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _DAY: Final = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
 _NUMBER: Final = r"(?:\d{1,2}|a|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _NO_MORE: Final = r"(?=$|[,)]| (?:and|at|because|but|for|in|on|or|so|then|to|with)\b)"
-"""Behind a bare month or year: "until June calls" and "till 2000 euros" go on otherwise."""
+"""Words that may follow a bare month or year; "until June calls" and "till 2000 euros" are no ends."""
 
 _DATE: Final = rf"""
     {_DAY} (?:of )?{_SHORT_MONTH}(?:,? 20\d\d)?(?![\w:/])|
@@ -47,7 +47,7 @@ _OBLIGED: Final = pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
     r"^(?:busy|finishing|preparing|working on|writing))\b"
 )
-"""An obligation ends with the period; "moves by the end of the month" stays so."""
+"""An obligation ends with the period; the effect of "moves by the end of the month" stays."""
 
 _STATE: Final = pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"
@@ -99,7 +99,7 @@ _VERB: Final = pattern(
     (?:\w+(?:[^\Wsui])s|\w+(?:ss|sh|ch|x|z)es|love|like|hate|work|live|want|need|prefer|enjoy|plan)\b
     """
 )
-"""A verb of a clause: one that helps another, or the word in which the clause begins."""
+"""A verb of a clause: one that helps another, or the word that begins the clause."""
 
 
 def _in_past(text: str) -> bool:

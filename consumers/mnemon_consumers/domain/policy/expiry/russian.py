@@ -1,4 +1,4 @@
-"""How Russian names an end: «до пятницы», «по 20 марта», «до конца месяца», «на две недели»."""
+"""Russian expressions for an end: «до пятницы», «по 20 марта», «до конца месяца», «на две недели»."""
 
 import re
 from typing import Final
@@ -85,7 +85,7 @@ _VALID: Final = r"""
     (?:отпуск|командировка|больничный|каникулы|декрет|виза|подписка|абонемент|контракт|договор|аренда)\b
 """
 _STATE: Final = pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
-"""Without one of these «до» may as well mean "before": «переедет в Рим до июня»."""
+"""States. Without one of these, «до» may also mean "before": «переедет в Рим до июня»."""
 
 _OBLIGED: Final = pattern(
     r"\b(?:надо|нужно|необходимо|долж(?:ен|на|ны)|обязан\w*|работа(?:ет|ю|ем|ют) над|пиш(?:ет|у)|"
@@ -96,7 +96,7 @@ _DUE: Final = pattern(
     r"\b(?:надо|нужно|необходимо|следует|долж(?:ен|на|ны)|обязан\w*|успе(?:ть|ет|ю)|хо(?:чет|чу|тят)|план\w+|"
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
-"""Tasks due by a day may remain when the day has passed. The end of a period ends them."""
+"""Words of tasks. A task due by a day may remain after that day; the end of a period ends it."""
 
 _FOR_A_WHILE: Final = pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 

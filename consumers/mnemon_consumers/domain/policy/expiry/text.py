@@ -1,11 +1,11 @@
-"""The date until which a text says that something holds. No I/O, no clock.
+"""Expiry of a text: the date until which it says that something holds. No I/O, no clock.
 
 "On vacation until Friday" names its end; "the deadline is on Friday" does not, since it stays true as
-history. A wrong date hides a fact for ever, so every doubt means that a fact has no end: a past tense, a
-negation, a habit, a time of day, a date that can be read in two ways.
+history. A wrong date hides a fact for ever. So if there is any doubt, the fact gets no end: a past tense, a
+negation, a habit, a time of day, a date with two readings.
 
-A narrow pattern finds the words that name the end, and dateparser reads only these. An end holds to its last
-moment: "until Friday" ends when Saturday begins, "until June" when July begins.
+A narrow pattern finds the words that name the end, and dateparser reads only these. An end includes its last
+day: "until Friday" ends when Saturday begins, "until June" when July begins.
 """
 
 import re
@@ -19,17 +19,17 @@ from mnemon_consumers.domain.policy.expiry import english, russian
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
 
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
-"""A date without a year that would lie farther ahead may as well lie behind: "until March", said in March."""
+"""Limit for dates without a year; a date farther ahead may be in the past: "until March", said in March."""
 
 REMEMBERED: Final = 10_000
-"""Texts and dates of which it is remembered how they were read."""
+"""Texts and dates whose reading a process caches."""
 
 _LANGUAGES: Final = (english.LANGUAGE, russian.LANGUAGE)
 _PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
 _SEVERAL_SENTENCES: Final = re.compile(r"[.!?;]\s+\w")
 _QUOTED: Final = re.compile(r"«[^»]*»|“[^”]*”|„[^“]*“|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)")
 _TITLE: Final = re.compile(r"[\w,]\W*\s\W*(?:Until|Till|Through|Thru|By|For|До|По|На|К)(?= \w)")
-"""A capital in the middle of a sentence begins the title of a song, a film or a book."""
+"""A capital letter in the middle of a sentence, which begins the title of a song, a film or a book."""
 _SENTENCE_END: Final = re.compile(r"[.!?:;—–]")
 _YEAR: Final = re.compile(r"20\d\d")
 
@@ -43,17 +43,17 @@ class _End(NamedTuple):
 
 
 def names_end(text: str) -> bool:
-    """Whether a text names a date until which it holds."""
+    """Return whether a text names a date until which it holds."""
     return bool(_ends(text))
 
 
 def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
-    """Find the moment from which a text no longer holds, in UTC; None where it names none clearly.
+    """Find the moment from which a text no longer holds, in UTC; None if it names none clearly.
 
     Args:
         text: a fact.
-        said_at: when it was said; "until Friday" is the next one from there.
-        zone: time zone in which the days of the speaker begin, such as Europe/Moscow.
+        said_at: when it was said; "until Friday" means the next Friday after that.
+        zone: time zone in which the speaker's days begin, such as Europe/Moscow.
     """
     ends = _ends(text)
     if not ends:
@@ -101,8 +101,8 @@ def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
 
 
 def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLanguage) -> bool:
-    """Whether another clause says something by itself, as in "is away until Friday, loves sushi"."""
-    # Within "14 May, 2027" a comma separates no clauses.
+    """Return whether another clause has a statement of its own, as in "is away until Friday, loves sushi"."""
+    # The comma in "14 May, 2027" separates no clauses.
     plain = text
     for match in matches:
         plain = plain[: match.start()] + "\0" * len(match[0]) + plain[match.end() :]
@@ -115,7 +115,7 @@ def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLangu
 
 
 def _day_after(end: _End, day: date) -> date | None:
-    """The day after the last one on which it holds."""
+    """Return the day after the last day of an end; None if the phrase is no clear date."""
     language, group, phrase = end
     if group.startswith("period"):
         return _after_period(language, phrase, day)
@@ -131,13 +131,13 @@ def _day_after(end: _End, day: date) -> date | None:
     if not _YEAR.search(phrase) and first - day > FARTHEST_WITHOUT_YEAR:
         return None
     if is_next and first.isocalendar()[:2] == day.isocalendar()[:2]:
-        # On a Monday "next Friday" is that of the next week, or else it would be "this Friday".
+        # On a Monday, "next Friday" is in the next week; the other one would be "this Friday".
         first += timedelta(weeks=1)
     return _after(first, unit)
 
 
 def _after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
-    """The day after this day, week, month or year, or after the next one."""
+    """Return the day after the current day, week, month or year, or after the next one."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _after(day, unit)
     return _after(first, unit) if language.next.search(phrase) else first
@@ -157,8 +157,8 @@ def _after(day: date, unit: str) -> date:
 
 @lru_cache(maxsize=REMEMBERED)
 def _parse(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
-    """The first day of the date that a phrase names, and the unit that it names; None where it is no date."""
-    # Loading it takes 0.1 s and each language as long again: only for texts that name an end.
+    """Return the first day of the date that a phrase names, and its unit; None if it is no date."""
+    # Loading takes 0.1 s, and as long again for each language, so only texts that name an end load it.
     from dateparser.date import DateDataParser
 
     settings: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The words by which a language names an end, as data."""
+"""Patterns by which a language names an end, as data."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 
 class ExpiryLanguage(NamedTuple):
-    """How a language says until when something holds. All patterns are for small letters.
+    """Patterns for the ends that a language names. All patterns are for small letters.
 
     Attributes:
-        code: as dateparser names the language.
-        end: the words that name an end. The phrase is in the named group that matches last: `date...` is
-            read by dateparser, `period...` is a week, month or year, `duration...` a number of them.
-        mark: a word that begins an end, whether or not a date follows.
+        code: the language's name in dateparser.
+        end: the words that name an end. The phrase is in the named group that matches last: dateparser reads
+            `date...`, `period...` is a week, month or year, `duration...` a number of them.
+        mark: a word that begins an end, with or without a date after it.
         needs: by group, words that the rest of the text must have.
         forbids: by group, words that the rest of the text must not have.
         doubt: words that make the end doubtful, anywhere in the text.
-        clause: what separates the clauses of a sentence in which NUL stands for the end.
+        clause: separators of clauses in a sentence in which NUL replaces the end.
         verb: a verb of a clause; a word too many only means that a text has no end.
-        in_past: whether the words before the end speak of the past.
-        shown: a phrase as dateparser reads it.
-        ahead: the word that makes a duration a date.
+        in_past: returns whether the words before the end are about the past.
+        shown: returns a phrase in the form that dateparser reads.
+        ahead: the word that turns a duration into a date.
         next: the next week, month, year or weekday.
         units: the words for the units of time, by `day`, `week`, `month` and `year`.
     """

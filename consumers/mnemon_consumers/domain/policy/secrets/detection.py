@@ -1,4 +1,4 @@
-"""Decision whether a text holds a secret, over all sorts of secrets and all readings of the text."""
+"""Detection of secrets in a text, over all sorts of secrets and all readings of the text."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,29 +18,29 @@ from mnemon_consumers.domain.policy.wording import one_line
 from mnemon_contracts.settings.groups import Policy
 
 READABLE: Final = 10_000
-"""Characters of a text that are examined; a fact has far fewer."""
+"""Characters of a text to examine; a fact has far fewer."""
 
 FEWEST_DIGITS: Final = 4
 """Fewest digits of a text that is checked for documents."""
 
 CARD_DIGITS: Final = 7
 ACCOUNT_DIGITS: Final = 6
-"""Fewest digits of a card's expiry with its code, and of a bank account's number."""
+"""Fewest digits of a card's expiry date with its code, and of a bank account's number."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300
-"""Characters of a piece that is examined at once, and that it shares with the next: no secret is longer."""
+"""Characters that a piece to examine shares with the next; no secret is longer."""
 
 
 def secret_in(text: str, policy: Policy) -> str | None:
-    """Name the sort of secret that a text holds, such as "a private key"; never the secret itself.
+    """Return the sort of secret that a text holds, such as "a private key"; never the secret itself.
 
     Args:
-        text: on one line or several; its first 10,000 characters are examined.
-        policy: says which sorts are looked for.
+        text: text on one line or several; its first 10,000 characters are examined.
+        policy: tells which sorts to look for.
 
     Returns:
-        None when the text holds no secret, or the policy refuses none.
+        None if the text holds no secret, or the policy refuses none.
     """
     if not policy.refuse_secrets:
         return None
@@ -52,7 +52,7 @@ def secret_in(text: str, policy: Policy) -> str | None:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """The text in pieces that overlap: some rules take time by the square of the length."""
+    """Yield overlapping pieces of a text, because some rules take time by the square of the length."""
     for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP):
         yield text[start : start + PIECE]
 

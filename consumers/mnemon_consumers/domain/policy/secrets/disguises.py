@@ -48,17 +48,17 @@ _SPELLINGS: Final = (
 )
 
 _SPELLED: Final = re.compile(r"p[a@4]?[s5$]|parol|п[аaоo@4][рp]|пас", re.IGNORECASE)
-"""Cheap check before the spellings: each of them holds one of these."""
+"""Cheap check before the spellings: each spelling contains one of these."""
 
 _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 """Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""
 
 
 def readings(text: str) -> tuple[str, ...]:
-    """Return the text as a reader sees it, and as it reads with lookalike and spaced-out letters undone.
+    """Return the text as a reader sees it, and with lookalike and spaced-out letters undone.
 
     The first reading has compatibility forms, invisible characters and combining marks removed. The others
-    exist only where a word mixes scripts or where single letters stand in a row.
+    exist only if a word mixes scripts or if single letters stand in a row.
     """
     plain = text if text.isascii() else _without_marks(text)
     found = dict.fromkeys([plain])
@@ -86,7 +86,7 @@ def _without_marks(text: str) -> str:
 
 
 def _in_one_script(text: str) -> list[str]:
-    """The text with each mixed word in Latin letters, and with each in Cyrillic ones, where they differ."""
+    """Return the text with all mixed words in Latin letters, and in Cyrillic ones, where these differ."""
     if text.isascii() or not _TWO_SCRIPTS.search(text):
         return []
     to_latin, to_cyrillic = _tables()
@@ -104,7 +104,7 @@ def _in_one_script(text: str) -> list[str]:
 
 @cache
 def _tables() -> tuple[dict[int, str], dict[int, str]]:
-    """Translations of lookalike letters: of other scripts into Latin, and of Latin into Cyrillic."""
+    """Return translations of lookalike letters: from other scripts to Latin, and from Latin to Cyrillic."""
     from confusable_homoglyphs.confusables import confusables_data
 
     to_latin: dict[int, str] = {}
@@ -124,7 +124,7 @@ def _tables() -> tuple[dict[int, str], dict[int, str]]:
 
 
 def _joined(text: str) -> str:
-    """The text with "p a s s w o r d" as one word, parted from the words that were spelled out with it."""
+    """Return the text with "p a s s w o r d" as one word, separated from other spelled-out words."""
 
     def join(letters: re.Match[str]) -> str:
         separator = letters[1]

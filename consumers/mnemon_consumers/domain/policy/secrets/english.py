@@ -72,22 +72,22 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 
 def is_description(word: str) -> bool:
-    """Whether a word says how a credential is, or belongs to a clause, rather than being its value."""
+    """Return whether a word describes a credential or belongs to a clause, rather than being a value."""
     lower = word.lower()
     return lower in _FUNCTION or is_quality(lower) or bool(re.search(r"n['’]t$", lower))
 
 
 def is_quality(lower: str) -> bool:
-    """Whether a word is an adjective or a participle that credentials are given."""
+    """Return whether a word is an adjective or a participle that describes credentials."""
     if lower in _DESCRIPTIONS:
         return True
     return lower not in _NOT_BY_SUFFIX and _SUFFIX.fullmatch(lower) is not None
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Whether a text begins with words that are a value: "sunflower", "correct horse battery staple".
+    """Return whether a text begins with words that are a value: "sunflower", "correct horse battery staple".
 
-    After a colon a phrase may have small words: "tractor under moonlight".
+    After a colon, a phrase may have small words: "tractor under moonlight".
     """
     clause = _CLAUSE_END.split(text.strip(), maxsplit=1)[0]
     words = _WORD.findall(clause)

@@ -8,17 +8,17 @@ from mnemon_consumers.domain.policy.secrets.detection import OVERLAP, READABLE, 
 from mnemon_contracts.settings.groups import Policy
 
 LONGEST: Final = 200_000
-"""Characters that are examined."""
+"""Largest number of characters to examine."""
 
 _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.){8,})"')
 _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
 
 def secret_in_long_text(text: str, policy: Policy) -> str | None:
-    """Name the sort of secret that a text holds, or that one of its JSON strings does.
+    """Return the sort of secret that a text, or one of its JSON strings, holds; None if there is none.
 
-    Sentences in JSON are examined on their own, since a quotation mark and a key beside them are no part of
-    what they say.
+    Each JSON string is examined separately too, because the quotation marks and keys around it do not belong
+    to its sentences.
     """
     for part in _parts(text[:LONGEST]):
         if (what := secret_in(part, policy)) is not None:
@@ -33,7 +33,7 @@ def _parts(text: str) -> Iterator[str]:
     for start in range(0, max(len(readable), 1), READABLE - OVERLAP):
         yield readable[start : start + READABLE]
     if "\n" in readable:
-        # A sentence may end with its line rather than with a full stop.
+        # A sentence may end at the end of a line, without a full stop.
         yield from readable.splitlines()
 
 

@@ -21,7 +21,7 @@ _SUBJECTS: Final = word_set(
 _DESCRIBING: Final = frozenset(("VERB", "INFN", "ADJS", "PRTS", "PRTF", "GRND", "ADVB", "COMP", "PRED"))
 _ADJECTIVE_ENDING: Final = re.compile(r"(?:[ыио]й|[ая]я|[оеыи]е)$")
 _VERB_ENDING: Final = re.compile(r"(?:л|ла|ло|ли|ть|лся|лась|лось|лись|ться|тся)$")
-"""Endings by which a word that no dictionary has is taken for a verb or a participle."""
+"""Endings by which a word that is in no dictionary counts as a verb or a participle."""
 _NOW: Final = frozenset(
     (
         "теперь",
@@ -55,13 +55,13 @@ _OPENED: Final = re.compile(
     r"мессенджер|сайт|блог|сервер|хостинг|"
     r"айфон|айпад|макбук|макбук|виндовс|гейм|эпл|майл|джимейл|спотифа|дропбокс|ноушн|слак|ключниц)\w{0,6}"
 )
-"""Beginnings of names for what a password opens; few dictionaries have them."""
+"""Beginnings of names for things that a password opens; few dictionaries have them."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 
 
 def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
-    """Whether a text begins with words that are a value: "солнышко", "красный дракон" after a colon."""
+    """Return whether a text begins with words that are a value: "солнышко", ": красный дракон"."""
     words = _WORD.findall(_CLAUSE_END.split(f"{text.strip()} ", maxsplit=1)[0])
     while words and words[0].lower() in _NOW:
         words = words[1:]
@@ -78,15 +78,15 @@ def is_plain_value(text: str, *, follows_colon: bool = False) -> bool:
         return False
     if len(words) == 1:
         return _is_nominative(words[0])
-    # "имя собаки", "день рождения": a noun and its genitive describe; "кит лампа снег" is a value.
+    # "имя собаки", "день рождения": a noun with its genitive describes; "кит лампа снег" is a value.
     return _is_nominative(words[0]) and all(_is_nominative(word) for word in words[1:])
 
 
 def is_bare_value(gap_and_value: str) -> bool:
-    """Whether the words after "пароль" end in a value with no verb: "от вайфая ромашка", "солнышко".
+    """Return whether the words after "пароль" end in a value without a verb: "от вайфая ромашка", "солнышко".
 
-    Russian says "is" by saying nothing. A preposition takes the nouns that follow it in an oblique case, a
-    noun takes the genitive; a nominative noun that is left at the end is the value.
+    Russian has no word for "is" in the present. A preposition puts the nouns after it in an oblique case, and
+    a noun puts the next one in the genitive; a nominative noun that is left at the end is the value.
     """
     clause = re.split(
         r"[,;!?](?=\s|$)|\.(?=\s|$)|\s[—–-]\s|\s(?:и|а|но|чтобы|если|когда|потому)\s",
@@ -111,7 +111,7 @@ def is_bare_value(gap_and_value: str) -> bool:
             else:
                 value.append(word)
         elif is_object:
-            # The object of a preposition: its adjectives come before it.
+            # The object of a preposition; its adjectives come before it.
             is_object = _is_adjective(word) or "Apro" in _best(word)
         elif lower in _SUBJECTS or _is_pronoun(word):
             return False
@@ -130,7 +130,7 @@ def is_bare_value(gap_and_value: str) -> bool:
 
 
 def is_row_of_nouns(text: str) -> bool:
-    """Whether a text is nouns side by side, with nothing that joins them: "абрикос авария аврора"."""
+    """Return whether a text is a row of nouns without any connection: "абрикос авария аврора"."""
     words = text.strip(" .").split()
     return (
         bool(words)
@@ -140,7 +140,7 @@ def is_row_of_nouns(text: str) -> bool:
 
 
 def is_value_like(word: str) -> bool:
-    """Whether a single word can be named as a value: a noun, or a word that no dictionary has."""
+    """Return whether a single word can be a value: a noun, or a word that is in no dictionary."""
     return not (
         _is_describing(word) or _is_adjective(word) or _is_pronoun(word) or word.lower() in _PREPOSITIONS
     )
@@ -174,7 +174,7 @@ def _is_nominative(word: str) -> bool:
 
 
 def _is_genitive(word: str) -> bool:
-    """Whether a word is rather the owner or the object of the one before it."""
+    """Return whether a word is more likely the owner or the object of the one before it."""
     tags = [(tag, score) for tag, score in _tags(word.lower()) if tag.POS == "NOUN"]
     oblique = sum(
         score for tag, score in tags if tag.case in ("gent", "datv", "ablt", "loct", "gen2", "loc2")
@@ -184,7 +184,7 @@ def _is_genitive(word: str) -> bool:
 
 
 def _is_unknown(word: str) -> bool:
-    """Whether a word in small letters is in no dictionary: made up, or run together."""
+    """Return whether a lower-case word is in no dictionary: made up, or several words run together."""
     return word.islower() and not _analyzer().word_is_known(word)
 
 
@@ -199,7 +199,7 @@ def _tags(lower: str) -> tuple[tuple[Any, float], ...]:
 
 @cache
 def _analyzer() -> "MorphAnalyzer":
-    # Its dictionary takes 0.2 s: only a text that names a credential in Russian waits for it.
+    # Loading the dictionary takes 0.2 s, so only a text that names a credential in Russian loads it.
     from pymorphy3 import MorphAnalyzer
 
     return MorphAnalyzer(lang="ru")

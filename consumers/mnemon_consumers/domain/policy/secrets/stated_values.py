@@ -1,4 +1,4 @@
-"""Decision whether a sentence gives a value of a credential, or describes the credential."""
+"""Decision whether a sentence gives the value of a credential, or describes the credential."""
 
 import re
 from typing import Final
@@ -30,7 +30,7 @@ _FILLER: Final = pattern(
 
 
 def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
-    """Whether a text begins with a value, after "is", a dash or, when `follows_colon`, a colon."""
+    """Return whether a text begins with a value, after "is", a dash or, when `follows_colon`, a colon."""
     text = text.strip()
     while filler := _FILLER.match(text):
         text = text[filler.end() :]
@@ -55,7 +55,7 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
 
 def is_certain_value(text: str) -> bool:
-    """Whether a value that nothing else can be stands later in the clause, after a sign or in quotes."""
+    """Return whether an unmistakable value is later in the clause, after a sign or in quotes."""
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:
         return is_strong(first_token(text)) and not UNIT.match(text.strip()[len(first_token(text.strip())) :])
@@ -63,7 +63,7 @@ def is_certain_value(text: str) -> bool:
 
 
 def is_named_value(value: str) -> bool:
-    """Whether "changed the password to" or "stores it as" is followed by a value."""
+    """Return whether a value follows "changed the password to" or "stores it as"."""
     token = first_token(value)
     if is_strong(token) or quoted_value(value):
         return not UNIT.match(value[len(token) :])
@@ -76,7 +76,7 @@ def is_named_value(value: str) -> bool:
 
 
 def is_used_value(value: str) -> bool:
-    """Whether words used "as the password" are a value rather than a thing such as a birthday."""
+    """Return whether words used "as the password" are a value, rather than a thing such as a birthday."""
     tokens = value.split()
     if any(map(is_strong, tokens)) or quoted_value(value):
         return True

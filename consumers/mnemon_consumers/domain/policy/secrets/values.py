@@ -37,7 +37,7 @@ SERVICES: Final = word_set(
     notion jira sim sms pin otp nas smb ftp rdp 1password keepass keepassxc bitwarden lastpass
     enpass dashlane"""
 )
-"""Names in Latin letters that follow "password" for what it opens."""
+"""Names in Latin letters that follow "password" and name the thing that it opens."""
 
 _TRIMMED: Final = ".,;:!?…" + OPENING + CLOSING
 _DATE: Final = re.compile(
@@ -81,7 +81,7 @@ SPOKEN_NUMBERS: Final = (
     rf"(?=[\w ,-]{{0,40}}?(?<!\w)(?:{_TENS}|{_TEEN}))"
     rf"{SPOKEN_NUMBER}(?:(?:\s*,\s*|[\s-]){SPOKEN_NUMBER}){{1,6}}+)"
 )
-"""Numbers in words, as a code is dictated: "twenty-two forty thirteen", "three five eight"."""
+"""Numbers in words, such as a dictated code: "twenty-two forty thirteen", "three five eight"."""
 
 
 COUNTED: Final = pattern(
@@ -91,7 +91,7 @@ COUNTED: Final = pattern(
     [а-яё]{2,}(?:ов|ев|ей|ек|ок|ий))(?!\w)|
     \sas\s(?!(?:[\w'’]+\s){0,3}?(?:pin|code|passcode|combination|password)\b)"""
 )
-"""A noun in the plural behind a number, which is a quantity then."""
+"""A plural noun after a number, which makes the number a quantity."""
 
 REPEATED_DIGITS: Final = (
     r"(?:(?:two|three|four|five|six|eight|all)\s(?:zero(?:e?s)?|ones|twos|threes|fours|fives|sixes|sevens|"
@@ -101,7 +101,7 @@ REPEATED_DIGITS: Final = (
     r"троек|четв[её]рк\w*|четв[её]рок|пят[её]рк\w*|пят[её]рок|шест[её]рк\w*|шест[её]рок|сем[её]рк\w*|"
     r"сем[её]рок|восьм[её]рк\w*|восьм[её]рок|девятк\w*|девяток))(?!\w)"
 )
-"""A digit that a code repeats, in words: "four sevens"."""
+"""A repeated digit of a code, in words: "four sevens"."""
 
 HINT: Final = (
     r"(?:(?:nick|sur|maiden\s)?name|birthday|birth\syear|birth\sdate|date\sof\sbirth|anniversary|year|"
@@ -112,7 +112,7 @@ HINT: Final = (
     r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
     r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
 )
-"""Nouns that say what a value is made of, before the value itself: "his dog's name, biscuit"."""
+"""Nouns that tell what a value is made of, before the value itself: "his dog's name, biscuit"."""
 
 DATE_HINT: Final = (
     r"(?:birthday|birth\syear|birth\sdate|(?:date|year|day)\sof\s\w+|anniversary|zip\scode|postcode|"
@@ -120,7 +120,7 @@ DATE_HINT: Final = (
     r"backwards|reversed|д(?:ень|ата|нь)\sрождени\w|год\w?\sрождени\w|годовщин\w|дата\sсвадьбы|наоборот|"
     r"номер\s(?:дома|квартиры))"
 )
-"""Hints at a number that a person chose."""
+"""Hints at a number that a person has chosen."""
 
 _NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")) | word_set(
     "zeros zeroes ones twos threes fours fives sixes sevens eights nines"
@@ -129,10 +129,10 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 _REMEMBERED: Final = 16
-"""Texts whose words are kept: all rules ask for those of the same text, one after another."""
+"""Texts whose words a process caches: all rules ask for the words of the same text, one after another."""
 
 _START: Final = 4
-"""Letters of a word by which the rules that may see a secret are chosen."""
+"""Letters at the beginning of a word that choose the rules which may find a secret."""
 
 
 def starts(lines: str) -> frozenset[str]:
@@ -151,12 +151,12 @@ def _word_starts(text: str) -> frozenset[str]:
 
 
 def has_word(text: str, beginnings: frozenset[str]) -> bool:
-    """Whether a word of a text begins with one of the `starts`; cheaper than a search for a pattern."""
+    """Return whether a word of a text begins with one of the `starts`; cheaper than a pattern search."""
     return not beginnings.isdisjoint(_word_starts(text))
 
 
 def has_number_word(text: str) -> bool:
-    """Whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
+    """Return whether a text has a number in words; cheaper than a search for `SPOKEN_NUMBERS`."""
     return not _NUMBER_WORDS.isdisjoint(_words(text))
 
 
@@ -167,24 +167,24 @@ def trimmed(token: str) -> str:
 
 
 def first_token(text: str) -> str:
-    """Return the first token of a text; empty where there is none."""
+    """Return the first token of a text; empty if there is none."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a value stands for one that is not said: asterisks, `<password>`, `$PASSWORD`."""
+    """Return whether a value is a placeholder: asterisks, `<password>`, `$PASSWORD`."""
     token = first_token(text)
     return PLACEHOLDER.fullmatch(token) is not None or PLACEHOLDER.fullmatch(token.rstrip(".,;!")) is not None
 
 
 def is_ordinary(token: str) -> bool:
-    """Whether a token with digits or signs is an everyday one: a date, a size, an address, a product."""
+    """Return whether a token with digits or signs is an ordinary one: a date, size, address or product."""
     return any(rule.fullmatch(token) for rule in (_DATE, _ADDRESS, _ORDINARY))
 
 
 def is_strong(token: str) -> bool:
-    """Whether a token can only be a value: letters with digits, or signs that words do not have."""
+    """Return whether a token can only be a value: letters with digits, or signs that words do not have."""
     bare = trimmed(token)
     if len(bare) < 4 or is_ordinary(bare) or is_ordinary(bare.lower()):
         return False
@@ -203,6 +203,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def quoted_value(text: str) -> str | None:
-    """Return the words in quotation marks at the beginning of a text; None without any."""
+    """Return the words in quotation marks at the beginning of a text; None if there are none."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

@@ -1,4 +1,4 @@
-"""Credentials told by an action: "logs in with hunter2", "the safe opens with 13-27-42"."""
+"""Detection of credentials told by an action: "logs in with hunter2", "the safe opens with 13-27-42"."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ _EVIDENCE: Final = re.compile(
     r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\s(?:when|to\s(?:get|log|unlock|open))",
     re.IGNORECASE,
 )
-"""Cheap check: a value that an action tells has a digit, stands in quotes, or is typed at a login."""
+"""Cheap check: a value that an action tells has a digit, is quoted, or is typed at a login."""
 
 _SERVICE: Final = pattern(
     r"""\b(?:accounts?|sites|websites|machines|devices|computers|netflix|spotify|gmail|facebook|instagram|
@@ -39,7 +39,7 @@ _SERVICE: Final = pattern(
     яндекс\w*|сбер\w*|
     ютуб\w*|фейсбук\w*)(?!\w)"""
 )
-"""Things that passwords open. Behind "uses" or "protected by", a token in the same sentence is a password."""
+"""Things that passwords open. After "uses" or "protected by", a token in the same sentence is a password."""
 
 _SIGN_IN: Final = pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|
@@ -121,7 +121,7 @@ _THING: Final = (
     r"планшет\w*|айфон\w*|"
     r"айпад\w*|принтер\w*|телевизор\w*|кладов\w+|лифт\w*|паркинг\w*|подвал\w*|офис\w*)"
 )
-"""Things that a code of digits opens."""
+"""Things that a numeric code opens."""
 
 _CODE: Final = (
     rf"(?:[#*]?(?:\d{{4,8}}|\d(?:-\d){{2,7}}|\d{{2,3}}[кkКK]\d{{2,6}})[#*]?|{SPOKEN_NUMBERS}|"
@@ -263,7 +263,7 @@ _LOCKED: Final = starts(
     шлагбаум подъезд ячейка телефон ноут компьютер комп планшет айфон айпад принтер телевизор кладов
     лифт паркинг подвал офис разблок графич комбинац попада заход откры отпер"""
 )
-"""Beginnings of words that the rules about codes of digits need."""
+"""Beginnings of words that the rules about numeric codes need."""
 
 _ENTERED_AT: Final = starts(
     """log logs login logged sign get gets got getting unlock lock portal mailbox inbox admin wifi wi
@@ -281,7 +281,7 @@ _DRAWN: Final = starts("pattern gesture drawing word phrase графич сло�
 
 
 def says_access(text: str) -> bool:
-    """Whether a text tells a credential or a code by the action of using it."""
+    """Return whether a text tells a credential or a code by the action that uses it."""
     if has_word(text, _DRAWN) and (
         _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text))
     ):
@@ -324,7 +324,7 @@ def _gets_in(sentence: str) -> bool:
 
 
 def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
-    """Whether a word with digits in it is named by nothing before it, as a product or a user would be."""
+    """Return whether no word before a word with digits makes it the name of a product or a user."""
     if _NAMED_IN_SENTENCE.search(sentence) or not is_strong(token[0]):
         return False
     if _TECHNICAL.fullmatch(trimmed(token[0])) or UNIT.match(sentence[token.end() :]):
@@ -336,7 +336,7 @@ def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
 
 
 def _is_credential(value: str) -> bool:
-    """Whether words begin with a token of letters and digits, or with a quotation that is no button."""
+    """Return whether words begin with a token of letters and digits, or with a quotation except a button."""
     if quoted := QUOTED.match(value):
         if re.fullmatch(r"[^\W\d_]+", said := quoted[1] or quoted[2]) and said[0].isupper():
             return False
@@ -350,7 +350,7 @@ def _is_credential(value: str) -> bool:
 
 
 def _is_opened(found: re.Match[str]) -> bool:
-    """Whether the number by which a thing opens is no quantity and no year."""
+    """Return whether the number that opens a thing is neither a quantity nor a year."""
     place = next(name for name, value in found.groupdict().items() if value is not None)
     rest = found.string[found.end(place) :]
     if any(rule.match(rest) for rule in (UNIT, _MONEY, COUNTED)):

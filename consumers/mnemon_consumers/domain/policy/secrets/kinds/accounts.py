@@ -1,4 +1,4 @@
-"""Numbers of bank accounts: IBAN, Russian accounts, and account numbers named as such."""
+"""Detection of bank account numbers: IBAN, Russian accounts, and numbers named as account numbers."""
 
 import re
 from typing import Final
@@ -27,7 +27,7 @@ _NOT_A_BANK: Final = pattern(
 
 
 def account_in(text: str) -> bool:
-    """Whether a text holds the number of a bank account."""
+    """Return whether a text holds the number of a bank account."""
     if any(_is_iban(found[0]) for found in _IBAN.finditer(text)) or _NAMED_IBAN.search(text):
         return True
     if _RUSSIAN.search(text):
@@ -39,5 +39,5 @@ def _is_iban(text: str) -> bool:
     from stdnum import iban
 
     characters = re.sub(r"[ -]", "", text)
-    # What follows in the sentence may look like one more group.
+    # The next words of the sentence may look like one more group.
     return any(iban.is_valid(characters[:length]) for length in range(min(len(characters), 34), 14, -1))

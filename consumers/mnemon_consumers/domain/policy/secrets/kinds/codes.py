@@ -1,4 +1,4 @@
-"""PINs, one-time codes, backup codes and the codes of doors and safes, in English and Russian."""
+"""Detection of PINs, one-time codes, backup codes and codes of doors and safes, in English and Russian."""
 
 import re
 from typing import Final
@@ -225,7 +225,7 @@ _TOLD: Final = re.compile(
     r"\d\d(?:-\d\d){1,3})[#*]?(?!\w|[.,:/]\d|-\w|\s\d)"
 )
 _NEAR: Final = 80
-"""Characters between a number and the words that make it a code."""
+"""Largest number of characters between a number and the words that make it a code."""
 
 _TELLING: Final = word_set(
     """with on to via using is are was be as after enter enters entered entering type types typed typing
@@ -283,7 +283,7 @@ _YOURS: Final = pattern(
     (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|
     -\d{3}-)"""
 )
-"""A code in the words of the message that brought it: "Your Uber code is 4471"."""
+"""A code in the wording of the message with it: "Your Uber code is 4471"."""
 
 _MENTIONED: Final = starts(
     """code pass pin pins pinc puk cvv cvc cvn otp otps totp combo combination authentic authy domofon
@@ -311,7 +311,7 @@ _MONTHS: Final = pattern(
 
 
 def says_code(text: str) -> bool:
-    """Whether a text gives a code that opens, confirms or recovers something."""
+    """Return whether a text gives a code that opens, confirms or recovers something."""
     if not (_DIGITS.search(text) or has_number_word(text)) or not has_word(text, _MENTIONED):
         return False
     for noun in _NOUN.finditer(text):
@@ -340,9 +340,9 @@ def says_code(text: str) -> bool:
 
 
 def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
-    """Whether a text names a code that opens something, or something that is opened or locked.
+    """Return whether a text names a code that opens something, or something that is opened or locked.
 
-    A number behind a comma, `is_aside`, needs the name of a code.
+    A number after a comma, `is_aside`, needs the name of a code.
     """
     for cue in _CUE.finditer(text):
         around = text[max(0, cue.start() - 30) : cue.start()]
@@ -353,7 +353,7 @@ def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
 
 
 def _is_told(found: re.Match[str]) -> bool:
-    """Whether a number stands where a code does: behind a sign or "with", and counting nothing."""
+    """Return whether a number has a code's place, after a sign or "with", and counts nothing."""
     before, number, rest = found["before"].strip().lower(), found["number"], found.string[found.end() :]
     if any(rule.match(rest) for rule in (UNIT, COUNTED, _MONTHS, _DATE_AFTER, _PRICED)):
         return False
@@ -401,7 +401,7 @@ def _is_given_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_told_later(rest: str) -> bool:
-    """Whether a sentence ends in the code that it began to speak of: "the same PIN on every card: 3906"."""
+    """Return whether a sentence ends in the code that it is about: "the same PIN on every card: 3906"."""
     if _STAYING.match(rest) or _HINTED.match(rest) or _REPEATED.match(rest):
         return True
     ended = _AT_END.match(rest)
@@ -433,7 +433,7 @@ def _named_within(noun: str) -> bool:
 
 
 def _came_by_message(text: str) -> bool:
-    """Whether a number is given together with a code and the message that brought it, in any order."""
+    """Return whether a number, a code and the message that brought it are named together, in any order."""
     return any(
         rule.search(text)
         for rule in (_BY_MESSAGE, _TEXTED, _CAME, _COUNTED, _BY_CARD, _ON_THING, _LAST_TOKEN, _TYPED_AT)

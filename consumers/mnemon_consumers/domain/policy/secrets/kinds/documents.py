@@ -1,4 +1,4 @@
-"""Numbers of identity documents: passports, national and tax ids, insurance numbers, driving licences."""
+"""Detection of identity document numbers: passports, national, tax and insurance ids, driving licences."""
 
 import re
 from typing import Final
@@ -86,7 +86,7 @@ _ELSEWHERE: Final = pattern(
 
 
 def document_in(text: str) -> str | None:
-    """Name the sort of document whose number a text holds; None when there is none."""
+    """Return the sort of document whose number a text holds; None if there is none."""
     if _ONE_YEAR.fullmatch(text):
         return "a social security number" if _SPOKEN_SSN.search(text) else None
     if _NATIONAL_INSURANCE.search(text) and not _NOT_INSURANCE.search(text):
@@ -118,6 +118,6 @@ def _is_social_security(number: str) -> bool:
 
 
 def _is_snils(digits: str) -> bool:
-    """Whether the last two digits are the sum of the others, each times its place from the right."""
+    """Return whether the last two digits are the sum of the others, each times its place from the right."""
     total = sum(int(digit) * (9 - place) for place, digit in enumerate(digits[:9]))
     return (total % 101) % 100 == int(digits[9:])

@@ -1,4 +1,4 @@
-"""Keys and tokens, known by a provider's format, by a word beside them, or by being random."""
+"""Detection of keys and tokens, by a provider's format, by a word beside them, or by their randomness."""
 
 import re
 from collections import Counter
@@ -72,8 +72,8 @@ _DETECTORS: Final = {
 }
 """Detectors of detect-secrets that know a provider's format.
 
-Left out are those that guess from names in source code (`secret: ...` is an honest sentence), public
-addresses, and Artifactory's, which takes APChemistry.
+The table leaves out detectors that guess from names in source code, because `secret: ...` may be an ordinary
+sentence, those of public addresses, and Artifactory's, which matches "APChemistry".
 """
 
 _CONNECTION: Final = re.compile(
@@ -107,11 +107,11 @@ _ASSIGNED: Final = re.compile(
 _KEY_LIKE: Final = pattern(
     r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
 )
-"""Cheap check before the slow rules: each of them needs a token that is no word."""
+"""Cheap check before the slow rules: each of them needs a token that is not a word."""
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Characters of the shortest key with digits or signs in it, and of the shortest without."""
+"""Characters of the shortest key with digits or signs, and of the shortest key without."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
@@ -141,7 +141,7 @@ _PRIVATE: Final = pattern(
 
 
 def key_in(text: str) -> str | None:
-    """Name the sort of key or token in a text; None when there is none."""
+    """Return the sort of key or token in a text; None if there is none."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
     for what, rule in _RULES.items():
@@ -170,7 +170,7 @@ def key_in(text: str) -> str | None:
 
 
 def _has_token(text: str) -> bool:
-    """Whether a text has a token that is no word, or a very long word; cheaper than a search for one."""
+    """Return whether a text has a token that is no word, or a very long word; cheaper than a key search."""
     tokens = [token for token in text.split() if len(token) >= _SHORTEST]
     return (
         any(len(token) >= _LONG or not token.rstrip(".,;!?)").isalpha() for token in tokens)
@@ -191,7 +191,7 @@ def _is_key(value: str) -> bool:
 
 
 def _is_random(token: str) -> bool:
-    """Whether capitals, small letters and digits alternate as they do in no name and no path."""
+    """Return whether capitals, small letters and digits alternate as in no name and no path."""
     if token.startswith("AAAA") or token.count("/") > 3 or token.count("-") > 5:
         return False
     kinds = [sum(map(test, token)) for test in (str.isdigit, str.isupper, str.islower)]
@@ -209,7 +209,7 @@ def _kind(character: str) -> str:
 
 @cache
 def _detectors() -> tuple["RegexBasedDetector", ...]:
-    # Their import takes 0.2 s: only a process that checks facts waits for it.
+    # The import takes 0.2 s, so only a process that checks facts does it.
     return tuple(
         getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
         for module, name in _DETECTORS.items()

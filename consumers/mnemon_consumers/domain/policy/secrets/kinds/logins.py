@@ -1,4 +1,4 @@
-"""Logins and passwords that stand beside each other, and passwords given to a program."""
+"""Detection of logins next to passwords, and of passwords given to a program."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _SHORT_IS: Final = pattern(
     r"""(?<![^\W_])(?:pass|пасс)\s(?:for|to|of|on|от|для|к|на)(?:\s[\w'’-]+){1,4}?\s?(?:[:=—–-]|is|это)\s?
     (?P<value>\S+)"""
 )
-"""Short words for a password that mean other things too: only a value that nothing else can be counts."""
+"""Short words for a password that also mean other things: only an unmistakable value counts."""
 
 _QUOTED_PASS: Final = pattern(
     r"""(?<!\w)(?:pass|пасс?)(?:\s?[:=—–-]|\sis|\sэто)?\s["«“„'‘][^"»”'’]{3,40}["»”'’]"""
@@ -26,7 +26,7 @@ _ACCESS: Final = pattern(
     (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+|кабинет\w*))(?![^\W_])"""
 )
 _PHONE_DIGITS: Final = 10
-"""Fewest digits of a phone number that stands for a login."""
+"""Fewest digits of a phone number that is used as a login."""
 
 _PAIR: Final = re.compile(
     r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"
@@ -41,7 +41,7 @@ _ASSIGNED: Final = re.compile(
 
 
 def says_login(text: str) -> bool:
-    """Whether a text gives a password as "anna / qwerty123", "pass: qwerty123" or "--password=qwerty"."""
+    """Return whether a text gives a password: "anna / qwerty123", "pass: qwerty123", "--password=qwerty"."""
     return (
         any(is_strong(found["value"]) for rule in (_SHORT, _SHORT_IS) for found in rule.finditer(text))
         or (_ACCESS.search(text) is not None and _QUOTED_PASS.search(text) is not None)
@@ -51,7 +51,7 @@ def says_login(text: str) -> bool:
 
 
 def _says_pair(text: str) -> bool:
-    """Whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
+    """Return whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
     access = _ACCESS.search(text)
     return access is not None and any(
         is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()

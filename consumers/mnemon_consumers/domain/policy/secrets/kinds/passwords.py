@@ -1,4 +1,4 @@
-"""Passwords that a sentence says, in English and Russian."""
+"""Detection of passwords in sentences, in English and Russian."""
 
 import re
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ _MENTIONED: Final = starts(
     пас пасс пароль мастерпароль кодовое секретное вопрос ключ слово логин учётка учетка доступ вход
     заход кабинет"""
 )
-"""Beginnings of words that the rules need, but for those that begin amid a word."""
+"""Beginnings of words that the rules need, except those that begin inside a word."""
 
 _WITHIN: Final = ("pass", "pwd", " -p", " --p")
 """Beginnings of an option or a variable such as "dbpassword=hunter2"."""
@@ -125,12 +125,12 @@ _USING: Final = pattern(
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
-"""Words before a password that is said without "is": "uses the password hamster"."""
+"""Words before a password without "is": "uses the password hamster"."""
 
 _ASKING: Final = pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
 )
-"""Before a credential, words of a clause that asks or supposes."""
+"""Words before a credential, of a clause that asks or supposes."""
 
 _SUPPOSING: Final = pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
 _LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
@@ -145,7 +145,7 @@ _NAMING: Final = pattern(
     (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
     телефон\w*|роутер\w*|ноутбук\w*))\s$"""
 )
-"""A token with digits behind these words names another thing than the password."""
+"""Words before a token with digits that make it the name of another thing than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
 _HINTED: Final = pattern(
@@ -153,7 +153,7 @@ _HINTED: Final = pattern(
     (?:\s?[:,(—–]|\s-)\s*(?P<value>[^\s].*)"""
 )
 _ASIDE: Final = pattern(r""",\s(?:it['’]s|it\sis)\s(?:just\s|still\s)?(?P<value>[^\W\d_]{4,})\W*$""")
-"""A single word that ends the sentence: "the password, it's teapot"."""
+"""A single word at the end of the sentence: "the password, it's teapot"."""
 
 _BACKUP_KEY: Final = pattern(
     r"""\b(?:key|ключ)\s(?:to|for|of|от|для|к)\s[^.;!?]{0,30}?(?:backups?|archives?|drive|disk|vault|files?|
@@ -165,10 +165,10 @@ _PARTS: Final = pattern(
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
 )
 _ADDED: Final = pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
-"""A quotation behind a comma: "set a new password, 'violet umbrella'"."""
+"""A quotation after a comma: "set a new password, 'violet umbrella'"."""
 
 _ENDING: Final = pattern(r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$""")
-"""A quotation behind a sign at the end of the sentence: "the password that all know, — «two cats»"."""
+"""A quotation after a sign at the end of the sentence: "the password that all know, — «two cats»"."""
 
 _BECAME: Final = pattern(
     r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
@@ -223,7 +223,7 @@ _CHANGED_BEFORE_RUSSIAN: Final = pattern(
 
 
 def says_password(text: str) -> bool:
-    """Whether a text gives a password, rather than speaking of one."""
+    """Return whether a text gives a password, rather than only mentioning one."""
     if not has_word(text, _MENTIONED):
         lower = text.lower()
         if not any(within in lower for within in _WITHIN):
@@ -295,7 +295,7 @@ def _says_after(text: str, noun: re.Match[str]) -> bool:
 
 
 def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
-    """Whether a token in the same sentence can be nothing else than the password."""
+    """Return whether a token in the same sentence can only be the password."""
     return (
         is_strong(token[0])
         and len(trimmed(token[0])) >= 6
@@ -305,7 +305,7 @@ def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
 
 
 def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> bool:
-    """Whether a value follows with no verb between: "password qwerty123", "её пароль солнышко"."""
+    """Return whether a value follows without a verb between: "password qwerty123", "её пароль солнышко"."""
     if asked := re.match(r"\s*\?\s*(\S+?)[.!]?$", rest):
         return is_strong(asked[1]) or english.is_plain_value(asked[1])
     if re.match(r"\s*[.;!?,)]", rest):
@@ -346,7 +346,7 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 
 
 def _strong_at_end(clause: str) -> Iterator[bool]:
-    """The last token, where no preposition governs it and nothing makes it a quantity."""
+    """Yield for each strong token whether it is near an end of the clause, not governed and no quantity."""
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):
         if is_strong(token):
@@ -371,7 +371,7 @@ def _changes(text: str) -> Iterator[re.Match[str]]:
 
 
 def _is_hinted(value: str, *, is_russian: bool) -> bool:
-    """Whether the words after a hint such as "his dog's name," are the value that it hints at."""
+    """Return whether the words after a hint such as "his dog's name," are the hinted value."""
     if _PARTS.match(value):
         return False
     bare = trimmed(first_token(value))
@@ -387,7 +387,7 @@ def _is_hinted(value: str, *, is_russian: bool) -> bool:
 
 
 def _is_listed(before: str) -> bool:
-    """Whether a note names a service right before "password": "eBay password teapot"."""
+    """Return whether a note has a service right before "password": "eBay password teapot"."""
     named = _LISTED.search(before)
     return named is not None and named["service"].lower() in SERVICES
 

@@ -1,4 +1,4 @@
-"""Answers to security questions, and maiden names that a bank asks for."""
+"""Detection of answers to security questions, and of maiden names that a bank asks for."""
 
 from typing import Final
 
@@ -80,7 +80,7 @@ _MENTIONED: Final = starts(
 
 
 def says_answer(text: str) -> bool:
-    """Whether a text gives the answer to a security question."""
+    """Return whether a text gives the answer to a security question."""
     if not has_word(text, _MENTIONED):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""Seed phrases of wallets: words of a BIP-39 list in a row."""
+"""Detection of wallets' seed phrases: consecutive words of a BIP-39 list."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ from mnemon_consumers.domain.policy.secrets.values import has_word, starts
 from mnemon_consumers.domain.policy.wording import pattern
 
 SHORTEST: Final = 12
-"""Words of the shortest phrase that BIP-39 knows."""
+"""Words of the shortest phrase in BIP-39."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _NAMED: Final = pattern(
@@ -25,11 +25,11 @@ _MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид �
 
 _FEW: Final = 4
 _PLAIN: Final = 6
-"""Words of no list, and no small words among them, that count after the name of a seed phrase."""
+"""Consecutive words, in no list and without small words, that count after the name of a seed phrase."""
 
 
 def seed_phrase_in(text: str) -> bool:
-    """Whether a text holds a seed phrase: twelve words of one list in a row, or a few after its name."""
+    """Return whether a text holds a seed phrase: twelve words of one list, or a few after its name."""
     if _longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
@@ -48,7 +48,7 @@ def _longest_row(text: str, least: int) -> int:
     if len(words) < least:
         return 0
     lists = _lists()
-    # A row as long as `least` holds one of the words that stand so far apart.
+    # A row of `least` words contains at least one of the words at this distance from each other.
     if not any(_spelling(word) in lists for word in words[least - 1 :: least]):
         return 0
     longest = 0
@@ -67,7 +67,7 @@ def _spelling(word: str) -> str:
 
 @cache
 def _lists() -> dict[str, frozenset[int]]:
-    """The lists that hold each word."""
+    """Return the lists that hold each word."""
     from mnemonic import Mnemonic
 
     found: dict[str, set[int]] = {}
