@@ -13,9 +13,13 @@ up *arguments:
 demo *arguments:
     uv run mnemon demo {{ arguments }}
 
-# Run the tests
+# Run the tests, without those of minutes
 test *arguments:
     uv run pytest {{ arguments }}
+
+# Run all tests, with kills, clusters and benches
+test-all *arguments:
+    uv run pytest -m 'long or not long' {{ arguments }}
 
 # Kill everything at random while many users talk: --kills 200 --seed 1
 chaos *arguments:

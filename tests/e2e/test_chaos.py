@@ -5,7 +5,11 @@ With 200 kills: `just chaos`.
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.chaos import chaos
+
+pytestmark = pytest.mark.long
 
 
 async def test_everything_is_killed_once(data: Path) -> None:

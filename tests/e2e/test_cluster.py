@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
@@ -28,6 +29,8 @@ from tests.e2e.load import (
     users_that_miss_something,
 )
 from tests.e2e.runner import Runner, running
+
+pytestmark = pytest.mark.long
 
 DEATHS = 3
 

@@ -28,6 +28,8 @@ from mnemon_producers.events import ChatEvent
 from tests.e2e.conftest import PATIENCE
 from tests.integration.setting import setting
 
+pytestmark = pytest.mark.long
+
 TENANT, MODEL = "acme", "a-model-of-our-own"
 MESSAGES, WINDOW = 30, 10
 """Of each user; of those, read together."""

@@ -28,6 +28,8 @@ from tests.e2e.conftest import PATIENCE
 from tests.e2e.deciders import WORKERS
 from tests.given import Given
 
+pytestmark = pytest.mark.long
+
 QDRANT = os.environ.get("MNEMON_QDRANT_URL")
 TENANT = "acme"
 USERS = [f"u{number}" for number in range(20)]

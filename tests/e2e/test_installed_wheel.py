@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = "contracts", "infra", "consumers", "producers", "bench", "migrations", "tests"
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.timeout(600),
     pytest.mark.skipif(shutil.which("uv") is None, reason="uv builds the wheel; pip install uv"),
 ]

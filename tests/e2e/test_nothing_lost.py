@@ -3,8 +3,12 @@
 With 50,000 messages of 1,000 users and five kills: `python -m tests.e2e.load`.
 """
 
+import pytest
+
 from tests.e2e.conftest import Up
 from tests.e2e.load import Talk, runners_are_killed, up_is_killed
+
+pytestmark = pytest.mark.long
 
 
 async def test_up_and_its_servers_are_killed(up: Up) -> None:

@@ -13,6 +13,8 @@ from mnemon_bench.quality import recall
 from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
 from mnemon_infra.config import Deployment
 
+pytestmark = pytest.mark.long
+
 FACTS = 2
 """New facts of each user; as many proposals repeat them."""
 

@@ -26,6 +26,8 @@ from mnemon_infra.config import Deployment
 from tests.integration.compacting import KEY, MODEL, PATIENCE, Compacting, covers_once, live
 from tests.integration.conftest import Stock
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def server() -> Iterator[ProviderServer]:

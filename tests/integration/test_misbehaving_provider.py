@@ -17,6 +17,8 @@ from mnemon_infra.models.language import circuit_breaker
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, PATIENCE, Extracting
 
+pytestmark = pytest.mark.long
+
 MISTREATED = "thing 0\n"
 """What the text of the window has that the provider misbehaves with."""
 
