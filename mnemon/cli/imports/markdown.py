@@ -28,7 +28,7 @@ def markdown(
         str | None,
         typer.Option(
             help="Import everything as this user; without it: the user that a file or its path "
-"names: 42.md, 42/profile.md."
+            "names: 42.md, 42/profile.md."
         ),
     ] = None,
     rewrite: Annotated[
