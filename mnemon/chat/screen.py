@@ -78,7 +78,7 @@ class ChatScreen:
 
     def candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
-        self.note("Nothing is forgotten yet. Which one is meant?")
+        self.note("Nothing was forgotten yet. Which fact do you mean?")
         table = _table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(printable(candidate.text)))

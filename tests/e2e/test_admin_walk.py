@@ -148,7 +148,7 @@ async def gives_a_letter_back(page: Page, database: psycopg.Connection) -> None:
     await letter.get_by_role("link").first.click()
     await expect(page.get_by_text(REFUSED)).to_be_visible()
     await page.get_by_role("button", name="Re-drive").click()
-    await expect(page.get_by_role("status")).to_contain_text("1 letter given back")
+    await expect(page.get_by_role("status")).to_contain_text("1 letter redriven")
     await page.goto(conversations)
     await until(page, page.get_by_text(REFUSED))
 

@@ -48,7 +48,7 @@ async def _told(anna: Talk) -> None:
     anna.tell("/restore")
     await anna.heard("saved: ")
     anna.tell("/forget penicillin in Porto")
-    await anna.heard("Which one is meant?")
+    await anna.heard("Which fact do you mean?")
     await anna.heard("I am allergic to penicillin")
     anna.tell("/forget 1")
     await anna.heard("Forgotten: ")

@@ -134,7 +134,7 @@ async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_s
         finished = await mnemon("up", "--data", folder)
         assert finished.code == 2
         assert f"{folder} cannot be used: Read-only file system" in finished.err
-        assert "Choose another: --data DIR" in finished.err
+        assert "Choose another folder: --data DIR" in finished.err
     _mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:

@@ -143,7 +143,7 @@ def _show_how_to_price(found: "Period", data: Path | None) -> None:
     prices += [{"model": model, "input": 0, "output": 0} for model in found.unpriced_models]
     where = f" --data {quote(str(data))}" if data else ""
     typer.echo(
-        f"no price      {found.total.unpriced:,} calls have no price and are not in the cost. To count new ones:"
+        f"no price      {found.total.unpriced:,} calls have no price and are not in the cost. To set prices:"
     )
     typer.echo(
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
