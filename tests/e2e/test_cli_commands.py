@@ -89,7 +89,7 @@ async def test_status_tells_what_is_not_so(data: Path) -> None:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
     unread = await mnemon("status", **servers)
     assert unread.code == 1
-    assert "nobody reads them" in unread.out
+    assert "which is not running" in unread.out
 
     await database.stop()
     await broker.stop()

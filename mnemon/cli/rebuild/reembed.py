@@ -37,7 +37,7 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
         if await is_embedding(place):
             raise InTheWay(
                 "mnemon is running and uses the embedding model that it started with",
-                f"Stop it, then: mnemon rebuild --reembed {spelled} --data DIR; or, on servers of your own,"
+                f"Stop mnemon, then run: mnemon rebuild --reembed {spelled} --data DIR; on your own servers"
                 " without --data",
             )
         await require_no_former(place)
