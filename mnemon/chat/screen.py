@@ -63,7 +63,7 @@ class ChatScreen:
 
     def facts(self, facts: Sequence[StoredFact]) -> None:
         if not facts:
-            self.note("No facts yet. They are drawn from what is said once you pause; /save TEXT keeps one.")
+            self.note("No facts yet. They are extracted from messages once you pause; /save TEXT saves one.")
             return
         table = _table("id", "tier", "importance", "until", "fact")
         for fact in facts:
@@ -96,7 +96,7 @@ class ChatScreen:
         if reply.hits:
             self._console.print(table)
         else:
-            self.note("Nothing was found.")
+            self.note("No hits.")
         always = ", ".join(
             f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
         )

@@ -47,7 +47,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "by mnemon-admin" in history
         assert "limits.profile not set → 60" in history
         gone = words(await browser.send("/settings/unset", tenant="acme", name="limits.profile"))
-        assert "limits.profile is not set any more" in gone
+        assert "limits.profile is no longer set" in gone
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )

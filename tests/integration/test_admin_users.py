@@ -60,12 +60,12 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         assert "such as 2026-12-01" in wrong.partition('id="expires_at-error"')[2]
         assert "Anna has a cat" in wrong, "what was typed is not lost"
         kept = words(await browser.send("/user/save", **WHOSE, text="Anna has a cat", tier="archive"))
-        assert "Kept as ar_001." in kept
+        assert "Saved as ar_001." in kept
         changed = words(
             await browser.send("/user/update", **WHOSE, id="pf_001", text="Anna loves trains", tier="profile")
         )
         assert "pf_001 was changed." in changed
-        assert "What it was Anna likes trains" in changed
+        assert "Former versions Anna likes trains" in changed
         assert "Anna has a cat" in words(await browser.see("/user/facts", **WHOSE, q="cat"))
         gone = words(await browser.send("/user/forget", **WHOSE, id="ar_001"))
         assert "ar_001 was forgotten." in gone
@@ -80,7 +80,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
 
         # Data and tasks.
         data = words(await browser.send("/user/data/set", **WHOSE, name="age", value="34"))
-        assert "age is set." in data
+        assert "age was set." in data
         assert "age 34" in data
         long = words(await browser.send("/user/data/set", **WHOSE, name="n" * 400, value="[" * 5000))
         assert f" {'n' * 300} … " in long, "a browser would not keep a longer notice"
