@@ -91,7 +91,7 @@ def read(
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
+    query: Annotated[str, typer.Argument(help="Query, in any language.")],
     tenant: TenantOption,
     user: UserOption,
     scope: Annotated[
