@@ -245,6 +245,7 @@ class Event(Contract):
 
     id: Identifier | None = Field(
         default=None,
-        description="Identity of the event: the same id again is the same event, and changes nothing. "
-        "The header Nats-Msg-Id goes before it; without either it is `LOG:<sequence>`.",
+        description="Identity of the event: a second event with the same id is a copy and changes "
+        "nothing. The header Nats-Msg-Id takes precedence; without either, the id is "
+        "`LOG:<sequence>`.",
     )

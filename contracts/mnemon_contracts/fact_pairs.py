@@ -12,9 +12,11 @@ Relation = Literal["same", "update", "different"]
 class FactPair(Contract):
     """Two facts that may say the same, as a language model is shown them."""
 
-    fact_id: Identifier = Field(description="The fact with the newer words.")
-    version: Identifier = Field(description="Event id that gave the newer fact the words that are shown.")
-    other_id: Identifier = Field(description="The fact with the older words.")
+    fact_id: Identifier = Field(description="Id of the fact with the newer text.")
+    version: Identifier = Field(
+        description="Id of the event that gave the newer fact the text that is compared."
+    )
+    other_id: Identifier = Field(description="Id of the fact with the older text.")
     other_version: Identifier = Field(
-        description="Event id that gave the older fact its words that are shown."
+        description="Id of the event that gave the older fact the text that is compared."
     )

@@ -92,6 +92,6 @@ def application(parts: Parts, access: Access, names: Collection[str] = ()) -> St
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    title = "There is no such page" if error.status_code == 404 else "That does not go"
-    why = Trouble(error.status_code, title, error.detail, "The navigation above has all there are.")
+    title = "Page not found" if error.status_code == 404 else "Request not possible"
+    why = Trouble(error.status_code, title, error.detail, "Choose a page from the navigation.")
     return render(request, "trouble.html", status=error.status_code, trouble=why)

@@ -16,12 +16,12 @@ from mnemon_infra.vectors.generations import is_held
 from mnemon_infra.vectors.port import VectorsUnavailable
 
 _NOTES: Final = {
-    "live": "Readers and bots are served from it.",
-    "former": "In use before the last switch, and kept to go back to.",
-    "as of": "As of log position {0}: bots and commands ask it with `as_of`.",
-    "next": "Made, and not in use yet.",
-    "made": "It is being made.",
-    "left": "An earlier attempt has left it. The same command goes on from there.",
+    "live": "It serves all readers and bots.",
+    "former": "It was live before the last swap, and is kept to return to.",
+    "as of": "Snapshot of log position {0}: bots and commands query it with `as_of`.",
+    "next": "Complete, and not live yet.",
+    "made": "A rebuild is filling it.",
+    "left": "An interrupted rebuild left it. Run the same command again to continue.",
 }
 
 
@@ -84,7 +84,8 @@ async def removed(parts: Parts, name: str) -> str:
     async with site_alone((await _place(parts)).deployment) as place:
         if await vector_progress.reached(place.database, place.live) is not None:
             raise InTheWay(
-                "a switch was cut off before the vectors were exchanged", "Complete it first: mnemon rebuild"
+                "a swap was interrupted before the vectors were exchanged",
+                "Complete it first: mnemon rebuild",
             )
         try:
             return await dropped(place, name)

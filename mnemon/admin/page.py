@@ -145,12 +145,12 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
             for name, text in (await read_form(request)).items():
                 form[name] = text if name in _IDS else text.strip()
             if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
-                why = Trouble(403, "This form is not ours", SESSION_OVER, "Go back and reload the page.")
+                why = Trouble(403, "The form was refused", SESSION_OVER, "Go back and reload the page.")
                 return visit.refusal(why)
         visit = Visit(request, session, section, query, form)
         return await _in_time(handler(visit))
     except (InvalidId, InvalidBody) as error:
-        return visit.refusal(Trouble(400, "That cannot be", str(error), "Go back, and mend it."))
+        return visit.refusal(Trouble(400, "Invalid request", str(error), "Go back and correct it."))
     except HTTPException:
         raise
     except Exception as error:
@@ -159,8 +159,8 @@ async def _visited(request: Request, handler: Handler, section: str) -> Response
             log.warning("admin page unavailable", path=request.url.path, error=why_not.said)
             return visit.refusal(why_not)
         log.error("admin page failed", path=request.url.path, exc_info=error)
-        said = f"{type(error).__name__}: a fault of ours."
-        return visit.refusal(Trouble(500, "This page failed", said, "The log of mnemon says more."))
+        said = f"{type(error).__name__}: an internal error."
+        return visit.refusal(Trouble(500, "This page failed", said, "See the log of mnemon for details."))
 
 
 async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:

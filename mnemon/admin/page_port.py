@@ -28,7 +28,7 @@ def listening_for(data: Path, port: int | None) -> socket.socket:
         try:
             return _kept(data, listening_on(_HOST, port))
         except OSError as error:
-            raise PagePortTaken(f"the admin page cannot be at port {port}: {error.strerror}") from error
+            raise PagePortTaken(f"the admin page cannot listen on port {port}: {error.strerror}") from error
     with suppress(OSError, ValueError):
         return listening_on(_HOST, int((kept_in(data) / "port").read_text("ascii")))
     return _kept(data, listening_on(_HOST, 0))

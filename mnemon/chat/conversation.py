@@ -79,17 +79,17 @@ class Talk:
                 SlashCommand(
                     "/context", "what the model was given for its last answer, and its tokens", self._context
                 ),
-                SlashCommand("/why", "what was looked up for the last answer, and how it scored", self._why),
-                SlashCommand("/facts", "what is known of you", self._facts),
-                SlashCommand("/save TEXT", "keep a fact", self._save),
+                SlashCommand("/why", "what was searched for the last answer, with scores", self._why),
+                SlashCommand("/facts", "list the facts about you", self._facts),
+                SlashCommand("/save TEXT", "save a fact", self._save),
                 SlashCommand(
                     "/forget ID or WORDS",
-                    "remove the fact with this id, or the one that these words mean",
+                    "forget the fact with this id, or the one that these words mean",
                     self._forget,
                 ),
-                SlashCommand("/restore", "bring back the fact that was removed last", self._restore),
+                SlashCommand("/restore", "restore the fact that was removed last", self._restore),
                 SlashCommand(
-                    "/new", "begin a new conversation: what was said is gone, facts stay", self._new
+                    "/new", "start a new conversation: messages are discarded, facts stay", self._new
                 ),
                 SlashCommand("/help", "this", self._help),
             )
@@ -124,7 +124,7 @@ class Talk:
             elif name in self.commands:
                 await self.commands[name].do(rest.strip())
             else:
-                self._trouble(f"There is no {name}. /help shows what there is.")
+                self._trouble(f"There is no command {name}. /help shows the commands.")
         except (AskFailed, PublishFailed, InvalidBody) as error:
             self._trouble(str(error))
         except _MODEL_FAILED as error:
@@ -137,7 +137,7 @@ class Talk:
         if context.error:
             self._trouble(f"Without memory: {context.error.message}")
         if self._model is None:
-            self._screen.note("Nobody answers: no model is set. One would have been given:\n")
+            self._screen.note("No model is set. A model would get this context:\n")
             self._screen.context(context)
             return
         answered = await self._streamed(self._model, text)
@@ -177,7 +177,7 @@ class Talk:
 
     async def _why(self, _: str) -> None:
         if self._last is None:
-            self._screen.note("Nothing was said yet.")
+            self._screen.note("No message yet.")
         else:
             self._screen.found(self._last.text, self._last.found, self._last.context)
 
@@ -195,7 +195,7 @@ class Talk:
 
     async def _save(self, text: str) -> None:
         if not text:
-            self._trouble("Say what: /save I am allergic to penicillin")
+            self._trouble("Add the fact: /save I am allergic to penicillin")
             return
         self._screen.saved(await self._memory.save(self._user, text))
 
@@ -215,11 +215,11 @@ class Talk:
             self._screen.candidates(reply.candidates)
             return
         self._forgotten = reply
-        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore brings it back.")
+        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore restores it.")
 
     async def _restore(self, _: str) -> None:
         if self._forgotten is None:
-            self._trouble("There is no fact to bring back: /restore follows a /forget that removed one.")
+            self._trouble("There is no fact to restore: /restore follows a /forget that removed one.")
             return
         self._screen.saved(await self._memory.restore(self._user, self._forgotten))
         self._forgotten = None
@@ -227,7 +227,7 @@ class Talk:
     async def _new(self, _: str) -> None:
         self._started = await self._memory.start(self._user, discard_previous=True)
         self._last = None
-        self._screen.note("A new conversation. What was said before is gone, the facts stay.")
+        self._screen.note("A new conversation. Earlier messages are discarded, facts stay.")
 
     async def _help(self, _: str) -> None:
         known = [(command.usage, command.meaning) for command in self.commands.values()]

@@ -64,7 +64,7 @@ class ChatScreen:
     def facts(self, facts: Sequence[StoredFact]) -> None:
         """Show facts as a table, or how facts come about if there are none."""
         if not facts:
-            self.note("No facts yet. They are drawn from what is said once you pause; /save TEXT keeps one.")
+            self.note("No facts yet. They are extracted from messages once you pause; /save TEXT saves one.")
             return
         table = _table("id", "tier", "importance", "until", "fact")
         for fact in facts:
@@ -80,7 +80,7 @@ class ChatScreen:
 
     def candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
-        self.note("Nothing is forgotten yet. Which one is meant?")
+        self.note("Nothing was forgotten yet. Which fact do you mean?")
         table = _table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(printable(candidate.text)))
@@ -98,7 +98,7 @@ class ChatScreen:
         if reply.hits:
             self._console.print(table)
         else:
-            self.note("Nothing was found.")
+            self.note("No hits.")
         always = ", ".join(
             f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
         )

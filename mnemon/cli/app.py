@@ -23,11 +23,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_START = "Begin"
+_START = "Get started"
 _MEMORY = "A user's memory"
-_AROUND = "In, out, and plugged in"
-_CARE = "Look after it"
-_SERVERS = "On servers of your own"
+_AROUND = "Import, export and integrations"
+_CARE = "Operate"
+_SERVERS = "On your own servers"
 
 app.command("demo", rich_help_panel=_START)(demo.demo)
 app.command("up", rich_help_panel=_START)(up.up)
@@ -80,15 +80,16 @@ def _show_version(wanted: bool) -> None:
 def mnemon(
     _version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version, and end."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Replayable long-term memory for chat bots, on NATS JetStream.
 
-    `mnemon up` starts all of it here, without Docker. With servers of your own, set MNEMON_NATS_URL,
-    MNEMON_QDRANT_URL and DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then
-    `mnemon provision`, `mnemon migrate` and
-    `mnemon run persist index dedupe compact extract maintain retrieve`.
+    `mnemon up` starts the whole stack on this machine, without Docker. With your own servers, set
+    MNEMON_NATS_URL, MNEMON_QDRANT_URL and DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD); then
+    run `mnemon provision`, `mnemon migrate` and `mnemon run persist index dedupe compact extract maintain
+    retrieve`.
 
-    Ends with 0 done, 1 it is not so, 2 wrong use, 3 a needed part is missing or does not answer.
+    Exit codes: 0 done, 1 a negative result, 2 wrong use, 3 a needed server or file is missing or does not
+    answer.
     """

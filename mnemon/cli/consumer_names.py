@@ -12,6 +12,6 @@ def consumers_named(names: Sequence[str]) -> tuple[str, ...]:
     chosen = tuple(dict.fromkeys(name for name in names if name))
     unknown = [name for name in chosen if name not in CONSUMERS]
     if unknown or not chosen:
-        problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is named"
-        refuse(Ending.WRONG_USE, problem, f"There are: {', '.join(CONSUMERS)}")
+        problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is given"
+        refuse(Ending.WRONG_USE, problem, f"Choose from: {', '.join(CONSUMERS)}")
     return chosen

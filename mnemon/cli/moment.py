@@ -18,9 +18,9 @@ def moment(option: str, spelled: str) -> int | datetime:
         refuse(
             Ending.WRONG_USE,
             f"{option} {spelled!r} is neither a log position nor a time",
-            "A time is written like 2026-11-21T10:00:00Z",
+            "Write a time such as 2026-11-21T10:00:00Z",
         )
     time = time if time.tzinfo else time.replace(tzinfo=UTC)
     if time > datetime.now(UTC):
-        refuse(Ending.WRONG_USE, f"{option} {spelled} is yet to come", "Name a time that has passed")
+        refuse(Ending.WRONG_USE, f"{option} {spelled} is in the future", "Give a time in the past")
     return time

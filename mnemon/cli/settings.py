@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from mnemon_contracts.settings.document import Document
     from mnemon_infra.settings.history import Revision, SettingChange
 
-app = typer.Typer(no_args_is_help=True, help="See and change what every process heeds while it runs.")
+app = typer.Typer(
+    no_args_is_help=True, help="Show and change run-time settings, which running processes apply at once."
+)
 
 SettingsTenantOption = Annotated[
     str | None,
-    typer.Option(help="What this tenant has of its own; without it: what holds for all of them."),
+    typer.Option(help="Settings of this tenant; without it: the settings of all tenants."),
 ]
 
 
@@ -46,7 +48,7 @@ def _presets(incomplete: str) -> list[str]:
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME", help="Settings, or groups of them, such as limits.", autocompletion=_known
+        metavar="NAME", help="Settings or groups of settings, such as limits.", autocompletion=_known
     ),
 ]
 
@@ -55,13 +57,15 @@ Names = Annotated[
 def get(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Settings or groups; without: all.", autocompletion=_known),
+        typer.Argument(
+            metavar="NAME", help="Settings or groups of settings; without it: all.", autocompletion=_known
+        ),
     ] = None,
     tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the settings in force, and where each comes from.
+    """Show the settings in force, with the default and source of each.
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
@@ -72,16 +76,18 @@ def get(
 def set_(
     assignments: Annotated[
         list[str],
-        typer.Argument(metavar="NAME=VALUE", help="Settings and values.", autocompletion=_known_equals),
+        typer.Argument(
+            metavar="NAME=VALUE", help="Settings with their new values.", autocompletion=_known_equals
+        ),
     ],
     tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change settings; every process takes them over at once.
+    """Change settings; running processes apply them at once.
 
-    A value is JSON, or else a text; `null` leaves out what may be left out. The way back is `unset`.
-    A list is set as a whole:
+    A value is JSON, otherwise text; `null` clears a setting that has no value by default. `unset` restores
+    the default. A list is set as a whole:
 
     `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "output": 0.6}]'`
 
@@ -97,7 +103,7 @@ def preset(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help="The preset to set; without: show them all.",
+            help="Preset to apply; without it: list all presets.",
             autocompletion=_presets,
         ),
     ] = None,
@@ -105,9 +111,9 @@ def preset(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set what belongs together, such as the limits and thresholds of a personal bot.
+    """Apply a preset: settings that belong together, such as the limits and thresholds of a personal bot.
 
-    What else is set stays. The way back is `rollback`.
+    Other settings stay as they are. `rollback` undoes the change.
 
     Example: `mnemon settings preset 004 --tenant acme`
     """
@@ -121,7 +127,8 @@ def preset(
 def unset(
     names: Names, tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Go back to the default: a tenant's setting to that of all tenants, theirs to the one built in.
+    """Restore defaults: a tenant's setting to that of all tenants, a setting of all tenants to the built-in
+    value.
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """
@@ -132,7 +139,7 @@ def unset(
 def history(
     tenant: SettingsTenantOption = None, data: DataOption = None, as_json: JsonOption = False
 ) -> None:
-    """Show what was changed, when and by which program, oldest first: the last 64 times.
+    """List the last 64 changes, oldest first, with time and program.
 
     Example: `mnemon settings history --data ./memory`
     """
@@ -141,12 +148,12 @@ def history(
 
 @app.command("rollback")
 def rollback(
-    revision: Annotated[int, typer.Argument(min=1, help="As `mnemon settings history` shows it.")],
+    revision: Annotated[int, typer.Argument(min=1, help="Revision, as `mnemon settings history` shows it.")],
     tenant: SettingsTenantOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Set again what was set at a revision, as a revision of its own.
+    """Restore the settings of a former revision, as a new revision.
 
     Example: `mnemon settings rollback 7 --data ./memory`
     """
@@ -174,7 +181,7 @@ async def _connected(command: SettingsCommand, url: str) -> Ending:
         async with await connect(url, name="mnemon-settings") as connection:
             await command(connection)
     except InvalidBody as error:
-        refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get")
+        refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get")
     except (InvalidId, NoSuchRevision) as error:
         refuse(Ending.WRONG_USE, str(error))
     except SettingsContended as error:
@@ -189,7 +196,9 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
     wanted = [setting for name in names for setting in named(name)] or list(DEFAULTS)
     found = await shown(connection, tenant)
     if found.problem:
-        typer.echo(f"mnemon: what {tenant} has of its own is left out: {found.problem}", err=True)
+        typer.echo(
+            f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
+        )
     if as_json:
         document: Document = {}
         for name in wanted:
@@ -225,7 +234,7 @@ def _show_presets(as_json: bool) -> None:
         typer.echo(json.dumps(shown, ensure_ascii=False))
         return
     show_table(
-        ("preset", "what it is", "sets"),
+        ("preset", "description", "sets"),
         [
             (
                 name,
@@ -296,13 +305,13 @@ def name_and_value(assignment: str) -> tuple[str, Any]:
         refuse(
             Ending.WRONG_USE,
             f"{assignment!r} is not of the form NAME=VALUE",
-            "Such as: recent_messages=20. See what there is: mnemon settings get",
+            "For example: recent_messages=20. List the settings: mnemon settings get",
         )
     if not value:
         refuse(
             Ending.WRONG_USE,
-            f"{name} is given no value",
-            f"To go back to the default: mnemon settings unset {name}",
+            f"{name} has no value after the equals sign",
+            f"To restore the default: mnemon settings unset {name}",
         )
     try:
         return name, json.loads(value)

@@ -17,7 +17,7 @@ DataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help="The stack that `mnemon up` runs in this folder; else what is configured.",
+        help="Folder of the stack that `mnemon up` runs; without it: the configured servers.",
     ),
 ]
 
@@ -43,7 +43,7 @@ def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deploy
         refuse(
             Ending.PART_MISSING,
             "no servers are configured",
-            f"Set {' and '.join(missing)}, or name the folder of a running stack: --data {running}",
+            f"Set {' and '.join(missing)}, or give the folder of a running stack: --data {running}",
         )
     return deployment
 
@@ -91,7 +91,10 @@ def configured() -> "Deployment":
         return Deployment()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        refuse(Ending.WRONG_USE, f"in the environment, {'.'.join(map(str, first['loc']))}: {first['msg']}")
+        refuse(
+            Ending.WRONG_USE,
+            f"invalid environment variable for {'.'.join(map(str, first['loc']))}: {first['msg']}",
+        )
 
 
 def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
@@ -104,8 +107,8 @@ def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
         if holder := holder_of(data):
             refuse(
                 Ending.PART_MISSING,
-                f"the stack in {data} ({holder}) does not answer now",
-                f"See why: mnemon status --data {data}",
+                f"the stack in {data} ({holder}) does not answer",
+                f"Find the cause: mnemon status --data {data}",
             )
         refuse(Ending.PART_MISSING, f"no stack runs in {data}", f"Start it: mnemon up --data {data}")
     nats = FolderLogins(data).at(endpoints.nats, "operator")

@@ -18,10 +18,10 @@ class ToolDialect(StrEnum):
 
 def tools(
     form: Annotated[
-        ToolDialect, typer.Option("--format", help="Whose models are told of them.")
+        ToolDialect, typer.Option("--format", help="Provider whose format is printed, or MCP.")
     ] = ToolDialect.OPENAI,
 ) -> None:
-    """Print the memory tools as JSON: what goes into the field `tools` of a request to a model.
+    """Print the memory tools as JSON, for the field `tools` of a request to a model.
 
     Example: `mnemon tools --format anthropic`
     """

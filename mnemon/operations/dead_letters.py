@@ -37,18 +37,20 @@ def prospect(letter: Letter, original: Msg | None) -> Prospect:
         case "answer" if letter.is_given_up:
             return Prospect("after a fix", "the model is asked once more about the same messages")
         case "answer":
-            return Prospect("never", "facts of an answer that had too many; the others are proposed")
+            return Prospect(
+                "never", "the answer had too many facts: these are above the limit, the others were proposed"
+            )
         case "trigger" if letter.left_out:
-            return Prospect("never", "the trigger is not known in full, and cannot be given back")
+            return Prospect("never", "the trigger is not known in full and cannot be redriven")
         case "trigger":
-            return Prospect("after a fix", "a trigger is handled again as it was")
+            return Prospect("after a fix", "the trigger is handled again unchanged")
     if original is None:
         return Prospect("never", "the log no longer has the event")
     try:
         row_of(delivery_of(original))
     except (InvalidSubject, UnknownEvent, InvalidBody) as error:
         return Prospect("after a fix", f"this version cannot read it ({error})")
-    return Prospect("now", "this version can read it, and the consumers too if they are of this version")
+    return Prospect("now", "this version can read it; consumers can too if they run this version")
 
 
 def body_of(letter: Letter, original: Msg | None) -> bytes:

@@ -26,18 +26,18 @@ def what_follows(before: Embedding, after: Embedding) -> str | None:
     """Return the steps that a change of the embedding model requires, as text; None without a change."""
     if before == after:
         return None
-    goes_on = f"Processes that run go on with {_named(before)}. "
+    goes_on = f"Running processes continue with {_named(before)}. "
     back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
     if after.provider == "none":
         return (
-            f"{goes_on}From the next `mnemon up` on, searches go by words alone: it makes the vectors anew, "
-            "which asks no model. On servers of your own, stop the consumers and run `mnemon reindex`. "
-            f"The way back: mnemon settings set {back}"
+            f"{goes_on}After the next `mnemon up`, searches use words only: it indexes the log again, "
+            "without a model. On your own servers, stop the consumers and run `mnemon reindex`. "
+            f"To undo: mnemon settings set {back}"
         )
     return (
-        f"{goes_on}They do not start again before the vectors are made by {_named(after)}: stop them and run "
-        "`mnemon reindex` (with --data DIR for the stack of a folder), which embeds everything anew. "
-        f"The way back: mnemon settings set {back}"
+        f"{goes_on}They cannot restart until the vectors are made by {_named(after)}: stop them and run "
+        "`mnemon reindex` (with --data DIR for the stack of a folder), which embeds everything again. "
+        f"To undo: mnemon settings set {back}"
     )
 
 

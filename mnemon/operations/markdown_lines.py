@@ -179,7 +179,7 @@ def _tier(written: str) -> Tier:
     for tier in TIERS:
         if written.lower() == tier:
             return tier
-    raise WrongMark("t", f"{written!r} is none of {', '.join(TIERS)}")
+    raise WrongMark("t", f"{written!r} is not one of {', '.join(TIERS)}")
 
 
 def _importance(written: str) -> int:
@@ -188,7 +188,7 @@ def _importance(written: str) -> int:
             return number
     if written.isdecimal() and 1 <= int(written) <= 10:
         return int(written)
-    raise WrongMark("imp", f"{written!r} is none of high, normal, low, or 1 to 10")
+    raise WrongMark("imp", f"{written!r} is not high, normal, low, or 1 to 10")
 
 
 def _date(mark: str, written: str) -> datetime:
@@ -197,5 +197,5 @@ def _date(mark: str, written: str) -> datetime:
             return datetime.combine(date.fromisoformat(written), datetime.min.time(), UTC)
         at = datetime.fromisoformat(written)
     except ValueError as error:
-        raise WrongMark(mark, f"{written!r} is no day such as 2026-12-31") from error
+        raise WrongMark(mark, f"{written!r} is not a date such as 2026-12-31") from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)

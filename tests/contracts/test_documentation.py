@@ -75,7 +75,7 @@ def test_it_says_which_version_of_a_verb_is_the_latest() -> None:
 
 def test_the_pages_name_the_budget_that_a_context_has() -> None:
     budget = f"{SettingsV1().context.budget:,}"
-    assert f"`context.budget` says, {budget} unless it is set" in PAGE
+    assert f"`context.budget` of the settings, {budget} unless it is set" in PAGE
     authors = (ROOT / "docs" / "bot-authors.md").read_text(encoding="utf-8")
     assert f"It has at most `budget` tokens, else {budget}," in authors
 

@@ -107,8 +107,8 @@ async def changes_a_fact(page: Page) -> None:
     await page.get_by_role("link", name="Anna's sister Vera lives in Riga.").click()
     text = page.get_by_role("textbox", name="Fact")
     await text.fill("Anna's sister Vera moved to Tallinn.")
-    await page.get_by_role("button", name="Change it").click()
-    await expect(page.get_by_role("status")).to_contain_text("is changed")
+    await page.get_by_role("button", name="Save changes").click()
+    await expect(page.get_by_role("status")).to_contain_text("was changed")
     await expect(page.get_by_role("textbox", name="Fact")).to_have_value(
         "Anna's sister Vera moved to Tallinn."
     )
@@ -126,7 +126,7 @@ async def changes_a_setting(page: Page) -> None:
     group = page.get_by_role("form", name="time_stamps")
     await group.get_by_label("zone").fill("Riga")
     await group.get_by_role("button", name="Save").click()
-    await expect(group.get_by_text("'Riga' is no time zone")).to_be_in_viewport()
+    await expect(group.get_by_text("'Riga' is not a time zone")).to_be_in_viewport()
     await group.get_by_label("zone").fill("Europe/Riga")
     await group.get_by_label("template").fill("({time}) {text}")
     await group.get_by_role("button", name="Save").click()
@@ -147,8 +147,8 @@ async def gives_a_letter_back(page: Page, database: psycopg.Connection) -> None:
     mend(database)
     await letter.get_by_role("link").first.click()
     await expect(page.get_by_text(REFUSED)).to_be_visible()
-    await page.get_by_role("button", name="Re-drive").click()
-    await expect(page.get_by_role("status")).to_contain_text("1 letter given back")
+    await page.get_by_role("button", name="Redrive").click()
+    await expect(page.get_by_role("status")).to_contain_text("1 letter redriven")
     await page.goto(conversations)
     await until(page, page.get_by_text(REFUSED))
 
@@ -161,7 +161,7 @@ async def drops_a_letter(page: Page, pictures: Path) -> None:
     await looks_at(page, "dead-letter", pictures)
     await page.get_by_role("button", name="Drop").click()
     await page.get_by_role("button", name="Drop for good").click()
-    await expect(page.get_by_role("status")).to_have_text("1 letter removed for good.")
+    await expect(page.get_by_role("status")).to_have_text("1 letter deleted for good.")
     await expect(letter).to_have_count(0)
 
 

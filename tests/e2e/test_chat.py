@@ -15,7 +15,7 @@ async def test_a_talk(data: Path) -> None:
             await _told(anna)
             async with talk("chat", "--data", data, "--user", "boris", "--model", "offline") as boris:
                 boris.tell("Hello")
-                await boris.heard("no model is set")
+                await boris.heard("No model is set")
                 boris.tell("/facts")
                 await boris.heard("No facts yet")
                 assert await boris.ended() == 0
@@ -48,7 +48,7 @@ async def _told(anna: Talk) -> None:
     anna.tell("/restore")
     await anna.heard("saved: ")
     anna.tell("/forget penicillin in Porto")
-    await anna.heard("Which one is meant?")
+    await anna.heard("Which fact do you mean?")
     await anna.heard("I am allergic to penicillin")
     anna.tell("/forget 1")
     await anna.heard("Forgotten: ")

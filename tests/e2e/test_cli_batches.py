@@ -45,7 +45,7 @@ async def keep(deployment: Deployment, *batches: StoredBatch) -> None:
 
 async def test_states_times_and_errors(run: Run, deployment: Deployment) -> None:
     none = await run("batches")
-    assert (none.code, "no batch was made" in none.out) == (0, True)
+    assert (none.code, "no batches yet" in none.out) == (0, True)
 
     await keep(
         deployment, batch(0, "claimed"), batch(1, "submitted"), batch(2, "failed", WHY), batch(3, "completed")

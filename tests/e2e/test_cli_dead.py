@@ -64,7 +64,7 @@ async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, depl
     assert (all_of_it["in_log"], all_of_it["kind"]) == (True, "event")
 
     done = await run("redrive", "1")
-    assert (done.code, done.out) == (0, "1 given back\n")
+    assert (done.code, done.out) == (0, "1 redriven\n")
     async with running(("persist", "retrieve"), deployment):
         end = (await stock.connection.jetstream().stream_info("LOG")).state.last_seq
         assert await stock.contents(min_seq=end) == ["Привет"]
@@ -92,8 +92,8 @@ async def test_all_of_them(run: Run, stock: Stock) -> None:
     }
     rest = await run("redrive", "--all", "--yes")
     assert rest.code == 1
-    assert rest.out == "2 given back\n"
-    assert "dead letter 5 is still there: the letter does not say" in rest.err
+    assert rest.out == "2 redriven\n"
+    assert "dead letter 5 was not redriven: the letter does not say" in rest.err
     assert "mnemon dead drop 5" in (await run("show", "5")).out
 
     dropped = await run("drop", "5", "--json")
@@ -110,9 +110,9 @@ async def test_wrong_use_changes_nothing(run: Run, stock: Stock) -> None:
     for arguments, said in (
         (("show", "9"), "there is no dead letter 9"),
         (("drop", "1", "9"), "there is no dead letter 9"),
-        (("drop", "1", "--all"), "by their ids, or --all"),
-        (("drop", "1", "--tenant", "acme"), "by their ids, or --all"),
-        (("redrive", "--all"), "Give back 2 dead letters?"),
+        (("drop", "1", "--all"), "ids of dead letters, or --all"),
+        (("drop", "1", "--tenant", "acme"), "ids of dead letters, or --all"),
+        (("redrive", "--all"), "Redrive 2 dead letters?"),
     ):
         refused = await run(*arguments)
         assert (refused.code, said in refused.err) == (2, True), (arguments, refused)

@@ -71,7 +71,7 @@ async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path:
         told = await asked(deployment, "forget", "--query", "green tea")
         assert (told.code, len(told.out.splitlines())) == (1, 2)
         assert all("green tea" in line for line in told.out.splitlines())
-        assert "nothing is forgotten" in told.err
+        assert "nothing was forgotten" in told.err
         as_json = await asked(deployment, "forget", "--query", "green tea", "--json")
         candidates = json.loads(as_json.out)["candidates"]
         assert (as_json.code, len(candidates)) == (1, 2)

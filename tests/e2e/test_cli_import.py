@@ -26,7 +26,7 @@ async def test_a_chat_comes_in_and_goes_out(shared: Up, tmp_path: Path) -> None:
     done = await mnemon(*telegram, "--refused", refused, "--data", shared.data)
     figures = json.loads(done.out)
     assert (done.code, done.err, figures["published"]) == (1, "", 2), "one of them did not come in"
-    assert figures["left"] == {"a notice of the service: phone_call": 1}
+    assert figures["left"] == {"a service message: phone_call": 1}
     assert json.loads(refused.read_text())["record"] == CHAT["messages"][2]  # type: ignore[index]
 
     written = await mnemon(
@@ -36,7 +36,7 @@ async def test_a_chat_comes_in_and_goes_out(shared: Up, tmp_path: Path) -> None:
     assert [json.loads(line).get("n") for line in out.read_text().splitlines()] == [None, 1, 2]
 
     again = await mnemon("import", "jsonl", out, "--data", shared.data)
-    assert (again.code, again.out.splitlines()[-1]) == (0, "0 events published, 2 were there already.")
+    assert (again.code, again.out.splitlines()[-1]) == (0, "0 events published, 2 were already there.")
 
 
 async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up, tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up
 
         corrected = json.loads((await mnemon(*telegram, "--bot", "user42")).out)
         assert corrected["published"] == 3
-        assert "is forgotten, and comes in anew" in corrected["first_doubts"][0]["reason"]
+        assert "was erased and is imported again" in corrected["first_doubts"][0]["reason"]
         wrong = await memory.history("42", conversation="telegram-777", min_seq=corrected["last_seq"])
         assert wrong.messages == ()
         right = await memory.history("777", min_seq=corrected["last_seq"])

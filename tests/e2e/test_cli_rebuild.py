@@ -66,7 +66,7 @@ async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
 
     said = await ended(up, "--verify", "--keep")
     assert f"mnemon_next was begun before: going on from position {reached:,}" in said
-    assert f"Up to position {EVENTS:,}, what is live is what the log says." in said
+    assert f"Up to position {EVENTS:,}, the live generation agrees with the log." in said
 
     with connect_database(up.endpoints.database) as database:
         database.execute("UPDATE mnemon.profile_sets SET fields = '{\"planted\": 1}' WHERE seq < 500")

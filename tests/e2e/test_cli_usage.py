@@ -140,7 +140,7 @@ async def test_without_prices_it_says_how_to_set_them(run: Run, asking: Asking) 
     assert usd["openai/qwen3:8b"] is None, "nobody knows what it cost"
 
     told = (await run("usage")).out
-    assert "no price      2 calls are not in the cost" in told
+    assert "no price      2 calls have no price and are not in the cost" in told
     (line,) = (line for line in told.splitlines() if "mnemon settings set" in line)
     done = await run(*shlex.split(line)[1:])
     assert done.code == 0, done
@@ -178,7 +178,7 @@ async def test_who_is_out_of_budget(run: Run, asking: Asking) -> None:
 async def test_nothing_and_wrong_use(run: Run) -> None:
     nothing = await run("usage", "--days", "2")
     assert nothing.code == 0
-    assert nothing.out.startswith("no model was asked, ")
+    assert nothing.out.startswith("no calls of language models, ")
     total = json.loads((await run("usage", "--json")).out)["total"]
     assert (total["calls"], total["usd"], total["cached_share"]) == (0, 0.0, None)
     for arguments, named in (
@@ -229,7 +229,7 @@ async def test_status_says_what_extraction_has_in_hand(run: Run, deployment: Dep
     ]
     assert 7200 <= models["batches"][1]["age_seconds"] < 7800
     shown = (await run("status")).out
-    assert "windows       2 due, 1 to be tried again, 1 in batches, 0 given up today" in shown
+    assert "windows       2 due, 1 waiting for a retry, 1 in batches, 0 given up today" in shown
     intended = r"1 intended \(1,200 lines, the oldest 1\d min\)"
     submitted = r"2 submitted \(2,400 lines, the oldest 2\.\d h\)"
     assert re.search(f"batches       {intended}, {submitted}", shown)

@@ -204,7 +204,7 @@ async def test_when_stopped_it_leaves_nothing_behind(
     demo.send_signal(number)
     _, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
     assert demo.returncode == 1
-    assert errors.decode().endswith("mnemon: the demo was stopped; nothing of it is left\n")
+    assert errors.decode().endswith("mnemon: the demo was stopped and left nothing behind\n")
     assert left_behind(folder) == []
 
 

@@ -134,7 +134,7 @@ async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_s
         finished = await mnemon("up", "--data", folder)
         assert finished.code == 2
         assert f"{folder} cannot be used: Read-only file system" in finished.err
-        assert "Choose another: --data DIR" in finished.err
+        assert "Choose another folder: --data DIR" in finished.err
     _mount("-o", "remount,rw", str(place))
     endpoints = await up.start("--only", "persist,retrieve")
     async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
@@ -157,6 +157,6 @@ async def test_a_stack_whose_server_cannot_start_for_want_of_room_is_said_to_run
         assert (said["folder"]["is_full"], said["reachable"], said["healthy"]) == (True, False, False)
         other = await mnemon("provision", "--data", up.data)
         assert other.code == 3
-        assert "does not answer now" in other.err
+        assert "does not answer" in other.err
     await up.ready()
     assert await up.stop() == 0

@@ -66,7 +66,7 @@ async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
     )
     async with upgraded([newer]):
         redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(deployment))
-        assert (redriven.code, redriven.out) == (0, "2 given back\n"), redriven
+        assert (redriven.code, redriven.out) == (0, "2 redriven\n"), redriven
         for _ in range(2):
             await persisted(connection)
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
@@ -95,7 +95,7 @@ async def test_where_everybody_logs_in(database_url: str, tmp_path: Path) -> Non
             async with running(("persist",), worker):
                 await Stock(bot).say("good")
                 redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(operator))
-                assert (redriven.code, redriven.out) == (0, "2 given back\n"), redriven
+                assert (redriven.code, redriven.out) == (0, "2 redriven\n"), redriven
                 await persisted(connection)
         assert await rows(worker) == [("LOG:3", "good"), ("m2", "named"), ("LOG:1", "nameless")]
         assert await kept(connection) == []

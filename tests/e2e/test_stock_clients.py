@@ -120,7 +120,7 @@ async def test_an_import_says_what_is_wrong(tmp_path: Path) -> None:
     file.write_text("{}")
     other = await mnemon("import", "locomo", file, "--tenant", "acme")
     assert other.code == 2
-    assert "conv.json is not a file of LoCoMo: " in other.err
+    assert "conv.json is not a LoCoMo file: " in other.err
 
     file.write_text('{"sample_id": "c", "conversation": {"speaker_a": "Ann", "speaker_b": "Bob"}}')
     wrong = await mnemon("import", "locomo", file, "--tenant", "")

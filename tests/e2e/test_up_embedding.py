@@ -24,7 +24,7 @@ async def test_a_stack_without_embeddings_starts_and_searches_by_words(stack: Up
     data = str(stack.data)
     changed = await mnemon("settings", "set", "embedding.provider=none", "--data", data)
     assert changed.code == 0
-    assert "words alone" in changed.err
+    assert "words only" in changed.err
     again = await mnemon("settings", "set", "embedding.provider=none", "--data", data)
     assert (again.code, again.err) == (0, "")
 

@@ -81,7 +81,7 @@ async def test_logins_given_out_while_it_runs_wait_for_the_next_start(stack: Up)
     assert stack.endpoints
     issued = await mnemon("auth", "tenant", "acme", "--data", stack.data, "--json")
     assert issued.code == 0
-    assert "from the next start on" in issued.err
+    assert "take effect at the next start" in issued.err
     assert (await mnemon("settings", "get", "--data", stack.data, "--json")).code == 0
     async with MemoryClient.connect(stack.endpoints.nats, tenant="acme", timeouts=PATIENT) as memory:
         await memory.publish("u1", "user", "hi")

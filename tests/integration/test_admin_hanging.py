@@ -21,5 +21,5 @@ async def test_a_page_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
         port = server.sockets[0].getsockname()[1]
         async with browsing(Deployment(database_dsn=f"postgresql://x@127.0.0.1:{port}/x")) as browser:
             page = words(await browser.see("/users", 503))
-            assert "There is no answer in time" in page
+            assert "There was no answer in time" in page
         release.set()

@@ -48,7 +48,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "by mnemon-admin" in history
         assert "limits.profile not set → 60" in history
         gone = words(await browser.send("/settings/unset", tenant="acme", name="limits.profile"))
-        assert "limits.profile is not set any more" in gone
+        assert "limits.profile is no longer set" in gone
         assert "as it was at 2" in words(
             await browser.send("/settings/rollback", tenant="acme", revision="2")
         )
@@ -69,7 +69,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
 
 async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment: Deployment) -> None:
     async with browsing(deployment) as browser:
-        assert "There are none" in words(await browser.see("/dead"))
+        assert "No dead letters" in words(await browser.see("/dead"))
         await bury_said(stock, "<b>Hi</b>", "acme.u1.-")
         dead = Dead("too_many_facts", "60 facts, of which 50 were proposed")
         subject = "memory.globex.u1.window.answered.v1"
@@ -84,23 +84,23 @@ async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment
         older = await browser.see("/dead", before="3")
         assert (older.count('name="letter.'), "before=" in older) == (2, False)
         assert (await browser.see("/dead", tenant="acme", consumer="persist")).count('name="letter.') == 1
-        assert "No letter is like that" in words(await browser.see("/dead", since="2100-01-01"))
-        assert "is no day" in words(await browser.see("/dead", 400, since="soon"))
+        assert "No dead letter matches" in words(await browser.see("/dead", since="2100-01-01"))
+        assert "is not a date" in words(await browser.see("/dead", 400, since="soon"))
 
         letter = await browser.see("/dead/1")
         assert "This version can read it" in words(letter)
         assert "&lt;b&gt;Hi&lt;/b&gt;" in letter
-        assert "facts of an answer that had too many" in words(await browser.see("/dead/2")).lower()
+        assert "the answer had too many facts" in words(await browser.see("/dead/2")).lower()
         chosen = {"letter.1": "1", "letter.2": "1"}
         said = words(await browser.send("/dead/redrive", 200, **chosen))
-        assert "1 letter given back: it is handled again, as position 2." in said
-        assert "Letter 2 is still there" in said
-        assert "No letter was chosen" in words(await browser.send("/dead/redrive"))
+        assert "1 letter redriven: the event is at position 2 now." in said
+        assert "Letter 2 was not redriven" in said
+        assert "No letter was selected" in words(await browser.send("/dead/redrive"))
         await browser.see("/dead/1", 404)
 
         asked = await browser.send("/dead/confirm", 200, **chosen)
         assert ("Drop letter 2?" in asked, len(await kept(stock.connection))) == (True, SHOWN + 1)
-        assert "1 letter removed for good." in words(await browser.send("/dead/drop", 200, **chosen))
+        assert "1 letter deleted for good." in words(await browser.send("/dead/drop", 200, **chosen))
         assert len(await kept(stock.connection)) == SHOWN
 
         until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
@@ -112,8 +112,8 @@ async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment
 async def test_what_models_have_in_hand(stock: Stock, deployment: Deployment) -> None:
     now = datetime.now(UTC)
     async with Database(deployment) as database, browsing(deployment) as browser:
-        assert "No model was asked" in words(await browser.see("/usage", tenant="acme", days="7"))
-        assert "No batch was made yet" in words(await browser.see("/usage/batches"))
+        assert "No calls of language models" in words(await browser.see("/usage", tenant="acme", days="7"))
+        assert "No batches yet" in words(await browser.see("/usage/batches"))
         async with database.transaction() as connection:
             for number, state in enumerate(("submitted", "failed", "completed")):
                 at = now - timedelta(hours=number)
@@ -132,7 +132,7 @@ async def test_what_models_have_in_hand(stock: Stock, deployment: Deployment) ->
         used = await browser.see("/usage", tenant="acme", by="model")
         assert f"{now.day} {now:%b}: openai/m $0.5<" in used, "the bar of today"
         assert "acme extract openai/m 1 0 900 300 100 $0.5000" in words(used)
-        assert "for want of a price when it was asked: unknown, 1 of 2 calls." in words(used)
+        assert "because the model had no price when it was called: unknown, 1 of 2 calls." in words(used)
         assert "acme extract openai/unknown 1 0 900 300 100 –" in words(used)
         shown = words(await browser.see("/usage/batches"))
         assert [shown.index(each) for each in ("p0", "p1", "p2")] == sorted(
@@ -152,14 +152,14 @@ async def test_generations_are_shown_while_they_are_made(stock: Stock, deploymen
         await begin(database, schema, 3)
         async with locked(database, "rebuild", deployment.database_schema):
             busy = await browser.see("/rebuilds/live")
-            assert "Somebody rebuilds now" in busy
+            assert "A rebuild is running" in busy
             assert "0 of 3 positions" in words(f"<main>{busy}")
             assert "Drop…" not in busy
             await browser.see("/rebuilds")
             refused = words(await browser.send("/rebuilds/drop", 409, name=schema))
             assert "another rebuild runs" in refused
         left = words(await browser.see("/rebuilds"))
-        assert "An earlier attempt has left it" in left
+        assert "An interrupted rebuild left it" in left
         assert "mnemon rebuild --verify" in left
         asked = words(await browser.send("/rebuilds/confirm", name=schema))
         assert f"Drop {schema}?" in asked

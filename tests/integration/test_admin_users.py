@@ -47,7 +47,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         # A fact, and where it is from.
         seen = words(await browser.see("/user/fact", **WHOSE, id="pf_001"))
         assert "by extract · with m-1" in seen
-        assert "Not in the messages it was learned from: Anna." in seen
+        assert "Not in the source messages: Anna." in seen
         assert "I like trains, says Anna" in seen
         assert "there is no fact 'pf_999'" in words(
             await browser.see("/user/fact", 404, **WHOSE, id="pf_999")
@@ -60,15 +60,15 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         assert "such as 2026-12-01" in wrong.partition('id="expires_at-error"')[2]
         assert "Anna has a cat" in wrong, "what was typed is not lost"
         kept = words(await browser.send("/user/save", **WHOSE, text="Anna has a cat", tier="archive"))
-        assert "Kept as ar_001." in kept
+        assert "Saved as ar_001." in kept
         changed = words(
             await browser.send("/user/update", **WHOSE, id="pf_001", text="Anna loves trains", tier="profile")
         )
-        assert "pf_001 is changed." in changed
-        assert "What it was Anna likes trains" in changed
+        assert "pf_001 was changed." in changed
+        assert "Former versions Anna likes trains" in changed
         assert "Anna has a cat" in words(await browser.see("/user/facts", **WHOSE, q="cat"))
         gone = words(await browser.send("/user/forget", **WHOSE, id="ar_001"))
-        assert "ar_001 is forgotten." in gone
+        assert "ar_001 was forgotten." in gone
         assert "Anna has a cat" not in gone
 
         # The context, to the scale of its budget.
@@ -80,7 +80,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
 
         # Data and tasks.
         data = words(await browser.send("/user/data/set", **WHOSE, name="age", value="34"))
-        assert "age is set." in data
+        assert "age was set." in data
         assert "age 34" in data
         long = words(await browser.send("/user/data/set", **WHOSE, name="n" * 400, value="[" * 5000))
         assert f" {'n' * 300} … " in long, "a browser would not keep a longer notice"
@@ -99,7 +99,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         # The overview has seen it.
         overview = words(await browser.see("/"))
         assert "persist" in overview
-        assert "nobody" not in overview
+        assert "not running" not in overview
         health = words(await browser.see("/overview/health"))
         assert "healthy" in health
         assert "PostgreSQL 18" in health
@@ -108,7 +108,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         one = {**WHOSE, "conversation": "trip"}
         assert "Type the id" in await browser.send("/user/conversation/erase", 422, **one, confirmed="tr")
         assert "is erased" in await browser.send("/user/conversation/erase", **one, confirmed="trip")
-        assert "None has messages" in await browser.see("/user/conversations", **WHOSE)
+        assert "No conversations with messages" in await browser.see("/user/conversations", **WHOSE)
         assert "Type the id" in await browser.send("/user/erase", 422, **WHOSE, confirmed="ann")
         receipt = words(await browser.send("/user/erase", **WHOSE, confirmed="anna"))
         assert "anna is erased" in receipt
@@ -121,8 +121,8 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
 
 async def test_what_does_not_answer_is_said(deployment: Deployment) -> None:
     async with browsing(deployment) as browser:
-        assert "nobody answers" in await browser.see("/")
-        assert "Nobody has said anything yet" in await browser.see("/users")
+        assert "not running" in await browser.see("/")
+        assert "No messages yet" in await browser.see("/users")
         silent = words(await browser.see("/user/facts", 503, **WHOSE))
         assert "is `retrieve` running?" in silent
         assert "an id must not be empty" in words(

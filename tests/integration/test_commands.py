@@ -45,7 +45,7 @@ async def test_facts(run: Run, stock: Stock) -> None:
     assert (forgotten.exit_code, first) == (0, "forgotten: pf_001 Anna prefers night trains")
     options = "--kind user_fact --tier profile --importance 2 --expires 2101-01-01T00:00:00"
     restoring = f"mnemon save --tenant acme --user u1 {options} -- 'Anna prefers night trains'"
-    assert second == f"  to bring it back: {restoring}"
+    assert second == f"  to restore it: {restoring}"
     missing = await run("forget", "pf_001")
     assert (missing.exit_code, "pf_001" in missing.stderr) == (1, True)
     assert (await run("read")).stdout == "no facts\n"
@@ -89,7 +89,7 @@ async def test_a_fact_is_changed_by_words_that_name_it(run: Run, stock: Stock) -
     # What the service logs is in its output too.
     offered = [line for line in unclear.stdout.splitlines() if line.startswith("- [")]
     assert [line.split("[")[2][:6] for line in offered] == ["ar_001", "ar_002"]
-    assert "nothing is changed" in unclear.stderr
+    assert "nothing was changed" in unclear.stderr
     clear = await run("update", "--query", "keeps bees", "--text", "Keeps three goats")
     assert clear.stdout.splitlines() == [
         "- [id:ar_003] [t:archive] [imp:normal] Keeps three goats",

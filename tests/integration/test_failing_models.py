@@ -47,7 +47,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(mode: str, extracti
     async with extracting.running():
         await extracting.stock.say("I like tea")
         health = await seen(
-            extracting, f"openai/{MODEL} of acme", "refuses the key (HTTP 401)", "Mend the key"
+            extracting, f"openai/{MODEL} of acme", "refuses the key (HTTP 401)", "Correct the key"
         )
         assert health.models is not None
         (failing,) = health.models.failing

@@ -64,7 +64,7 @@ async def test_who_falls_behind_is_named_and_so_is_a_tenant_that_says_too_much(
     assert not any("tenant acme" in warning for warning in growing.warnings), "no bound was set"
 
     await change(stock.connection, meant, "acme")
-    await warned_while_saying("and 1 are meant for it")
+    await warned_while_saying("above its rate of 1 ")
 
     async with running(["persist"], deployment):
         last = await say(1)

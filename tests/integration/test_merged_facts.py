@@ -115,8 +115,8 @@ async def test_the_admin_page_shows_what_a_fact_was_merged_of(stock: Stock, loca
         await learn(stock, 2, SEA, "two")
         await merge(stock)
         seen = words(await browser.see("/user/fact", tenant="acme", user="u1", id="ar_001"))
-    assert f"Merged “{SEA}” with openai/m-1 · took in ar_002, said the same ·" in seen
-    assert COAST in seen.partition("What it was")[2]
+    assert f"Merged “{SEA}” with openai/m-1 · merged ar_002, which says the same ·" in seen
+    assert COAST in seen.partition("Former versions")[2]
 
 
 async def test_the_date_of_a_former_version_ends_no_merged_fact(database: Database) -> None:

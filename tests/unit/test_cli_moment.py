@@ -22,7 +22,7 @@ def test_a_position_or_a_time(spelled: str, meant: int | datetime) -> None:
 
 @pytest.mark.parametrize(
     ("spelled", "problem"),
-    [("then", "neither a log position nor a time"), ("-5", "neither"), ("9999-01-01", "is yet to come")],
+    [("then", "neither a log position nor a time"), ("-5", "neither"), ("9999-01-01", "is in the future")],
 )
 def test_what_is_no_moment_is_refused(spelled: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:

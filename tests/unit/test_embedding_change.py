@@ -14,7 +14,7 @@ def test_the_same_model_asks_for_nothing() -> None:
 def test_another_model_needs_vectors_of_its_own() -> None:
     said = what_follows(WORDLLAMA, OPENAI)
     assert said is not None
-    assert "go on with wordllama" in said
+    assert "continue with wordllama" in said
     assert "made by openai/text-embedding-3-small" in said
     assert "mnemon reindex" in said
     assert said.endswith("mnemon settings set embedding.provider=wordllama embedding.model=null")
@@ -23,5 +23,5 @@ def test_another_model_needs_vectors_of_its_own() -> None:
 def test_without_a_model_the_next_start_goes_by_words() -> None:
     said = what_follows(OPENAI, Embedding(provider="none"))
     assert said is not None
-    assert "words alone" in said
+    assert "words only" in said
     assert said.endswith("embedding.provider=openai embedding.model=text-embedding-3-small")

@@ -94,7 +94,7 @@ def test_what_a_message_refers_to_is_kept_beside_it() -> None:
 def test_notices_are_left_out_and_say_why() -> None:
     call = {"id": 1, "type": "service", "action": "phone_call", "text": ""}
     found = read(chat(call, message(2, "user42", ""), message(3, "user42", "Hi")))
-    reasons = ["a notice of the service: phone_call", "nothing is said in it"]
+    reasons = ["a service message: phone_call", "no text"]
     assert [each.reason for each in found if isinstance(each, Left)] == reasons
 
 
@@ -152,7 +152,7 @@ def test_a_name_that_nobody_has_is_told() -> None:
     *found, doubt = read(PERSONAL, bot="Helper")
     assert [role for _, role, _ in said(found)] == ["user", "user"]
     assert isinstance(doubt, Doubt)
-    assert "nobody in it is 'Helper'" in doubt.reason
+    assert "no sender is 'Helper'" in doubt.reason
 
 
 def test_notes_to_oneself_have_no_assistant() -> None:

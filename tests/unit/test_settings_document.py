@@ -144,7 +144,9 @@ def test_an_unknown_name_is_told_what_is_near(name: str, near: str) -> None:
 
 def test_a_group_is_no_setting() -> None:
     assert named("time_stamps") == [name for name in DEFAULTS if name.startswith("time_stamps.")]
-    with pytest.raises(InvalidBody, match=r"^policy: is a group; set one of policy\.min_length, "):
+    with pytest.raises(
+        InvalidBody, match=r"^policy: is a group of settings; set one of policy\.min_length, "
+    ):
         with_value({}, "policy", {"min_length": 3})
     with pytest.raises(InvalidBody, match=r"^polic: "):
         named("polic")

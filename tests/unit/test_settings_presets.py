@@ -28,7 +28,7 @@ def test_a_preset_may_follow_another(first: str, second: str) -> None:
 
 
 def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(InvalidBody, match="there are 000, 001"):
+    with pytest.raises(InvalidBody, match="choose from: 000, 001"):
         preset("005")
 
 

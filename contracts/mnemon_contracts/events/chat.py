@@ -13,43 +13,43 @@ FROM_MEMORY: Final = "from_memory"
 
 
 class ToolCall(Contract):
-    """One use of a tool by the assistant."""
+    """One call of a tool by the assistant."""
 
     name: Text = Field(description="Name of the tool.")
-    id: Text | None = Field(default=None, description="The model's id of the call.")
-    arguments: Json = Field(default=None, description="What the tool was called with.")
+    id: Text | None = Field(default=None, description="Id of the call, from the model.")
+    arguments: Json = Field(default=None, description="Arguments of the call.")
 
 
 class MessageV1(Event):
     """A message of a conversation."""
 
-    role: Role = Field(description="Who speaks.")
-    content: Text = Field(description="What was said; may be empty when `tool_calls` is given.")
+    role: Role = Field(description="Role of the speaker.")
+    content: Text = Field(description="Text of the message; may be empty if `tool_calls` is given.")
     sent_at: Moment | None = Field(
-        default=None, description="When it was said. Without it: when the log received it."
+        default=None, description="Time of the message; without it: the time at which the log received it."
     )
-    name: Text | None = Field(default=None, description="The speaker's name, where several people speak.")
+    name: Text | None = Field(default=None, description="Name of the speaker, if several people speak.")
     task_id: Identifier | None = Field(
-        default=None, description="The task a tool's result belongs to; `context` can be asked by it."
+        default=None, description="Task that a tool result belongs to; `context` accepts it as `task_id`."
     )
     tool_calls: tuple[ToolCall, ...] | None = Field(
-        default=None, description="Tools that the assistant used for this answer."
+        default=None, description="Tools that the assistant called for this answer."
     )
     metadata: JsonObject | None = Field(
         default=None,
-        description="Anything of the bot's own; kept, and but for one field never read: where `from_memory` "
-        "is true, no facts are drawn from the message.",
+        description="Any data of the bot. It is stored and not read, except for `from_memory`: if that "
+        "is true, no facts are extracted from the message.",
     )
 
 
 class StartedV1(Event):
-    """A new conversation starts (`/new`). On `-` it gets a UUID made from the event's id."""
+    """A new conversation starts (`/new`). On `-`, it gets a UUID that is derived from the event's id."""
 
     discard_previous: bool = Field(
         default=False,
-        description="Everything the user said before, in every conversation, is gone, tool results included.",
+        description="Discard all earlier messages of the user, in every conversation, tool results included.",
     )
 
 
 class ClearedV1(Event):
-    """All earlier messages of the conversation are gone; the conversation stays."""
+    """All earlier messages of the conversation are removed; the conversation stays."""

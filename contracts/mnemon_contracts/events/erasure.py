@@ -9,26 +9,30 @@ ALL_BEFORE = 2**53 - 1
 
 
 class Span(Contract):
-    """Log positions, one after another."""
+    """A range of log positions."""
 
-    from_seq: Sequence = Field(description="The first.")
-    to_seq: Sequence = Field(description="The first one beyond.")
+    from_seq: Sequence = Field(description="First position of the range.")
+    to_seq: Sequence = Field(description="First position after the range.")
 
 
 class UserErasedV1(Event):
-    """A user, or one conversation, was forgotten for good. Holds no content."""
+    """A user, or one conversation, was erased for good. The event holds no content."""
 
     up_to_seq: Sequence = Field(
-        description="What lies below it in the log is gone; nothing that comes after this event."
+        description="Everything below this log position is erased, and nothing after this event."
     )
-    conversation: Identifier | None = Field(default=None, description="Only this conversation.")
+    conversation: Identifier | None = Field(
+        default=None, description="Conversation that was erased; without it: the whole user."
+    )
     spans: tuple[Span, ...] = Field(
-        default=(), description="Of one conversation: where it was the current one, which `-` stands for."
+        default=(),
+        description="For one conversation: ranges in which it was the current one, to which `-` refers.",
     )
     discarded_seq: Sequence | None = Field(
-        default=None, description="Of one conversation: its last start that discarded what was said before."
+        default=None,
+        description="For one conversation: position of its last start that discarded earlier messages.",
     )
     derived: tuple[Sequence, ...] = Field(
         default=(),
-        description="Of one conversation: where facts and proposals are that were drawn from it alone.",
+        description="For one conversation: positions of facts and proposals that were derived from it alone.",
     )

@@ -26,173 +26,189 @@ Reason = Literal[
 
 
 class Lineage(Contract):
-    """Where something was learned, and by what."""
+    """Origin of a fact or summary: its sources, and the program or model that derived it."""
 
-    sources: tuple[Sequence, ...] = Field(default=(), description="Log positions it was learned from.")
-    conversation: Identifier | None = Field(default=None, description="The conversation they belong to.")
-    extractor: Text | None = Field(default=None, description="`tool`, `import`, or the extractor's name.")
-    prompt_version: Text | None = Field(
-        default=None, description="Version of the prompt, where a model was asked."
+    sources: tuple[Sequence, ...] = Field(
+        default=(), description="Log positions of the messages it was derived from."
     )
-    model: Text | None = Field(default=None, description="The model that was asked.")
-    batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
+    conversation: Identifier | None = Field(default=None, description="Conversation of these messages.")
+    extractor: Text | None = Field(
+        default=None, description="`tool`, `import`, or the name of the extractor."
+    )
+    prompt_version: Text | None = Field(
+        default=None, description="Version of the prompt, if a model was asked."
+    )
+    model: Text | None = Field(default=None, description="Model that was asked.")
+    batch_id: Identifier | None = Field(default=None, description="Batch of the answer.")
     answer: Identifier | None = Field(
         default=None,
-        description="The answer of a model it came in: facts of one answer do not replace each other.",
+        description="Answer of the model that it came in: facts of one answer do not replace each other.",
     )
-    unsupported: tuple[Text, ...] | None = Field(default=None, description="Names and numbers no source has.")
+    unsupported: tuple[Text, ...] | None = Field(
+        default=None, description="Names and numbers in the text that no source contains."
+    )
 
 
 class Decision(Contract):
-    """What a dedupe decision was made by."""
+    """Reasons of a decision by dedupe."""
 
-    proposal_id: Identifier = Field(description="Event id of the proposal.")
-    nearest: Identifier | None = Field(default=None, description="The fact it was compared with last.")
-    similarity: float | None = Field(default=None, description="Cosine similarity with it, -1 to 1.")
-    duplicate_threshold: float | None = Field(default=None, description="Above it: the same fact.")
-    update_threshold: float | None = Field(default=None, description="Above it: the fact is rewritten.")
-    embedding_model: Text | None = Field(default=None, description="What the similarity was measured with.")
+    proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
+    nearest: Identifier | None = Field(default=None, description="Id of the fact it was compared with last.")
+    similarity: float | None = Field(default=None, description="Cosine similarity with that fact, -1 to 1.")
+    duplicate_threshold: float | None = Field(
+        default=None, description="Similarity above which both are the same fact."
+    )
+    update_threshold: float | None = Field(
+        default=None, description="Similarity above which the fact is rewritten."
+    )
+    embedding_model: Text | None = Field(
+        default=None, description="Embedding model that measured the similarity."
+    )
     relation: Literal["same", "update", "undecided", "different"] | None = Field(
-        default=None, description="How the proposal relates to the nearest fact."
+        default=None, description="Relation of the proposal to the nearest fact."
     )
     evidence: Text | None = Field(
-        default=None, description="Reason of the decision, for a person. Quotes no word of a fact."
+        default=None, description="Reason of the decision, for a person; it never quotes a fact."
     )
     undecided: tuple[Identifier, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="Facts that may say the same. All are kept; a model may decide later.",
+        description="Ids of facts that may say the same. All are kept; a model may decide later.",
     )
 
 
 class Fact(Contract):
-    """A fact as it stands."""
+    """A fact in its current version."""
 
-    text: Text = Field(description="The fact, one sentence.")
-    kind: Kind = Field(default="user_fact", description="What sort of fact.")
-    tier: Tier = Field(default="archive", description="How it is kept and shown.")
+    text: Text = Field(description="Text of the fact, one sentence.")
+    kind: Kind = Field(default="user_fact", description="Kind of the fact.")
+    tier: Tier = Field(default="archive", description="Tier of the fact.")
     importance: int = Field(
-        default=5, ge=1, le=10, description="1 to 10; 8 and above is high, 3 and below low."
+        default=5, ge=1, le=10, description="Importance, 1 to 10; 8 and above is high, 3 and below is low."
     )
-    expires_at: Moment | None = Field(default=None, description="From then on it is not shown.")
+    expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
 
 
 class FactProposedV1(Event):
-    """A fact that somebody wants kept; dedupe decides."""
+    """A fact is proposed; dedupe decides whether it is kept."""
 
-    text: Text = Field(description="The fact, one sentence.")
-    kind: Kind | None = Field(default=None, description="What sort of fact; classified when absent.")
-    tier: Tier | None = Field(default=None, description="How to keep it; classified when absent.")
-    importance: int | None = Field(default=None, ge=1, le=10, description="1 to 10.")
-    expires_at: Moment | None = Field(default=None, description="From then on it is not to be shown.")
+    text: Text = Field(description="Text of the fact, one sentence.")
+    kind: Kind | None = Field(default=None, description="Kind of the fact; classified if absent.")
+    tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
+    importance: int | None = Field(default=None, ge=1, le=10, description="Importance, 1 to 10.")
+    expires_at: Moment | None = Field(default=None, description="Time from which the fact is not shown.")
     supersedes: Identifier | None = Field(default=None, description="Id of the fact that it replaces.")
-    lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
+    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 
 class FactEvent(Event):
-    """What became of a fact."""
+    """A change of a fact."""
 
-    by: Text | None = Field(default=None, description="`redecide`: decided anew, with other settings.")
+    by: Text | None = Field(
+        default=None, description="`redecide`, if the decision was repeated with other settings or rules."
+    )
     at: Moment | None = Field(
-        default=None, description="When, where the log took it later: of a memory that was brought in."
+        default=None, description="Time of the original event, if it was imported later."
     )
 
 
 class FactSavedV1(FactEvent):
-    """A new fact is kept."""
+    """A new fact is saved."""
 
-    fact_id: Identifier = Field(description="Short id, per user: `pf_001`, `wk_014`, `ar_120`.")
+    fact_id: Identifier = Field(description="Short id, unique per user: `pf_001`, `wk_014`, `ar_120`.")
     fact: Fact = Field(description="The fact.")
-    decision: Decision = Field(description="What it was decided by.")
-    lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
+    decision: Decision = Field(description="Reasons of the decision.")
+    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 
 class FactUpdatedV1(FactEvent):
-    """A fact is rewritten; its former version is kept."""
+    """A fact is updated; its former version is kept."""
 
     fact_id: Identifier = Field(description="The fact.")
-    fact: Fact = Field(description="As it is from now on.")
-    former: Fact = Field(description="As it was.")
+    fact: Fact = Field(description="The fact after the change.")
+    former: Fact = Field(description="The fact before the change.")
     decision: Decision | None = Field(
-        default=None, description="What it was decided by; none when edited by hand."
+        default=None, description="Reasons of the decision; absent if the fact was edited by hand."
     )
-    lineage: Lineage = Field(default=Lineage(), description="Where it was learned.")
+    lineage: Lineage = Field(default=Lineage(), description="Origin of the fact.")
 
 
 class FactConfirmedV1(FactEvent):
-    """A proposal said what is known already."""
+    """A proposal repeated a known fact."""
 
-    fact_id: Identifier = Field(description="The fact that it met.")
-    decision: Decision = Field(description="What it was decided by.")
-    lineage: Lineage = Field(default=Lineage(), description="Where it was said again.")
+    fact_id: Identifier = Field(description="Id of the known fact.")
+    decision: Decision = Field(description="Reasons of the decision.")
+    lineage: Lineage = Field(default=Lineage(), description="Origin of the repetition.")
 
 
 class FactRejectedV1(Event):
     """A proposal was refused."""
 
-    proposal_id: Identifier = Field(description="Event id of the proposal.")
-    reason: Reason = Field(description="The rule that refused it.")
-    detail: Text | None = Field(default=None, description="For a person; never repeats a secret.")
-    fact_id: Identifier | None = Field(default=None, description="The fact concerned, where there is one.")
+    proposal_id: Identifier = Field(description="Id of the `fact.proposed` event.")
+    reason: Reason = Field(description="Rule that refused it.")
+    detail: Text | None = Field(default=None, description="Reason for a person; it never repeats a secret.")
+    fact_id: Identifier | None = Field(default=None, description="Id of the fact concerned, if there is one.")
 
 
 class FactForgottenV1(FactEvent):
-    """A fact is removed on request, or because another took its place."""
+    """A fact is removed on request, or because another fact replaced it."""
 
     fact_id: Identifier = Field(description="The fact.")
-    reason: Reason = Field(default="requested", description="Why.")
+    reason: Reason = Field(default="requested", description="Reason of the removal.")
 
 
 class FactExpiredV1(Event):
-    """A fact's date has passed and it is removed."""
+    """A fact is removed because its date has passed."""
 
     fact_id: Identifier = Field(description="The fact.")
-    expires_at: Moment = Field(description="The date that has passed.")
+    expires_at: Moment = Field(description="Date that has passed.")
 
 
 class FactEvictedV1(Event):
-    """A fact gave way to others because the user's limit was reached."""
+    """A fact is evicted because the user's limit was reached."""
 
     fact_id: Identifier = Field(description="The fact.")
-    tier: Tier = Field(description="The tier that was full.")
-    limit: int = Field(ge=0, description="How many facts it may hold.")
+    tier: Tier = Field(description="Tier that was full.")
+    limit: int = Field(ge=0, description="Facts that it may hold, at most.")
 
 
 class SummaryWrittenV1(Event):
-    """A stretch of a conversation was put into a few sentences."""
+    """A summary of a range of messages was written."""
 
     summary_id: Identifier = Field(description="The summary.")
     conversation: Identifier = Field(description="The conversation.")
-    from_seq: Sequence = Field(description="First log position it covers.")
-    to_seq: Sequence = Field(description="Last log position it covers.")
+    from_seq: Sequence = Field(description="First log position that the summary covers.")
+    to_seq: Sequence = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="The summary.")
-    lineage: Lineage = Field(default=Lineage(), description="Who wrote it.")
+    lineage: Lineage = Field(default=Lineage(), description="Model that wrote it.")
 
 
 class SummaryMergedV1(Event):
-    """Several summaries became one."""
+    """Several summaries were merged into one."""
 
-    summary_id: Identifier = Field(description="The new summary.")
+    summary_id: Identifier = Field(description="Id of the new summary.")
     conversation: Identifier = Field(description="The conversation.")
-    merged: tuple[Identifier, ...] = Field(description="The summaries that it stands for.")
-    from_seq: Sequence = Field(description="First log position it covers.")
-    to_seq: Sequence = Field(description="Last log position it covers.")
+    merged: tuple[Identifier, ...] = Field(description="Ids of the summaries that it replaces.")
+    from_seq: Sequence = Field(description="First log position that the summary covers.")
+    to_seq: Sequence = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="The summary.")
-    lineage: Lineage = Field(default=Lineage(), description="Who wrote it.")
+    lineage: Lineage = Field(default=Lineage(), description="Model that wrote it.")
 
 
 class ProfileSetV1(Event):
-    """Fields of the user's data are set; the others stay. `null` removes a field."""
+    """Fields of the user's data are set; other fields stay. `null` removes a field."""
 
-    fields: JsonObject = Field(min_length=1, description="Field by field, any JSON value.")
+    fields: JsonObject = Field(
+        min_length=1, description="Fields with their values; a value is any JSON value."
+    )
 
 
 class TaskAddedV1(Event):
-    """A task of the user's is noted."""
+    """A task of the user is added."""
 
     task_id: Identifier = Field(description="The task.")
-    text: Text = Field(description="What is to be done.")
-    due_at: Moment | None = Field(default=None, description="By when.")
+    text: Text = Field(description="Text of the task.")
+    due_at: Moment | None = Field(default=None, description="Time at which the task is due.")
 
 
 class TaskDoneV1(Event):
@@ -202,7 +218,7 @@ class TaskDoneV1(Event):
 
 
 class TaskRemovedV1(Event):
-    """A task is taken off the list."""
+    """A task is removed."""
 
     task_id: Identifier = Field(description="The task.")
 
@@ -211,126 +227,141 @@ Origin = Literal["folder", "repository"]
 
 
 class DocumentAddedV1(Event):
-    """A document, or a new version of it, is to be searchable."""
+    """A document, or a new version of it, is added for search."""
 
     document_id: Identifier = Field(description="The document.")
-    text: Text = Field(description="Its text, whole.")
-    title: Text | None = Field(default=None, description="How it is called.")
-    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
-    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
-    metadata: JsonObject | None = Field(default=None, description="Anything of the sender's own.")
+    text: Text = Field(description="Whole text of the document.")
+    title: Text | None = Field(default=None, description="Title of the document.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    collection: Text | None = Field(
+        default=None, description="Collection of the document, such as a repository."
+    )
+    metadata: JsonObject | None = Field(default=None, description="Any data of the sender.")
     origin: Origin | None = Field(
-        default=None, description="Of a file that was indexed with its folder: the kind of folder."
+        default=None,
+        description="Kind of folder, if the document is a file that was indexed with its folder.",
     )
     digest: Text | None = Field(
         default=None,
-        description="SHA-256 of the text in UTF-8, in hexadecimal: two texts are the same or not.",
+        description="SHA-256 of the text in UTF-8, in hexadecimal, to compare two texts.",
     )
 
 
 class DocumentRemovedV1(Event):
-    """A document is no longer searchable."""
+    """A document is removed from search."""
 
     document_id: Identifier = Field(description="The document.")
 
 
 class Window(Contract):
-    """A stretch of one conversation: what one extraction reads."""
+    """A range of messages of one conversation that one extraction reads."""
 
-    tenant: Identifier = Field(description="Whose conversation: the tenant.")
-    user: Identifier = Field(description="Whose conversation: the user.")
+    tenant: Identifier = Field(description="Tenant of the conversation.")
+    user: Identifier = Field(description="User of the conversation.")
     conversation: Identifier = Field(description="The conversation.")
-    from_seq: Sequence = Field(description="First log position it reads.")
-    to_seq: Sequence = Field(description="Last log position it reads.")
-    line: int | None = Field(default=None, ge=0, description="The number of its line in the batch.")
+    from_seq: Sequence = Field(description="First log position of the window.")
+    to_seq: Sequence = Field(description="Last log position of the window.")
+    line: int | None = Field(default=None, ge=0, description="Number of its line in the batch.")
     pairs: tuple[FactPair, ...] = Field(
         default=(),
         exclude_if=is_empty,
-        description="Undecided facts that it asks about besides, at no further call.",
+        description="Undecided pairs of facts that the same request also compares.",
     )
 
 
 class BatchIntendedV1(Event):
-    """A provider batch is about to be submitted; written before the call, so that a crash is found."""
+    """A batch is about to be submitted. Written before the call, so that a crash is detected."""
 
-    batch_id: Identifier = Field(description="Our id of the batch.")
+    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
     provider: Text = Field(description="The provider.")
     model: Text = Field(description="The model.")
-    purpose: Literal["extract", "compact"] = Field(description="What is asked.")
+    purpose: Literal["extract", "compact"] = Field(description="Purpose of the batch.")
     windows: tuple[Window, ...] = Field(
-        description="What it reads of this user; of others it may read too, who have events of their own."
+        description="Windows of this user in the batch; windows of other users are in events of their own."
     )
     usd: float | None = Field(
         default=None,
         ge=0,
-        description="What these windows may cost, in US dollars; where the tenant has a budget.",
+        description="Cost of these windows at most, in US dollars, if the tenant has a budget.",
     )
 
 
 class BatchSubmittedV1(Event):
-    """The provider took the batch."""
+    """The provider accepted the batch."""
 
-    batch_id: Identifier = Field(description="Our id of the batch.")
-    provider_batch_id: Text = Field(description="The provider's id.")
+    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
+    provider_batch_id: Text = Field(description="Id of the batch at the provider.")
 
 
 class BatchCompletedV1(Event):
-    """Every line of the batch is answered."""
+    """The batch is complete."""
 
-    batch_id: Identifier = Field(description="Our id of the batch.")
+    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
     answered: int = Field(ge=0, description="Lines with an answer.")
-    failed: int = Field(default=0, ge=0, description="Lines without.")
+    failed: int = Field(default=0, ge=0, description="Lines without an answer.")
 
 
 class BatchFailedV1(Event):
-    """The provider gave the batch up."""
+    """The batch failed at the provider."""
 
-    batch_id: Identifier = Field(description="Our id of the batch.")
-    error: Text = Field(description="What the provider said.")
+    batch_id: Identifier = Field(description="Id of the batch at mnemon.")
+    error: Text = Field(description="Error of the provider.")
 
 
 class WindowAnsweredV1(Event):
-    """A model has read a stretch of a conversation for facts; it is not read again."""
+    """A window of a conversation was read for facts; it is not read again."""
 
     conversation: Identifier = Field(description="The conversation.")
-    from_seq: Sequence = Field(description="First log position that was read.")
-    to_seq: Sequence = Field(description="Last log position that was read.")
+    from_seq: Sequence = Field(description="First log position of the window.")
+    to_seq: Sequence = Field(description="Last log position of the window.")
     outcome: Literal["proposed", "nothing", "gone", "dead"] = Field(
-        description="Facts were proposed, there were none, the messages are gone, or it cannot be read: "
-        "then there is a dead letter."
+        description="`proposed`: facts were proposed; `nothing`: there were none; `gone`: the messages "
+        "were removed; `dead`: the window could not be read and is a dead letter."
     )
-    proposed: int = Field(default=0, ge=0, description="How many facts were proposed.")
-    repaired: bool = Field(default=False, description="The answer was no JSON before it was mended.")
-    unusable: int | None = Field(default=None, ge=1, description="Facts of the answer that cannot be used.")
+    proposed: int = Field(default=0, ge=0, description="Number of facts that were proposed.")
+    repaired: bool = Field(
+        default=False, description="Whether the answer was invalid JSON that was repaired."
+    )
+    unusable: int | None = Field(
+        default=None, ge=1, description="Number of facts in the answer that cannot be used."
+    )
     beyond_limit: int | None = Field(
-        default=None, ge=1, description="Usable facts above the limit, kept in a dead letter."
+        default=None,
+        ge=1,
+        description="Number of usable facts above the limit, which are kept in a dead letter.",
     )
-    reason: Text | None = Field(default=None, description="Why it is dead, as its dead letter has it.")
+    reason: Text | None = Field(
+        default=None, description="Reason in the dead letter, if the outcome is `dead`."
+    )
     model: Text | None = Field(
-        default=None, description="Provider and model that were asked last, where it is dead."
+        default=None, description="Provider and model that were asked last, if the outcome is `dead`."
     )
     attempts: int | None = Field(
-        default=None, ge=0, description="Failed attempts before the last one, where it is dead."
+        default=None, ge=0, description="Failed attempts before the last one, if the outcome is `dead`."
     )
-    batch_id: Identifier | None = Field(default=None, description="The batch it came in.")
+    batch_id: Identifier | None = Field(default=None, description="Batch of the answer.")
 
 
 class Tokens(Contract):
-    """What a call took."""
+    """Tokens of a call."""
 
     input: int = Field(default=0, ge=0, description="Tokens of the request, cached ones included.")
-    cached: int = Field(default=0, ge=0, description="Of them, those the provider had cached.")
+    cached: int = Field(default=0, ge=0, description="Tokens of the request that the provider had cached.")
     output: int = Field(default=0, ge=0, description="Tokens of the answer.")
 
 
 class ModelCalledV1(Event):
-    """A language model was asked, and what that cost."""
+    """A language model was called, with its tokens and cost."""
 
     provider: Text = Field(description="The provider.")
     model: Text = Field(description="The model.")
-    purpose: Literal["extract", "compact"] = Field(description="What was asked.")
-    tokens: Tokens = Field(description="What it took.")
-    batch_id: Identifier | None = Field(default=None, description="The batch it was a line of.")
+    purpose: Literal["extract", "compact"] = Field(description="Purpose of the call.")
+    tokens: Tokens = Field(description="Tokens of the call.")
+    batch_id: Identifier | None = Field(
+        default=None, description="Id of the batch, if the call was part of one."
+    )
     usd: float | None = Field(
-        default=None, ge=0, description="US dollars, by the prices set then; none where there was no price."
+        default=None,
+        ge=0,
+        description="Cost in US dollars, at the prices set at that time; absent if the model had no price.",
     )

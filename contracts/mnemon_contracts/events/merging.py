@@ -10,26 +10,27 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
 class FactComparedV1(FactPair, Event):
-    """A language model was asked how two undecided facts relate; dedupe decides what follows."""
+    """A language model has compared two undecided facts; dedupe decides what follows."""
 
     relation: Relation | None = Field(
         default=None,
-        description="`same`: in other words; `update`: the newer takes the place of the older; `different`: "
-        "both are kept. None: no usable answer; the pair is asked again, three times in all.",
+        description="`same`: both say the same; `update`: the newer fact replaces the older one; "
+        "`different`: both are kept. Absent: the answer was not usable, and the pair is "
+        "compared again, three times in all.",
     )
-    lineage: Lineage = Field(default=Lineage(), description="Which model was asked, with which prompt.")
+    lineage: Lineage = Field(default=Lineage(), description="Model and prompt of the comparison.")
 
 
 class FactMergedV1(FactEvent):
-    """Two facts became one, as a language model compared them. The other's `fact.forgotten` follows."""
+    """Two facts were merged after a language model compared them. The other's `fact.forgotten` follows."""
 
-    fact_id: Identifier = Field(description="The fact that is kept: the one with the older words.")
-    merged_id: Identifier = Field(description="The fact that went into it.")
-    relation: Literal["same", "update"] = Field(description="How the two relate.")
-    fact: Fact = Field(description="As it is from now on.")
-    former: Fact = Field(description="As it was.")
-    compared_id: Identifier = Field(description="Event id of the `fact.compared` that it follows from.")
+    fact_id: Identifier = Field(description="Id of the fact that is kept: the one with the older text.")
+    merged_id: Identifier = Field(description="Id of the fact that was merged into it.")
+    relation: Literal["same", "update"] = Field(description="Relation of the two facts.")
+    fact: Fact = Field(description="The fact after the merge.")
+    former: Fact = Field(description="The fact before the merge.")
+    compared_id: Identifier = Field(description="Id of the `fact.compared` event that caused the merge.")
     lineage: Lineage = Field(
         default=Lineage(),
-        description="Where both were learned, if both have sources, and which model compared them.",
+        description="Sources of both facts, if both have sources, and the model that compared them.",
     )

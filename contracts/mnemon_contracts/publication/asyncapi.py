@@ -14,7 +14,8 @@ RESPONDERS = "mnemon"
 """The queue group that answers requests."""
 
 _OUTSIDE = {"bot", "importer"}
-_ENCODED = "One id as one NATS token: percent-encoded where NATS would not take it (docs/contracts.md)."
+_ENCODED = "An id as one NATS token: characters that NATS does not accept are percent-encoded "
+"(docs/contracts.md)."
 _PARAMETERS = {
     "tenant": "The installation or customer. " + _ENCODED,
     "user": "The person. " + _ENCODED,
@@ -23,7 +24,7 @@ _PARAMETERS = {
 _TRACEPARENT = {
     "traceparent": {
         "type": "string",
-        "description": "Optional. The trace that it is part of, as W3C's Trace Context writes it.",
+        "description": "Optional. Trace that the message belongs to, in the format of W3C Trace Context.",
     }
 }
 _OF_EVENT = {
@@ -31,7 +32,7 @@ _OF_EVENT = {
     "properties": {
         "Nats-Msg-Id": {
             "type": "string",
-            "description": "Optional. Identity of the event; goes before `id` of the body.",
+            "description": "Optional. Identity of the event; takes precedence over `id` of the body.",
         },
         **_TRACEPARENT,
     },
@@ -40,8 +41,8 @@ _OF_REQUEST = {"type": "object", "properties": _TRACEPARENT}
 _SERVICE_ERROR = {
     "type": "object",
     "properties": {
-        "Nats-Service-Error": {"type": "string", "description": "Message of the error, when there is one."},
-        "Nats-Service-Error-Code": {"type": "string", "description": "Its code."},
+        "Nats-Service-Error": {"type": "string", "description": "Message of the error, if there is one."},
+        "Nats-Service-Error-Code": {"type": "string", "description": "Code of the error, if there is one."},
         **_TRACEPARENT,
     },
 }

@@ -11,21 +11,21 @@ from mnemon_contracts.settings.presets import PRESETS
 INTRODUCTION = f"""\
 # Settings
 
-Everything that can be set while processes run. All of it is in force at once, without a restart, but for
+Settings can change while processes run. A change is in force at once, without a restart, except for
 `embedding`: processes read it when they start, and another model needs `mnemon reindex`
 ([Another embedding model](operating.md#another-embedding-model)).
-[Operating](operating.md#what-can-be-set) says more of settings.
+[Operating](operating.md#what-can-be-set) describes how to use them.
 
     mnemon settings set recent_messages=20 limits.per_user=1000
     mnemon settings set --tenant acme limits.per_user=5000
 
-A tenant may have any of them of its own, but for {", ".join(f"`{name}`" for name in sorted(FOR_EVERYBODY))}.
+A tenant may have its own values, except for {", ".join(f"`{name}`" for name in sorted(FOR_EVERYBODY))}.
 """
 
 PRESETS_INTRODUCTION = """\
 ## Presets
 
-Settings that belong together. A preset leaves what else is set as it is, and never changes the embedding.
+Settings that belong together. A preset leaves other settings as they are, and never changes the embedding.
 
     mnemon settings preset 004 --tenant acme
 """
@@ -45,7 +45,7 @@ def _presets() -> str:
         for name, each in PRESETS.items()
     )
     return "\n".join(
-        (PRESETS_INTRODUCTION, "| preset | what it is | sets |", "| --- | --- | --- |", *rows, "")
+        (PRESETS_INTRODUCTION, "| preset | description | sets |", "| --- | --- | --- |", *rows, "")
     )
 
 
@@ -55,7 +55,7 @@ def _assignment(name: str, value: Any) -> str:
 
 def _table(fields: Iterable[SettingField]) -> str:
     rows = map(_row, fields)
-    return "\n".join(("| setting | default | may be | what |", "| --- | --- | --- | --- |", *rows, ""))
+    return "\n".join(("| setting | default | values | description |", "| --- | --- | --- | --- |", *rows, ""))
 
 
 def _row(field: SettingField) -> str:

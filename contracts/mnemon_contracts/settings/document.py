@@ -58,7 +58,7 @@ def in_force(default: Document, own: Document = NOTHING) -> SettingsV1:
     """
     for name in own:
         if name in FOR_EVERYBODY:
-            raise InvalidBody(name, "is the same for every tenant")
+            raise InvalidBody(name, "is the same for every tenant; set it without a tenant")
     return SettingsV1.read(json.dumps(laid_over(default, own)).encode())
 
 
@@ -109,7 +109,7 @@ def with_value(document: Document, name: str, value: Any) -> Document:
     """
     settings = named(name)
     if settings != [name]:
-        raise InvalidBody(name, f"is a group; set one of {', '.join(settings)}")
+        raise InvalidBody(name, f"is a group of settings; set one of {', '.join(settings)}")
     *groups, last = name.split(".")
     return laid_over(document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value}))
 

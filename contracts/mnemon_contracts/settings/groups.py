@@ -39,7 +39,7 @@ def _known_zone(name: str) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError) as error:
-        raise ValueError(f"{name!r} is no time zone; expected a name such as Europe/Moscow") from error
+        raise ValueError(f"{name!r} is not a time zone; expected a name such as Europe/Moscow") from error
     return name
 
 
@@ -59,40 +59,46 @@ def _usable_template(template: str) -> str:
 
 
 class TimeStamps(Settings):
-    """How a user's message is stamped when it is shown to a model."""
+    """Time stamps on user messages that a model is shown."""
 
-    enabled: bool = Field(default=True, description="Stamp messages of the role `user` in `context`.")
-    template: Annotated[Text, AfterValidator(_usable_template)] = Field(
-        default="[{time}] {text}", description="`{time}` is when it was said, `{text}` what was said."
+    enabled: bool = Field(
+        default=True, description="Put a time stamp on messages of the role `user` in `context`."
     )
-    time_format: Text = Field(default="%Y-%m-%d %H:%M", description="As of strftime.")
+    template: Annotated[Text, AfterValidator(_usable_template)] = Field(
+        default="[{time}] {text}",
+        description="Text of a stamped message: `{time}` is the time of the message, `{text}` its content.",
+    )
+    time_format: Text = Field(default="%Y-%m-%d %H:%M", description="Format of the time, as for strftime.")
     zone: Annotated[Text, AfterValidator(_known_zone)] = Field(
-        default="UTC", description="Time zone of the stamp, such as Europe/Moscow."
+        default="UTC", description="Time zone of the time stamp, such as `Europe/Moscow`."
     )
 
 
 class Policy(Settings):
-    """Which proposed facts are kept at all."""
+    """Which proposed facts may be kept."""
 
-    min_length: int = Field(default=12, ge=1, le=10_000, description="Characters a fact has at least.")
+    min_length: int = Field(
+        default=12, ge=1, le=10_000, description="Length of a fact at least, in characters."
+    )
     max_length: int = Field(
-        default=240, ge=1, le=10_000, description="Characters a fact has at most; not below `min_length`."
+        default=240,
+        ge=1,
+        le=10_000,
+        description="Length of a fact at most, in characters; not below `min_length`.",
     )
-    refuse_questions: bool = Field(default=True, description="Refuse what asks something.")
-    refuse_commands: bool = Field(
-        default=True, description="Refuse what is an order to a program or a model."
-    )
+    refuse_questions: bool = Field(default=True, description="Refuse questions.")
+    refuse_commands: bool = Field(default=True, description="Refuse commands to a program or a model.")
     refuse_secrets: bool = Field(
         default=True,
         description="Refuse passwords, PINs, one-time codes, keys, tokens, seed phrases and card numbers.",
     )
     refuse_bank_accounts: bool = Field(
         default=True,
-        description="Refuse IBANs and other account numbers, where `refuse_secrets` is on.",
+        description="Refuse IBANs and other account numbers, if `refuse_secrets` is on.",
     )
     refuse_documents: bool = Field(
         default=True,
-        description="Refuse numbers of passports, national ids and licences, where `refuse_secrets` is on.",
+        description="Refuse numbers of passports, national ids and licences, if `refuse_secrets` is on.",
     )
 
     @field_validator("max_length")
@@ -102,30 +108,34 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """When two facts are the same. Thresholds decide what alignment leaves open; default: the model's."""
+    """When two facts say the same. Thresholds decide pairs that alignment leaves undecided; their default is
+    the embedding model's own.
+    """
 
     update_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which a newer fact replaces one, where alignment leaves it open.",
+        description="Similarity above which a newer fact replaces an older one, if alignment leaves "
+        "the pair undecided.",
     )
     duplicate_threshold: float | None = Field(
         default=None,
         ge=0,
         le=1,
-        description="Similarity above which two such facts say the same; not below `update_threshold`.",
+        description="Similarity above which two facts of such a pair say the same; not below "
+        "`update_threshold`.",
     )
     require_similarity: bool = Field(
         default=False,
-        description="A new value replaces the old one only where the similarity of both facts is above "
-        "`update_threshold`, too; off: where alignment says so. Without an embedding model alignment "
-        "decides.",
+        description="Let a new value replace the old one only if the similarity of both facts is also "
+        "above `update_threshold`; off: alignment alone decides. Without an embedding "
+        "model alignment always decides.",
     )
     on_duplicate: Literal["rewrite", "confirm"] = Field(
         default="rewrite",
-        description="Words of a fact that is said again in other words: `rewrite` takes the newer ones, "
-        "`confirm` keeps the older ones.",
+        description="Text of a fact that is said again in other words: `rewrite` takes the newer text, "
+        "`confirm` keeps the older one.",
     )
 
     @field_validator("duplicate_threshold")
@@ -135,20 +145,28 @@ class Dedupe(Settings):
 
 
 class FactLimits(Settings):
-    """How many facts a user has at most; beyond it the least important of the oldest give way."""
+    """How many facts a user has at most. Beyond the limit, the oldest of the least important facts are
+    evicted.
+    """
 
-    per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user.")
+    per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user, at most.")
     profile: int = Field(
-        default=50, ge=1, le=100_000, description="Of them, in the tier `profile`; not above `per_user`."
+        default=50,
+        ge=1,
+        le=100_000,
+        description="Facts of one user in the tier `profile`, at most; not above `per_user`.",
     )
     working: int = Field(
-        default=50, ge=1, le=100_000, description="Of them, in the tier `working`; not above `per_user`."
+        default=50,
+        ge=1,
+        le=100_000,
+        description="Facts of one user in the tier `working`, at most; not above `per_user`.",
     )
     working_days: int | None = Field(
         default=None,
         ge=1,
         le=3650,
-        description="Days until a working fact without a date expires; `null`: it does not expire.",
+        description="Days until a fact of the tier `working` without a date expires; `null`: never.",
     )
 
     @field_validator("profile", "working")
@@ -164,156 +182,181 @@ class DocumentLimits(Settings):
         default=1_000_000,
         ge=1_000,
         le=1_000_000,
-        description="Characters of one document; the verb `document` refuses a longer text.",
+        description="Length of one document at most, in characters; the verb `document` refuses a "
+        "longer text.",
     )
 
 
 class Rates(Settings):
-    """How much is asked and said. What is refused is refused for the moment, and may be asked again."""
+    """Rates of requests and events. A refused request may be sent again later."""
 
     requests_per_second: float | None = Field(
         default=None,
         gt=0,
         le=1_000_000,
-        description="Requests that each `retrieve` process answers in a second; left out: any number.",
+        description="Requests per second that each `retrieve` process answers for a tenant; left out: "
+        "no limit.",
     )
     requests_per_user: int = Field(
-        default=32, ge=1, le=512, description="Requests of one user that it has in hand at the same time."
+        default=32,
+        ge=1,
+        le=512,
+        description="Requests of one user that a `retrieve` process handles at the same time.",
     )
     events_per_second: float | None = Field(
         default=None,
         gt=0,
         le=1_000_000,
-        description="Events beyond which `mnemon status` names the tenant; none is refused.",
+        description="Events per second of a tenant above which `mnemon status` warns; no event is refused.",
     )
 
 
 class Retrieval(Settings):
-    """What `search` finds, and `context` with it."""
+    """Hits of `search`, and of `context`, which uses it."""
 
-    limit: int = Field(default=5, ge=1, le=100, description="Hits, where the request does not say.")
+    limit: int = Field(default=5, ge=1, le=100, description="Hits at most, if the request sets no `limit`.")
     threshold: float | None = Field(
-        default=None, ge=0, le=1, description="Leave out hits that score below; left out: the model's own."
+        default=None,
+        ge=0,
+        le=1,
+        description="Leave out hits with a lower score; left out: the embedding model's own threshold.",
     )
     decay_days: float = Field(
-        default=60, gt=0, le=100_000, description="Days in which an archived fact fades to 1/e in a search."
+        default=60,
+        gt=0,
+        le=100_000,
+        description="Days after which the score of an archived fact has decayed to 1/e.",
     )
-    decay: bool = Field(default=True, description="Facts fade in a search as they age.")
+    decay: bool = Field(default=True, description="Lower the score of archived facts as they age.")
 
 
 class Sections(Settings):
     """Tokens of each section of `context`, at most."""
 
-    facts: int = Field(default=250, ge=0, le=100_000, description="Key facts, tier `profile`.")
-    working: int = Field(default=150, ge=0, le=100_000, description="What holds for now, tier `working`.")
-    user_data: int = Field(default=150, ge=0, le=100_000, description="The user's data.")
-    summaries: int = Field(default=400, ge=0, le=100_000, description="Summaries of earlier messages.")
-    recent: int = Field(default=1000, ge=0, le=100_000, description="The newest messages.")
-    relevant: int = Field(default=500, ge=0, le=100_000, description="Facts found for this turn.")
+    facts: int = Field(default=250, ge=0, le=100_000, description="Tokens of key facts: the tier `profile`.")
+    working: int = Field(
+        default=150, ge=0, le=100_000, description="Tokens of facts that hold for now: the tier `working`."
+    )
+    user_data: int = Field(default=150, ge=0, le=100_000, description="Tokens of the user's data.")
+    summaries: int = Field(
+        default=400, ge=0, le=100_000, description="Tokens of summaries of earlier messages."
+    )
+    recent: int = Field(default=1000, ge=0, le=100_000, description="Tokens of the newest messages.")
+    relevant: int = Field(default=500, ge=0, le=100_000, description="Tokens of facts found for the query.")
     documents: int = Field(
-        default=0, ge=0, le=100_000, description="Passages of documents found for this turn; 0: none."
+        default=0, ge=0, le=100_000, description="Tokens of document passages found for the query; 0: none."
     )
     conversation: int = Field(
-        default=300, ge=0, le=100_000, description="Earlier messages found for this turn."
+        default=300, ge=0, le=100_000, description="Tokens of earlier messages found for the query."
     )
 
 
 class Characters(Settings):
-    """Characters of the sections of facts in `context`, at most, besides their tokens; left out: no limit."""
+    """Characters of the sections of facts in `context`, at most, in addition to their limit in tokens; left
+    out: no limit.
+    """
 
     facts: int | None = Field(
         default=None, ge=1, le=400_000, description="Characters of key facts, the most important first."
     )
     working: int | None = Field(
-        default=None, ge=1, le=400_000, description="Characters of what holds for now."
+        default=None, ge=1, le=400_000, description="Characters of facts that hold for now."
     )
     relevant: int | None = Field(
-        default=None, ge=1, le=400_000, description="Characters of facts found for this turn, the best first."
+        default=None, ge=1, le=400_000, description="Characters of facts found for the query, the best first."
     )
 
 
 class ContextSettings(Settings):
-    """How `context` is put together."""
+    """How `context` is assembled."""
 
     budget: int = Field(
-        default=1300, ge=1, le=1_000_000, description="Tokens of the whole, where the request does not say."
+        default=1300,
+        ge=1,
+        le=1_000_000,
+        description="Tokens of the whole context at most, if the request sets no `budget`.",
     )
     sections: Sections = Field(default=Sections(), description="Tokens of each section, at most.")
     characters: Characters = Field(
         default=Characters(), description="Characters of each section of facts, at most."
     )
-    summaries: int = Field(default=3, ge=0, le=100, description="Summaries shown at most, the newest.")
+    summaries: int = Field(default=3, ge=0, le=100, description="Summaries at most, the newest ones.")
     recent_limit: int | None = Field(
         default=None,
         ge=1,
         le=1000,
-        description="Newest messages shown at most, also where no summary covers older ones; left out: as "
-        "many as the budget has room for.",
+        description="Newest messages at most, even if no summary covers older ones; left out: as many "
+        "as the budget allows.",
     )
     key_facts: Literal["all", "high"] = Field(
         default="all",
-        description="Key facts of the tier `profile` that every context shows: `all`, or those of `high` "
-        "importance (8 and above) only. The others are shown where they fit the query.",
+        description="Facts of the tier `profile` that every context shows: `all`, or only those of "
+        "`high` importance (8 and above). The others are shown if they fit the query.",
     )
     conversation_hits: int = Field(
-        default=3, ge=0, le=100, description="Earlier messages that are looked up for this turn."
+        default=3, ge=0, le=100, description="Earlier messages at most that are found for the query."
     )
     language: Literal["auto", "en", "ru"] = Field(
         default="auto",
-        description="Language of the fixed words, such as headings and `until`; `auto`: Russian where the "
-        "user writes Cyrillic, else English.",
+        description="Language of the fixed words, such as headings and `until`; `auto`: Russian if the "
+        "user writes Cyrillic, otherwise English.",
     )
     fact_types: bool = Field(
         default=True,
-        description="Facts are lines such as `- [preference] Likes tea` in every format, and a sentence says "
-        "when nothing is known; off: only in `markdown`.",
+        description="Write facts as lines such as `- [preference] Likes tea` in every format, and a "
+        "sentence if nothing is known; off: only in `markdown`.",
     )
     current_time: bool = Field(
         default=False,
-        description="End the context with the current date and time, written as `time_stamps` says. They "
-        "change every minute: a provider's prefix cache does not serve what follows them in a prompt.",
+        description="End the context with the current date and time, in the format of `time_stamps`. "
+        "They change every minute, so a provider's prefix cache does not serve the part of "
+        "a prompt after them.",
     )
 
 
 class Embedding(Settings):
-    """What turns text into vectors. Another model needs new vectors: `mnemon reindex`."""
+    """Embedding model. Another model needs new vectors: `mnemon reindex`."""
 
     provider: Literal["wordllama", "openai", "fastembed", "none"] = Field(
-        default="wordllama", description="Who embeds; `none`: search by words only."
+        default="wordllama", description="Provider of the embedding model; `none`: search by words only."
     )
-    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
+    model: Text | None = Field(
+        default=None, description="Model of the provider; left out: the provider's default."
+    )
 
 
 class SettingsV1(Settings):
-    """Everything that can be set while processes run."""
+    """All settings that can change while processes run."""
 
     recent_messages: int = Field(
         default=10,
         ge=1,
         le=1000,
-        description="Newest messages that `context` shows at least; it also shows those that no summary "
-        "covers, as far as the budget goes.",
+        description="Newest messages that `context` shows at least; it also shows messages that no "
+        "summary covers, as far as the budget allows.",
     )
     time_stamps: TimeStamps = Field(default=TimeStamps(), description="Time stamps on users' messages.")
     wait_for_log_ms: int = Field(
         default=500,
         ge=0,
         le=10_000,
-        description="How long a request with `min_seq` waits for the projections.",
+        description="Milliseconds that a request with `min_seq` waits for the projections, at most.",
     )
     discard_facts: bool = Field(
         default=False,
-        description="A new conversation that discards what came before (`/new`) also has facts forgotten "
-        "that only the discarded messages taught; off: facts stay.",
+        description="When a new conversation discards earlier messages (`/new`), also forget facts "
+        "that were learned from these messages only; off: facts stay.",
     )
-    policy: Policy = Field(default=Policy(), description="Which proposed facts are kept at all.")
-    dedupe: Dedupe = Field(default=Dedupe(), description="When two facts are the same.")
-    limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has.")
-    documents: DocumentLimits = Field(default=DocumentLimits(), description="How large a document is.")
-    rates: Rates = Field(default=Rates(), description="How much is asked and said.")
-    retrieval: Retrieval = Field(default=Retrieval(), description="What a search finds.")
-    context: ContextSettings = Field(default=ContextSettings(), description="How a context is put together.")
-    embedding: Embedding = Field(default=Embedding(), description="What turns text into vectors.")
+    policy: Policy = Field(default=Policy(), description="Which proposed facts may be kept.")
+    dedupe: Dedupe = Field(default=Dedupe(), description="When two facts say the same.")
+    limits: FactLimits = Field(default=FactLimits(), description="How many facts a user has at most.")
+    documents: DocumentLimits = Field(default=DocumentLimits(), description="How large a document may be.")
+    rates: Rates = Field(default=Rates(), description="Rates of requests and events.")
+    retrieval: Retrieval = Field(default=Retrieval(), description="Hits of a search.")
+    context: ContextSettings = Field(default=ContextSettings(), description="How a context is assembled.")
+    embedding: Embedding = Field(default=Embedding(), description="Embedding model.")
     compaction: Compaction = Field(default=Compaction(), description="When messages become summaries.")
-    extraction: Extraction = Field(default=Extraction(), description="When facts are drawn from messages.")
-    spending: Spending = Field(default=Spending(), description="What models cost.")
+    extraction: Extraction = Field(
+        default=Extraction(), description="When facts are extracted from messages."
+    )
+    spending: Spending = Field(default=Spending(), description="Prices of models, and budgets.")

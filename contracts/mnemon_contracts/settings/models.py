@@ -11,23 +11,31 @@ Provider = Literal["offline", "openai", "anthropic", "google"]
 
 
 class Compaction(Settings):
-    """When messages become summaries, and who writes them."""
+    """When messages become summaries, and which model writes them."""
 
     enabled: bool = Field(default=True, description="Write summaries.")
     after_messages: int = Field(
-        default=16, ge=2, le=10_000, description="More than so many uncompacted ones."
+        default=16, ge=2, le=10_000, description="Write a summary when more messages than this have none."
     )
     messages: int = Field(
         default=6,
         ge=1,
         le=10_000,
-        description="How many of the oldest become a summary; not above `after_messages`.",
+        description="Oldest messages that become one summary; not above `after_messages`.",
     )
-    merge_above: int = Field(default=6, ge=2, le=1000, description="More summaries than that become one.")
-    provider: Provider = Field(default="offline", description="Whose model writes them.")
-    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
+    merge_above: int = Field(
+        default=6, ge=2, le=1000, description="Merge summaries into one when there are more than this."
+    )
+    provider: Provider = Field(
+        default="offline",
+        description="Provider of the model that writes summaries; `offline`: rules, without a model.",
+    )
+    model: Text | None = Field(
+        default=None, description="Model of the provider; left out: the provider's default."
+    )
     instructions: Text | None = Field(
-        default=None, description="What the model is told besides; it belongs to the cached beginning."
+        default=None,
+        description="Additional instructions for the model, in the part of the prompt that is cached.",
     )
 
     @field_validator("messages")
@@ -37,69 +45,90 @@ class Compaction(Settings):
 
 
 class Extraction(Settings):
-    """When facts are drawn from messages, and by whom."""
+    """When facts are extracted from messages, and by which model."""
 
     enabled: bool = Field(default=True, description="Extract facts in the background.")
     mode: Literal["batch", "online"] = Field(
-        default="batch", description="By the provider's batches, or at once."
+        default="batch",
+        description="`batch`: in batches of the provider, later and cheaper; `online`: at once.",
     )
-    interval_hours: float = Field(default=24, gt=0, le=8760, description="Hours between two rounds.")
-    provider: Provider = Field(default="offline", description="Whose model is asked.")
-    model: Text | None = Field(default=None, description="Its model; left out: the provider's usual one.")
+    interval_hours: float = Field(
+        default=24, gt=0, le=8760, description="Hours after which new messages are read in any case."
+    )
+    provider: Provider = Field(
+        default="offline",
+        description="Provider of the model that extracts facts; `offline`: rules, without a model.",
+    )
+    model: Text | None = Field(
+        default=None, description="Model of the provider; left out: the provider's default."
+    )
     idle_seconds: float = Field(
-        default=60, ge=1, le=86_400, description="A conversation that rests for so long is read."
+        default=60,
+        ge=1,
+        le=86_400,
+        description="Seconds without a new message after which a conversation is read.",
     )
     after_messages: int = Field(
-        default=20, ge=1, le=1000, description="So many new messages are read, resting or not."
+        default=20,
+        ge=1,
+        le=1000,
+        description="New messages after which a conversation is read without waiting for `idle_seconds`.",
     )
-    window_messages: int = Field(
-        default=40, ge=1, le=1000, description="Messages that one request holds at most."
-    )
+    window_messages: int = Field(default=40, ge=1, le=1000, description="Messages of one request, at most.")
     pairs: int = Field(
         default=10,
         ge=0,
         le=20,
-        description="Pairs of undecided facts that one request asks about at most; 0: none. The provider "
-        "`offline` is not asked.",
+        description="Undecided pairs of facts that one request asks about, at most; 0: none. The "
+        "provider `offline` does not compare pairs.",
     )
     pool_seconds: float = Field(
-        default=300, ge=0, le=86_400, description="How long a batch waits for more to join it."
+        default=300,
+        ge=0,
+        le=86_400,
+        description="Seconds that a batch waits for more requests before it is submitted.",
     )
     deadline_hours: float = Field(
         default=20,
         gt=0,
         le=8760,
-        description="A batch that takes longer is cancelled, and asked for at once.",
+        description="Hours after which an unfinished batch is cancelled and its requests are sent online.",
     )
-    attempts: int = Field(default=3, ge=1, le=100, description="Then a stretch becomes a dead letter.")
+    attempts: int = Field(
+        default=3, ge=1, le=100, description="Attempts after which a window becomes a dead letter."
+    )
     known_facts: int = Field(
-        default=50, ge=0, le=1000, description="Facts already known that the request names, at most."
+        default=50, ge=0, le=1000, description="Known facts that one request lists, at most."
     )
     instructions: Text | None = Field(
-        default=None, description="What the model is told besides; it belongs to the cached beginning."
+        default=None,
+        description="Additional instructions for the model, in the part of the prompt that is cached.",
     )
 
 
 class Price(Settings):
-    """What a model costs, in US dollars for a million tokens."""
+    """Price of a model, in US dollars for a million tokens."""
 
-    model: Text = Field(description="The model, as the provider names it.")
-    input: float = Field(ge=0, description="Tokens of the request.")
-    output: float = Field(ge=0, description="Tokens of the answer.")
+    model: Text = Field(description="Name of the model, as the provider spells it.")
+    input: float = Field(ge=0, description="Price of input tokens.")
+    output: float = Field(ge=0, description="Price of output tokens.")
     cached: float | None = Field(
-        default=None, ge=0, description="Tokens of the request that were cached; left out: as `input`."
+        default=None, ge=0, description="Price of cached input tokens; left out: the same as `input`."
     )
-    batch: float = Field(default=0.5, ge=0, le=1, description="The share of it that a batch costs.")
+    batch: float = Field(
+        default=0.5, ge=0, le=1, description="Share of the price that a batch costs, 0 to 1."
+    )
 
 
 class Spending(Settings):
-    """What models cost, and how much a tenant may spend."""
+    """Prices of models, and what a tenant may spend."""
 
     prices: tuple[Price, ...] = Field(
-        default=(), description="Of each model; where there is none, no cost is counted."
+        default=(), description="Prices of models; calls of a model without a price have no cost."
     )
     usd_per_day: float | None = Field(
         default=None,
         ge=0,
-        description="Once spent, background work waits for the next day (UTC); left out: no limit.",
+        description="US dollars that a tenant may spend in a day; then background work waits for the "
+        "next day (UTC); left out: no limit.",
     )

@@ -17,7 +17,7 @@ class Preset(NamedTuple):
 PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
     {
         "000": Preset(
-            "A Telegram bot's conversations: the last 30 messages, with Moscow time, and nothing else",
+            "Telegram bot: the last 30 messages with Moscow time, and nothing else",
             {
                 "recent_messages": 30,
                 "time_stamps.enabled": True,
@@ -35,7 +35,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "001": Preset(
-            "Facts from daily batches, kept for ever; five of them for each answer",
+            "Facts from daily batches, kept forever; five facts for each answer",
             {
                 "context.budget": 4_096,
                 "context.sections.relevant": 500,
@@ -56,7 +56,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "002": Preset(
-            "Ten messages, three summaries and key facts in a context of one size",
+            "Ten messages, three summaries and key facts in a context of fixed size",
             {
                 "recent_messages": 10,
                 "time_stamps.enabled": False,
@@ -73,7 +73,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "003": Preset(
-            "Summary, user data, ten messages, facts and earlier messages that fit the question",
+            "Summary, user data, ten messages, and facts and earlier messages that fit the query",
             {
                 "recent_messages": 10,
                 "context.sections.user_data": 300,
@@ -88,7 +88,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             },
         ),
         "004": Preset(
-            "A personal bot's facts in three tiers, with limits, dates and decay",
+            "Personal bot: facts in three tiers, with limits, dates and decay",
             {
                 "policy.min_length": 12,
                 "policy.max_length": 240,
@@ -123,5 +123,5 @@ def preset(name: str) -> Preset:
         InvalidBody: there is none of this name.
     """
     if name not in PRESETS:
-        raise InvalidBody(name, f"there is no such preset; there are {', '.join(PRESETS)}")
+        raise InvalidBody(name, f"there is no such preset; choose from: {', '.join(PRESETS)}")
     return PRESETS[name]

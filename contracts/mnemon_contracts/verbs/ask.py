@@ -18,116 +18,129 @@ MAX_HISTORY = 1000
 
 
 class AskError(Contract):
-    """Why there is no result."""
+    """Error, if there is no result."""
 
     # Not in the schema of a verb's reply: no verb answers so.
-    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="For a program.")
-    message: Text = Field(description="For a person; names the field that is wrong.")
-    retryable: bool = Field(description="The same request may succeed later.")
+    code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="Code for programs.")
+    message: Text = Field(description="Message for a person; it names the invalid field.")
+    retryable: bool = Field(description="Whether the same request may succeed later.")
 
 
 class Reply(Contract):
-    """What every reply carries. Either `error` is set, or the fields of the verb are."""
+    """Fields of every reply. Either `error` is set, or the fields of the verb are."""
 
     seen_seq: Sequence = Field(
-        default=0, description="The log position it reflects: every event of the user up to there."
+        default=0,
+        description="Log position that the reply reflects: every event of the user up to this position.",
     )
-    error: AskError | None = Field(default=None, description="Why there is no result.")
+    error: AskError | None = Field(default=None, description="Error, if there is no result.")
     warnings: tuple[Text, ...] | None = Field(
-        default=None, description="What of the request has no effect: fields that the verb does not have."
+        default=None,
+        description="Fields of the request that have no effect, because the verb does not have them.",
     )
 
 
 class ErrorReply(Reply):
-    """The reply when there is no result."""
+    """The reply if there is no result."""
 
     error: AskError
 
 
 class RenderedMessage(Contract):
-    """A message as a model is shown it."""
+    """A message as shown to a model."""
 
-    role: Role = Field(description="Who speaks.")
-    content: Text = Field(description="What the model is shown.")
-    name: Text | None = Field(default=None, description="The speaker's name.")
+    role: Role = Field(description="Role of the speaker.")
+    content: Text = Field(description="Text that the model is shown.")
+    name: Text | None = Field(default=None, description="Name of the speaker.")
 
 
 class StoredMessage(RenderedMessage):
-    """A message as it is kept."""
+    """A message as stored."""
 
-    seq: Sequence = Field(description="Its log position.")
-    id: Identifier = Field(description="Its event id.")
-    sent_at: Moment = Field(description="When it was said.")
-    task_id: Identifier | None = Field(default=None, description="The task a tool's result belongs to.")
+    seq: Sequence = Field(description="Log position of the event.")
+    id: Identifier = Field(description="Event id of the message.")
+    sent_at: Moment = Field(description="Time of the message.")
+    task_id: Identifier | None = Field(default=None, description="Task that a tool result belongs to.")
 
 
 class ContextV1(Contract):
-    """What to put before a model for its next answer."""
+    """Return the context for a model's next answer."""
 
     query: Text | None = Field(
-        default=None, description="The user's message, to find what is relevant to it."
+        default=None, description="The user's message, for which relevant memory is found."
     )
-    format: Format = Field(default="messages", description="How the context is rendered.")
+    format: Format = Field(default="messages", description="Format of the context.")
     budget: int | None = Field(
         default=None,
         ge=1,
-        description="At most so many tokens; without it as many as `context.budget` says, 1,300 unless it is "
-        "set.",
+        description="Tokens of the context, at most; without it: `context.budget` of the settings, "
+        "1,300 unless it is set.",
     )
     min_seq: Sequence | None = Field(
-        default=None, description="Reflect the log up to here: the sequence that a publish returned."
+        default=None,
+        description="Wait until the reply reflects the log up to this position, which a publish returned.",
     )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="As it was then: a time or a log position."
+        default=None, description="Answer as of this time or log position."
     )
-    task_id: Identifier | None = Field(default=None, description="The task whose results shape the query.")
-    conversation: Identifier | None = Field(default=None, description="Without it: the current one.")
+    task_id: Identifier | None = Field(
+        default=None, description="Task whose tool results are added to the query."
+    )
+    conversation: Identifier | None = Field(
+        default=None, description="Conversation; without it: the current one."
+    )
 
 
 class ContextSection(Contract):
-    """What became of a section of the context."""
+    """One section of the context."""
 
-    tokens: int = Field(default=0, ge=0, description="What it takes of the budget.")
-    shown: int = Field(default=0, ge=0, description="How many of its items are shown.")
+    tokens: int = Field(default=0, ge=0, description="Tokens of the section.")
+    shown: int = Field(default=0, ge=0, description="Items that are shown.")
     left_out: int = Field(
         default=0,
         ge=0,
-        description="How many of its items are not shown, for want of room or as the settings say.",
+        description="Items that are not shown, because the budget or the settings leave no room.",
     )
-    cut: bool = Field(default=False, description="One of them is shown in part.")
+    cut: bool = Field(default=False, description="Whether an item is shown in part.")
     messages_left_out: int | None = Field(
         default=None,
         ge=0,
-        description="Of `recent`: messages of the conversation that are not shown and that no summary "
-        "covers. Of `summaries`: messages that are not shown and whose summary is left out. The sum of both "
-        "is `coverage.left_out`.",
+        description="In `recent`: messages of the conversation that are not shown and that no summary "
+        "covers. In `summaries`: messages that are not shown and whose summary is left "
+        "out. The sum of both is `coverage.left_out`.",
     )
 
 
 class ContextCoverage(Contract):
-    """Where the messages of the conversation are: each is counted once, so that the three add up to all."""
+    """Coverage of the messages of the conversation: each is counted once, and the three counts add up to all
+    messages.
+    """
 
     shown: int = Field(
         default=0,
         ge=0,
-        description="Shown in `recent` or `conversation`, whole or cut. Messages without words count here.",
+        description="Messages shown in `recent` or `conversation`, whole or cut. Messages without "
+        "words count here.",
     )
-    summarised: int = Field(default=0, ge=0, description="Not shown, and covered by a summary that is shown.")
-    left_out: int = Field(default=0, ge=0, description="In no part of the context.")
+    summarised: int = Field(
+        default=0, ge=0, description="Messages that are not shown, but covered by a summary that is shown."
+    )
+    left_out: int = Field(default=0, ge=0, description="Messages that are in no part of the context.")
 
 
 class ContextReplyV1(Reply):
-    """The context, within its budget."""
+    """The context, within the budget."""
 
-    conversation: Identifier | None = Field(default=None, description="The conversation shown.")
+    conversation: Identifier | None = Field(default=None, description="Conversation that is shown.")
     messages: tuple[RenderedMessage, ...] = Field(
         default=(),
-        description="In order, ready for a model; of another format the text, as one message.",
+        description="Messages in order, ready for a model; in other formats: the text, as one message.",
     )
     text: Text | None = Field(
-        default=None, description="The whole as one text, in the formats `xml`, `blocks` and `markdown`."
+        default=None,
+        description="The whole context as one text, in the formats `xml`, `blocks` and `markdown`.",
     )
-    tokens: int | None = Field(default=None, ge=0, description="How many it has: at most the budget.")
+    tokens: int | None = Field(default=None, ge=0, description="Tokens of the context; at most the budget.")
     sections: dict[Text, ContextSection] = Field(
         default={},
         description="Items shown and left out of `facts`, `summaries`, `user_data`, `working`, `recent`, "
@@ -135,96 +148,106 @@ class ContextReplyV1(Reply):
     )
     coverage: ContextCoverage | None = Field(
         default=None,
-        description="Where the messages of the conversation are; left out where they could not be counted.",
+        description="Coverage of the messages of the conversation; absent if they could not be counted.",
     )
     profile: JsonObject = Field(default={}, description="The user's data.")
     degraded: tuple[Text, ...] = Field(
-        default=(), description="Parts that are missing because something failed."
+        default=(), description="Parts that are missing because a server failed or did not answer in time."
     )
     metadata: JsonObject = Field(
         default={},
-        description="What to put into `metadata` of a message that is published with text of this context, "
-        "so that what is known is not learned again from it.",
+        description="Metadata for messages that are published with text of this context, so that known "
+        "facts are not learned again from them.",
     )
 
 
 class HistoryV1(Contract):
-    """The last messages of a conversation."""
+    """Return the last messages of a conversation."""
 
-    limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="At most so many messages.")
-    conversation: Identifier | None = Field(default=None, description="Without it: the current one.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    limit: int = Field(default=30, ge=1, le=MAX_HISTORY, description="Messages at most.")
+    conversation: Identifier | None = Field(
+        default=None, description="Conversation; without it: the current one."
+    )
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
     as_of: Moment | Sequence | None = Field(
-        default=None, description="As it was then: a time or a log position."
+        default=None, description="Answer as of this time or log position."
     )
 
 
 class HistoryReplyV1(Reply):
     """The messages, oldest first."""
 
-    conversation: Identifier | None = Field(default=None, description="The conversation shown.")
+    conversation: Identifier | None = Field(default=None, description="Conversation that is shown.")
     messages: tuple[StoredMessage, ...] = Field(default=(), description="Oldest first.")
 
 
 class ProfileV1(Contract):
-    """The user's data, read or set."""
+    """Return the user's data, or set fields of it."""
 
     fields: JsonObject | None = Field(default=None, description="Fields to set; `null` removes one.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
 
 
 class ProfileReplyV1(Reply):
-    """The user's data; after a change, as it is from now on."""
+    """The user's data, after the change if there was one."""
 
-    profile: JsonObject = Field(default={}, description="Field by field.")
+    profile: JsonObject = Field(default={}, description="Fields with their values.")
 
 
 class StatusV1(Contract):
-    """What is kept of a user, how far behind the log it is, and what could not be used."""
+    """Return what is kept of a user, how far it is behind the log, and which events were rejected."""
 
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
     event_seq: Sequence | None = Field(
         default=None,
-        description="Say what became of the user's event at this log position, which a publish returned; "
-        "waits for it as for `min_seq`.",
+        description="Return the outcome of the user's event at this log position, which a publish "
+        "returned; waits for it as for `min_seq`.",
     )
 
 
 class RejectedEvent(Contract):
-    """An event that could not be used: it is kept as a dead letter, and changed nothing."""
+    """An event that was rejected: it is kept as a dead letter and changed nothing."""
 
-    seq: Sequence = Field(description="Its log position.")
-    event: Text = Field(description="Its subject behind tenant and user, such as `-.message.v1`.")
-    reason: Text = Field(description="Why, for a program, such as `invalid_body`.")
-    error: Text = Field(description="Why, for a person; names the field.")
-    at: Moment = Field(description="When it was given up.")
+    seq: Sequence = Field(description="Log position of the event.")
+    event: Text = Field(description="Its subject after tenant and user, such as `-.message.v1`.")
+    reason: Text = Field(description="Reason for programs, such as `invalid_body`.")
+    error: Text = Field(description="Reason for a person; it names the field.")
+    at: Moment = Field(description="Time at which it was rejected.")
 
 
 class EventOutcome(Contract):
-    """What became of an event."""
+    """Outcome of an event."""
 
-    seq: Sequence = Field(description="Its log position.")
+    seq: Sequence = Field(description="Log position of the event.")
     outcome: Literal["applied", "rejected", "waiting"] = Field(
-        description="`applied`: its effect is stored, or was before. `rejected`: it could not be used. "
-        "`waiting`: it is in the log, and its turn has not come."
+        description="`applied`: its effect is stored, or was earlier. `rejected`: it is a dead letter. "
+        "`waiting`: it is in the log and not handled yet."
     )
-    rejected: RejectedEvent | None = Field(default=None, description="Why, where it was rejected.")
+    rejected: RejectedEvent | None = Field(
+        default=None, description="The rejected event, if it was rejected."
+    )
 
 
 class StatusReplyV1(Reply):
-    """Counts of what is kept."""
+    """Counts of stored messages, and rejected events."""
 
-    conversation: Identifier | None = Field(default=None, description="The current conversation.")
+    conversation: Identifier | None = Field(default=None, description="Current conversation.")
     conversations: int = Field(default=0, description="Conversations with messages.")
     messages: int = Field(default=0, description="Messages in all of them.")
-    first_at: Moment | None = Field(default=None, description="When the oldest was said.")
-    last_at: Moment | None = Field(default=None, description="When the newest was said.")
+    first_at: Moment | None = Field(default=None, description="Time of the oldest message.")
+    last_at: Moment | None = Field(default=None, description="Time of the newest message.")
     log_seq: Sequence = Field(
-        default=0, description="Where the log ends; beyond `seen_seq` is not reflected yet."
+        default=0, description="Last position of the log; events after `seen_seq` are not reflected yet."
     )
     rejected: tuple[RejectedEvent, ...] = Field(
-        default=(), description="The user's latest events that could not be used, newest first: at most ten."
+        default=(), description="The user's latest rejected events, newest first; at most ten."
     )
     outcome: EventOutcome | None = Field(
-        default=None, description="What became of the event at `event_seq`, where it was asked for."
+        default=None, description="Outcome of the event at `event_seq`, if the request has one."
     )

@@ -76,31 +76,30 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         FunctionTool(
             "memory_save",
             "Keep a lasting fact about the user: who they are, what they like, what they plan. One sentence "
-            "that stands by itself. Do not save secrets, questions, or what matters for this moment only. "
-            "The reply says whether it was saved, known already, or refused and why.",
+            "that is clear without context. Do not save secrets, questions, or what matters only briefly. "
+            "The reply says whether it was saved, already known, or refused and why.",
             "save",
             ("text", "tier", "importance", "expires_at"),
             adds=True,
         ),
         FunctionTool(
             "memory_read",
-            "List the facts kept about the user, by tier. To find something in particular, search instead. "
-            "The reply counts all of them as total; where it has next, call again with it as after.",
+            "List the facts kept about the user, by tier. To find a specific one, use memory_search. "
+            "The reply has their number as total; if it has next, call again with that value as after.",
             "read",
             ("tier", "limit", "after"),
             changes=False,
         ),
         FunctionTool(
             "memory_search",
-            "Find what is relevant to a question about the user, in any language. Without scope it finds "
-            "facts.",
+            "Search the user's memory for a question, in any language. Without scope it searches facts.",
             "search",
             ("query", "limit", "scope"),
             changes=False,
         ),
         FunctionTool(
             "memory_get",
-            "Show one fact by its id, such as pf_001, with what it was before; or one message, document "
+            "Show one fact by its id, such as pf_001, with its former versions; or one message, document "
             "or summary, whole, by the id of a hit and its scope.",
             "get",
             ("id", "scope", "offset"),
@@ -108,8 +107,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "memory_update",
-            "Correct one fact. What is left out stays as it is. Find its id with memory_search first, and "
-            "call this with the id. A query changes a fact only where it clearly means that one; otherwise "
+            "Correct one fact. Fields that are left out stay. Find its id with memory_search first, and "
+            "call this with the id. A query changes a fact only if it clearly means that one; otherwise "
             "nothing is changed, and the reply lists candidates: ask the user, then call this with an id.",
             "update",
             ("id", "query", "text", "tier", "importance", "expires_at"),
@@ -117,14 +116,14 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         FunctionTool(
             "memory_forget",
             "Remove one fact, when the user asks for it. Find its id with memory_search first, and call this "
-            "with the id. A query removes a fact only where it clearly means that one; otherwise nothing is "
+            "with the id. A query removes a fact only if it clearly means that one; otherwise nothing is "
             "removed, and the reply lists candidates: ask the user, then call this with an id.",
             "forget",
             ("id", "query"),
         ),
         FunctionTool(
             "search_messages",
-            "Find what was said in earlier conversations with the user.",
+            "Search earlier conversations with the user.",
             "search",
             ("query", "limit"),
             fixed={"scope": ["messages"]},
@@ -132,8 +131,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "search_documents",
-            "Find passages of the user's documents that are relevant to a question. A hit has the lines that "
-            "it stands in; memory_get shows the document, by the id of the hit and the scope documents.",
+            "Search the user's documents for passages that are relevant to a question. A hit has its lines "
+            "in the document; memory_get shows the document, by the id of the hit and the scope documents.",
             "search",
             ("query", "limit", "collection"),
             fixed={"scope": ["documents"]},
@@ -141,8 +140,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "search_repos",
-            "Find passages of code and text in the repositories that were indexed for the user; with "
-            "collection, in one of them. A hit has the file and the lines that it stands in.",
+            "Search the repositories that were indexed for the user for passages of code and text; with "
+            "collection, in one of them. A hit has its file and lines.",
             "search",
             ("query", "limit", "collection"),
             fixed={"scope": ["documents"], "origin": "repository"},
@@ -150,8 +149,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "index_document",
-            "Keep a text, whole, so that search_documents finds its passages. The same document_id again "
-            "takes the place of the former text. For one sentence about the user, call memory_save instead.",
+            "Index a whole text, so that search_documents finds its passages. The same document_id again "
+            "replaces the former text. For one sentence about the user, call memory_save instead.",
             "document",
             ("text", "document_id", "title", "source", "collection"),
             required=("text",),
@@ -169,7 +168,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "add_task",
-            "Note a task for the user.",
+            "Add a task for the user.",
             "tasks",
             ("text", "due_at"),
             required=("text",),
@@ -178,7 +177,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "complete_task",
-            "Mark a task of the user's as done, by its id.",
+            "Mark a task of the user as done, by its id.",
             "tasks",
             ("task_id",),
             required=("task_id",),
@@ -186,7 +185,7 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
         ),
         FunctionTool(
             "remove_task",
-            "Take a task off the user's list, by its id.",
+            "Remove a task of the user, by its id.",
             "tasks",
             ("task_id",),
             required=("task_id",),

@@ -19,62 +19,69 @@ MemoryLevel = Literal["short", "medium", "long"]
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
-Weight = int | Annotated[Importance, Field(description="How much it matters to the user.")]
+Weight = int | Annotated[Importance, Field(description="How much the fact matters to the user.")]
 """How much a fact matters, in a number or a word; models are told of the words."""
 
 
 class StoredFact(Fact):
-    """A fact as it is kept."""
+    """A fact as stored."""
 
-    id: Identifier = Field(description="Short id, per user: `pf_001`.")
-    saved_at: Moment | None = Field(default=None, description="When it was kept.")
-    score: float | None = Field(
-        default=None, description="How well it answers the query, where there was one."
-    )
+    id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
+    saved_at: Moment | None = Field(default=None, description="Time at which it was saved.")
+    score: float | None = Field(default=None, description="Relevance to the query, if there was one.")
     unsupported: tuple[Text, ...] | None = Field(
         default=None,
-        description="Names and numbers of it that its source messages do not have, if any: perhaps made up.",
+        description="Names and numbers in it that its source messages do not contain, if any: the "
+        "model may have invented them.",
     )
 
 
 class SearchRequest(Contract):
-    """Find what is relevant to a query."""
+    """Search memory for a query."""
 
-    query: Text = Field(description="What to look for.")
-    limit: int = Field(default=5, ge=1, le=100, description="At most so many hits.")
-    threshold: float | None = Field(default=None, ge=0, le=1, description="Leave out hits that score below.")
+    query: Text = Field(description="Query, in any language.")
+    limit: int = Field(default=5, ge=1, le=100, description="Hits at most.")
+    threshold: float | None = Field(
+        default=None, ge=0, le=1, description="Leave out hits with a lower score."
+    )
     scope: tuple[SearchScope, ...] = Field(
         default=("memories",),
-        description="Where to look: at facts, messages, documents, summaries; or at a level of memory. "
-        "`short`: the newest messages of the conversation, as many as `recent_messages` says. `medium`: "
-        "summaries and working facts. `long`: profile and archived facts, all other messages, and documents.",
+        description="Where to search: facts, messages, documents, summaries; or a level of memory. "
+        "`short`: the newest messages of the conversation, as many as `recent_messages` "
+        "says. `medium`: summaries and working facts. `long`: profile and archived facts, "
+        "all other messages, and documents.",
     )
-    explain: bool = Field(default=False, description="Give the parts of each score.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
-    as_of: Moment | Sequence | None = Field(default=None, description="As it was then.")
+    explain: bool = Field(default=False, description="Return the parts of each score.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
+    as_of: Moment | Sequence | None = Field(
+        default=None, description="Answer as of this time or log position."
+    )
     collection: Text | None = Field(
         default=None,
-        description="Of documents, only those of this collection, such as a repository. With it, or with "
+        description="Search only documents of this collection, such as a repository. With it or with "
         "`origin`, and without `scope`, only documents are searched.",
     )
     origin: Origin | None = Field(
-        default=None, description="Of documents, only files that were indexed with a folder of this kind."
+        default=None, description="Search only documents that are files indexed with a folder of this kind."
     )
 
 
 class SearchV2(SearchRequest):
-    """Find what is relevant to a query, in summaries and levels of memory, too."""
+    """Search memory for a query, in summaries and levels of memory, too."""
 
     conversation: Identifier | None = Field(
         default=None,
-        description="Whose newest messages `short` finds and `long` leaves out; without it: the current one.",
+        description="Conversation whose newest messages `short` searches and `long` leaves out; "
+        "without it: the current one.",
     )
 
 
 class SearchV1(SearchRequest):
-    """Find what is relevant to a query."""
+    """Search memory for a query."""
 
-    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to look.")
+    scope: tuple[Scope, ...] = Field(default=("memories",), description="Where to search.")
 
     def upcast(self) -> SearchV2:
         """Return the same request in version 2."""
@@ -82,143 +89,155 @@ class SearchV1(SearchRequest):
 
 
 class DocumentPassage(Contract):
-    """Where in a document a hit stands."""
+    """Place of a hit in a document."""
 
-    title: Text | None = Field(default=None, description="How the document is called.")
-    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
-    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
-    first_line: int = Field(ge=1, description="The line of the document that the hit begins in, from 1.")
-    last_line: int = Field(ge=1, description="The line that it ends in.")
+    title: Text | None = Field(default=None, description="Title of the document.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    collection: Text | None = Field(
+        default=None, description="Collection of the document, such as a repository."
+    )
+    first_line: int = Field(ge=1, description="First line of the hit in the document, from 1.")
+    last_line: int = Field(ge=1, description="Last line of the hit in the document.")
 
 
 class SearchHitV2(Contract):
-    """One thing found."""
+    """One hit."""
 
     id: Identifier = Field(description="Id of the fact, message, document or summary.")
-    scope: FoundScope = Field(description="Which of them it is.")
+    scope: FoundScope = Field(description="Kind of the hit.")
     text: Text = Field(
-        description="What was found; of a message longer than 4,000 characters the beginning, ending in …."
+        description="Text of the hit; for a message longer than 4,000 characters its beginning, ending in …."
     )
-    score: float = Field(description="How well it answers the query; more is better.")
-    at: Moment | None = Field(default=None, description="When it was said or kept.")
+    score: float = Field(description="Relevance to the query; higher is better.")
+    at: Moment | None = Field(default=None, description="Time at which it was said or saved.")
     parts: dict[str, float] | None = Field(
-        default=None, description="The parts of the score, when asked for."
+        default=None, description="Parts of the score, if `explain` is set."
     )
     passage: DocumentPassage | None = Field(
-        default=None, description="Of a document: where in it the text stands."
+        default=None, description="For a document: place of the text in it."
     )
 
 
 class SearchHit(SearchHitV2):
-    """One thing found."""
+    """One hit."""
 
     id: Identifier = Field(description="Id of the fact, message or document.")
-    scope: Scope = Field(description="Which of them it is.")
+    scope: Scope = Field(description="Kind of the hit.")
 
 
 class SearchReplyV2(Reply):
-    """What was found, best first."""
+    """Hits, best first."""
 
-    hits: tuple[SearchHitV2, ...] = Field(default=(), description="Best first.")
+    hits: tuple[SearchHitV2, ...] = Field(default=(), description="Hits, best first.")
     degraded: tuple[Text, ...] = Field(default=(), description="Scopes that could not be searched.")
 
 
 class SearchReplyV1(SearchReplyV2):
-    """What was found, best first."""
+    """Hits, best first."""
 
-    hits: tuple[SearchHit, ...] = Field(default=(), description="Best first.")
+    hits: tuple[SearchHit, ...] = Field(default=(), description="Hits, best first.")
 
 
 class SaveV1(Contract):
-    """Keep a fact."""
+    """Save a fact."""
 
-    text: Text = Field(description="The fact, one sentence.")
-    kind: Kind | None = Field(default=None, description="What sort of fact; classified when absent.")
-    tier: Tier | None = Field(default=None, description="How to keep it; classified when absent.")
-    importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    text: Text = Field(description="Text of the fact, one sentence.")
+    kind: Kind | None = Field(default=None, description="Kind of the fact; classified if absent.")
+    tier: Tier | None = Field(default=None, description="Tier of the fact; classified if absent.")
+    importance: Weight | None = Field(default=None, description="Importance: 1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(
-        default=None, description="From then on it is not shown; a bare date is midnight UTC."
+        default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
     )
 
 
 class SaveReplyV1(Reply):
-    """What was decided."""
+    """Decision on the fact."""
 
     decision: Literal["saved", "updated", "confirmed", "rejected"] | None = Field(
-        default=None, description="What became of it."
+        default=None, description="Decision on the fact."
     )
-    id: Identifier | None = Field(default=None, description="The fact that was saved, or that it met.")
-    reason: Text | None = Field(default=None, description="Why it was refused, for a person.")
-    rule: Reason | None = Field(default=None, description="The rule that refused it.")
+    id: Identifier | None = Field(
+        default=None,
+        description="Id of the fact that was saved, or of the known fact that it updated or confirmed.",
+    )
+    reason: Text | None = Field(default=None, description="Reason of a refusal, for a person.")
+    rule: Reason | None = Field(default=None, description="Rule that refused it.")
 
 
 class ReadV1(Contract):
-    """All facts, by tier."""
+    """Return all facts, by tier."""
 
-    tier: Tier | None = Field(default=None, description="Only this one; without it: all.")
-    limit: int = Field(default=100, ge=1, le=1000, description="At most so many facts in one reply.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    tier: Tier | None = Field(default=None, description="Tier to return; without it: all.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Facts of one reply, at most.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
     after: Text | None = Field(
         default=None,
-        description="`next` of the page before; without it: the first page.",
+        description="`next` of the previous page; without it: the first page.",
     )
 
 
 class GetV2(Contract):
-    """One fact, message, document or summary, whole: what a hit of `search` is a part of."""
+    """Return one whole fact, message, document or summary, such as the one a hit of `search` belongs to."""
 
-    id: Identifier = Field(description="The fact, message, document or summary; of a hit, its `id`.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    id: Identifier = Field(description="Id of the fact, message, document or summary; for a hit, its `id`.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
     scope: FoundScope | None = Field(
         default=None,
-        description="Which of them the id names; of a hit, its `scope`. Without it: a fact, else a message, "
-        "else a document, else a summary.",
+        description="Kind of the id; for a hit, its `scope`. Without it: a fact, else a message, else "
+        "a document, else a summary.",
     )
     offset: int = Field(
-        default=0, ge=0, description="Of a document: the character of its text to begin with, from 0."
+        default=0, ge=0, description="For a document: first character of its text to return, from 0."
     )
 
 
 class GetV1(GetV2):
-    """One fact, message, document or summary, whole: what a hit of `search` is a part of."""
+    """Return one whole fact, message, document or summary, such as the one a hit of `search` belongs to."""
 
     scope: Scope | None = Field(
         default=None,
-        description="Which of them the id names; of a hit, its `scope`. Without it: a fact, else a message, "
-        "else a document, else a summary.",
+        description="Kind of the id; for a hit, its `scope`. Without it: a fact, else a message, else "
+        "a document, else a summary.",
     )
 
 
 class FactsReplyV1(Reply):
-    """Facts, one page of them."""
+    """One page of facts."""
 
-    facts: tuple[StoredFact, ...] = Field(default=(), description="By tier: profile, working, archive.")
+    facts: tuple[StoredFact, ...] = Field(default=(), description="Facts by tier: profile, working, archive.")
     total: int | None = Field(
         default=None,
         ge=0,
-        description="How many facts there are on all pages, of the asked tier.",
+        description="Facts on all pages, in the requested tier.",
     )
     next: Text | None = Field(
-        default=None, description="Where more facts follow: send it as `after` to get them."
+        default=None, description="Present if more facts follow: send it as `after` to get them."
     )
 
 
 class FactReplyV1(Reply):
-    """One fact, and what it was before."""
+    """One fact, with its former versions."""
 
-    fact: StoredFact | None = Field(default=None, description="As it stands.")
+    fact: StoredFact | None = Field(default=None, description="The current version.")
     versions: tuple[Fact, ...] = Field(default=(), description="Former versions, newest first.")
 
 
 class DocumentInfo(Contract):
-    """A document, without its text."""
+    """A document without its text."""
 
-    document_id: Identifier = Field(description="The document.")
-    title: Text | None = Field(default=None, description="How it is called.")
-    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
-    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
+    document_id: Identifier = Field(description="Id of the document.")
+    title: Text | None = Field(default=None, description="Title of the document.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    collection: Text | None = Field(
+        default=None, description="Collection of the document, such as a repository."
+    )
     origin: Origin | None = Field(
-        default=None, description="Of a file that was indexed with its folder: the kind of folder."
+        default=None,
+        description="Kind of folder, if the document is a file that was indexed with its folder.",
     )
     digest: Text | None = Field(
         default=None, description="SHA-256 of the text in UTF-8, in hexadecimal; older documents have none."
@@ -226,218 +245,231 @@ class DocumentInfo(Contract):
 
 
 class ConversationMessage(StoredMessage):
-    """A message as it is kept, and where it was said."""
+    """A message as stored, with its conversation."""
 
-    conversation: Identifier = Field(description="The conversation it was said in.")
+    conversation: Identifier = Field(description="Conversation of the message.")
 
 
 class DocumentText(DocumentInfo):
     """A document with its text, or with a part of a long text."""
 
-    text: Text = Field(description="The text, from `offset` on: at most 100,000 characters.")
-    offset: int = Field(
-        default=0, ge=0, description="The character of the whole text that `text` begins with."
-    )
-    length: int = Field(ge=0, description="Characters of the whole text.")
+    text: Text = Field(description="The text from `offset` on, at most 100,000 characters.")
+    offset: int = Field(default=0, ge=0, description="Position of `text` in the whole text, in characters.")
+    length: int = Field(ge=0, description="Length of the whole text, in characters.")
     next_offset: int | None = Field(
-        default=None, description="Where more text follows: send it as `offset` to get it."
+        default=None, description="Present if more text follows: send it as `offset` to get it."
     )
 
 
 class SummaryText(Contract):
-    """A summary, and what it covers."""
+    """A summary, with the range it covers."""
 
     id: Identifier = Field(description="The summary.")
-    conversation: Identifier = Field(description="The conversation that it sums up.")
-    from_seq: Sequence = Field(description="First log position it covers.")
-    to_seq: Sequence = Field(description="Last log position it covers.")
+    conversation: Identifier = Field(description="Conversation of the summary.")
+    from_seq: Sequence = Field(description="First log position that the summary covers.")
+    to_seq: Sequence = Field(description="Last log position that the summary covers.")
     text: Text = Field(description="The summary.")
-    at: Moment = Field(description="When it was written.")
+    at: Moment = Field(description="Time at which it was written.")
 
 
 class GetReplyV1(FactReplyV1):
-    """A fact and what it was before; or a message; or a document; or a summary."""
+    """A fact with its former versions; or a message; or a document; or a summary."""
 
-    message: ConversationMessage | None = Field(
-        default=None, description="The message, where the id names one."
-    )
-    document: DocumentText | None = Field(default=None, description="The document, where the id names one.")
-    summary: SummaryText | None = Field(default=None, description="The summary, where the id names one.")
+    message: ConversationMessage | None = Field(default=None, description="The message, if the id names one.")
+    document: DocumentText | None = Field(default=None, description="The document, if the id names one.")
+    summary: SummaryText | None = Field(default=None, description="The summary, if the id names one.")
 
 
 class FactChanges(Contract):
-    """What a fact becomes; what is left out stays."""
+    """Changes of a fact; fields that are left out stay."""
 
-    text: Text | None = Field(default=None, description="The fact, one sentence.")
-    kind: Kind | None = Field(default=None, description="What sort of fact.")
+    text: Text | None = Field(default=None, description="Text of the fact, one sentence.")
+    kind: Kind | None = Field(default=None, description="Kind of the fact.")
     tier: Tier | None = Field(
         default=None,
-        description="How it is kept and shown. A fact that moves loses its date, but for one that moves to "
-        "`working`: it keeps it, or gets one where `limits.working_days` is set.",
+        description="Tier of the fact. A fact that moves to another tier loses its date; one that "
+        "moves to `working` keeps its date, or gets one if `limits.working_days` is set.",
     )
-    importance: Weight | None = Field(default=None, description="1 to 10, or high, normal, low.")
+    importance: Weight | None = Field(default=None, description="Importance: 1 to 10, or high, normal, low.")
     expires_at: MomentOrDay | None = Field(
-        default=None, description="From then on it is not shown; a bare date is midnight UTC."
+        default=None, description="Time from which the fact is not shown; a bare date is midnight UTC."
     )
 
 
 class UpdateV1(FactChanges):
-    """Change a fact; what is left out stays."""
+    """Change a fact; fields that are left out stay."""
 
-    id: Identifier = Field(description="The fact.")
+    id: Identifier = Field(description="Id of the fact.")
 
 
 class UpdateV2(FactChanges):
-    """Change a fact, named by its id or by a query that clearly means one fact; what is left out stays."""
+    """Change a fact, named by its id or by a query that clearly means one fact; fields that are left out
+    stay.
+    """
 
-    id: Identifier | None = Field(default=None, description="The fact.")
+    id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
         default=None,
-        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
-        "changed; otherwise nothing is changed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. A fact that has all of them, clearly "
+        "before any other fact, is changed; otherwise nothing is changed, and the reply "
+        "has `candidates`.",
     )
 
 
 class ForgetV1(Contract):
-    """Remove a fact: by id, or by a query that clearly means one fact."""
+    """Forget a fact, named by its id or by a query that clearly means one fact."""
 
-    id: Identifier | None = Field(default=None, description="The fact.")
+    id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
         default=None,
-        description="Or words that name it. A fact that has all of them, clearly before any other fact, is "
-        "removed; otherwise nothing is removed, and the reply has `candidates`.",
+        description="Words that name the fact, instead of its id. A fact that has all of them, clearly "
+        "before any other fact, is removed; otherwise nothing is removed, and the reply "
+        "has `candidates`.",
     )
 
 
 class FactCandidate(Contract):
-    """A fact that a query may mean."""
+    """A fact that the query may mean."""
 
-    id: Identifier = Field(description="The fact: send it as `id`.")
-    text: Text = Field(description="What it says.")
-    score: float = Field(description="How well it fits the query, 0 to 1.")
+    id: Identifier = Field(description="Id of the fact: send it as `id`.")
+    text: Text = Field(description="Text of the fact.")
+    score: float = Field(description="Relevance to the query, 0 to 1.")
 
 
 class UpdateReplyV2(FactReplyV1):
-    """The fact as it is from now on; or, without `fact`, that none was changed, and which are meant."""
+    """The fact after the change; or, without `fact`, nothing was changed and `candidates` lists the facts
+    that may be meant.
+    """
 
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),
-        description="Where nothing was changed: at most five facts that the query may mean, best first.",
+        description="If nothing was changed: at most five facts that the query may mean, best first.",
     )
 
 
 class ForgetReplyV1(Reply):
-    """The fact that was removed; or, without `id`, that none was, and which ones the query may mean."""
+    """The fact that was removed; or, without `id`, nothing was removed and `candidates` lists the facts that
+    may be meant.
+    """
 
     id: Identifier | None = Field(
-        default=None, description="The fact that was removed; absent where nothing was removed."
+        default=None, description="Id of the fact that was removed; absent if nothing was removed."
     )
-    text: Text | None = Field(default=None, description="What the removed fact said.")
+    text: Text | None = Field(default=None, description="Text of the removed fact.")
     restore: SaveV1 | None = Field(
         default=None,
-        description="The request to `save` that brings the removed fact back. The fact gets a new id; its "
-        "former versions stay gone. Absent where its date had passed.",
+        description="Request to `save` that restores the removed fact. The fact gets a new id; its "
+        "former versions are not restored. Absent if its date has passed.",
     )
     candidates: tuple[FactCandidate, ...] = Field(
         default=(),
-        description="Where nothing was removed: at most five facts that the query may mean, best first.",
+        description="If nothing was removed: at most five facts that the query may mean, best first.",
     )
 
 
 class TasksV1(Contract):
-    """The user's tasks: listed, added, done or removed."""
+    """List, add, finish or remove tasks of the user."""
 
-    action: Literal["list", "add", "done", "remove"] = Field(default="list", description="What to do.")
-    task_id: Identifier | None = Field(default=None, description="The task, for `done` and `remove`.")
-    text: Text | None = Field(default=None, description="What is to be done, for `add`.")
+    action: Literal["list", "add", "done", "remove"] = Field(default="list", description="Action to perform.")
+    task_id: Identifier | None = Field(default=None, description="Id of the task, for `done` and `remove`.")
+    text: Text | None = Field(default=None, description="Text of the task, for `add`.")
     due_at: MomentOrDay | None = Field(
-        default=None, description="By when, for `add`; a bare date is midnight UTC."
+        default=None, description="Time at which the task is due, for `add`; a bare date is midnight UTC."
     )
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
 
 
 class Task(Contract):
-    """A task of the user's."""
+    """A task of the user."""
 
-    task_id: Identifier = Field(description="The task.")
-    text: Text = Field(description="What is to be done.")
-    due_at: Moment | None = Field(default=None, description="By when.")
-    done: bool = Field(default=False, description="Whether it is done.")
+    task_id: Identifier = Field(description="Id of the task.")
+    text: Text = Field(description="Text of the task.")
+    due_at: Moment | None = Field(default=None, description="Time at which the task is due.")
+    done: bool = Field(default=False, description="Whether the task is done.")
 
 
 class TasksReplyV1(Reply):
     """The tasks, oldest first."""
 
     tasks: tuple[Task, ...] = Field(default=(), description="Oldest first.")
-    task_id: Identifier | None = Field(default=None, description="The task that was changed.")
+    task_id: Identifier | None = Field(default=None, description="Id of the task that was changed.")
 
 
 class DocumentV1(Contract):
-    """Documents: listed, added or removed."""
+    """List, add or remove documents."""
 
-    action: Literal["list", "add", "remove"] = Field(default="list", description="What to do.")
-    document_id: Identifier | None = Field(default=None, description="The document, for `add` and `remove`.")
-    title: Text | None = Field(default=None, description="How it is called.")
-    text: Text | None = Field(default=None, description="Its text, whole, for `add`.")
-    source: Text | None = Field(default=None, description="Where it is from: a path or an address.")
-    collection: Text | None = Field(default=None, description="What it belongs to, such as a repository.")
-    min_seq: Sequence | None = Field(default=None, description="Reflect the log up to here.")
+    action: Literal["list", "add", "remove"] = Field(default="list", description="Action to perform.")
+    document_id: Identifier | None = Field(
+        default=None, description="Id of the document, for `add` and `remove`."
+    )
+    title: Text | None = Field(default=None, description="Title of the document.")
+    text: Text | None = Field(default=None, description="Whole text of the document, for `add`.")
+    source: Text | None = Field(default=None, description="Source of the document: a path or an address.")
+    collection: Text | None = Field(
+        default=None, description="Collection of the document, such as a repository."
+    )
+    min_seq: Sequence | None = Field(
+        default=None, description="Wait until the reply reflects the log up to this position."
+    )
     origin: Origin | None = Field(
         default=None,
-        description="For `add`: the file was indexed with its folder, which is of this kind.",
+        description="For `add`: kind of folder, if the document is a file that is indexed with its folder.",
     )
-    limit: int = Field(
-        default=1000, ge=0, le=1000, description="At most so many documents in one reply; 0: none."
-    )
+    limit: int = Field(default=1000, ge=0, le=1000, description="Documents of one reply, at most; 0: none.")
     after: Text | None = Field(
-        default=None, description="`next` of the page before; without it: the first page."
+        default=None, description="`next` of the previous page; without it: the first page."
     )
 
 
 class DocumentReplyV1(Reply):
-    """The documents, one page of them."""
+    """One page of documents."""
 
-    documents: tuple[DocumentInfo, ...] = Field(default=(), description="By id.")
-    document_id: Identifier | None = Field(default=None, description="The document that was changed.")
+    documents: tuple[DocumentInfo, ...] = Field(default=(), description="Documents by id.")
+    document_id: Identifier | None = Field(default=None, description="Id of the document that was changed.")
     next: Text | None = Field(
-        default=None, description="Where more documents follow: send it as `after` to get them."
+        default=None, description="Present if more documents follow: send it as `after` to get them."
     )
 
 
 class EraseV1(Contract):
-    """Forget the user, or one conversation, for good."""
+    """Erase the user, or one conversation, for good."""
 
     conversation: Identifier | None = Field(
-        default=None, description="Only this conversation; without it: the user."
+        default=None, description="Erase only this conversation; without it: the user."
     )
     verify: bool = Field(
         default=False,
-        description="Erase nothing; look what is left of a user who was erased, or of one who never was.",
+        description="Erase nothing; count what is left of a user who was erased, or of one who never was.",
     )
     text: Text | None = Field(
         default=None,
-        description="With `verify`: look for it in all that there is of the user, what came since included.",
+        description="With `verify`: search all stored texts of the user for it, later ones included.",
     )
 
 
 class EraseReplyV1(Reply):
-    """What was removed, store by store; or what is left."""
+    """What was removed from each store, or what is left."""
 
-    removed: JsonObject = Field(default={}, description="How much, by store.")
+    removed: JsonObject = Field(default={}, description="Amounts that were removed, by store.")
     pending: tuple[Text, ...] = Field(
-        default=(), description="Stores that were not done when the reply was sent; they will be."
+        default=(),
+        description="Stores that were not done when the reply was sent; the erasure continues there.",
     )
     provider_batches: tuple[Text, ...] = Field(
         default=(),
-        description="Batches with text of the user that providers of models have: their ids. What comes of "
-        "them is dropped; the providers keep the text for as long as they keep batches.",
+        description="Ids of batches with text of the user at model providers. Their results are "
+        "dropped; the providers keep the text as long as they keep the batches.",
     )
     generations: tuple[Text, ...] = Field(
         default=(),
-        description="Other generations of the rows that are there. What was erased is gone from their rows; "
-        "their vectors, which hold no text, stay until they are dropped.",
+        description="Other generations that exist. Erased content is gone from their rows; their "
+        "vectors, which hold no text, stay until the generations are dropped.",
     )
-    left: JsonObject | None = Field(default=None, description="Asked to verify: how much is left, by store.")
+    left: JsonObject | None = Field(
+        default=None, description="With `verify`: amounts that are left, by store."
+    )
     found: JsonObject | None = Field(
-        default=None, description="Asked for a `text`: how often it is found, by store that holds texts."
+        default=None, description="With `text`: number of times it is found, by store that holds texts."
     )

@@ -11,10 +11,10 @@ from mnemon_producers.errors import AskFailed
 TIERS: Final[Mapping[Tier, str]] = {
     "profile": "always shown to the model",
     "working": "shown until its date",
-    "archive": "shown when it is found",
+    "archive": "shown when a query finds it",
 }
 
-_AS_CLASSIFIED: Final = ("", "as it is classified")
+_AS_CLASSIFIED: Final = ("", "classified automatically")
 KINDS: Final = [(kind, kind.replace("_", " ")) for kind in get_args(Kind)]
 TIER_CHOICES: Final = [(tier, tier) for tier in TIERS]
 TIER_HINT: Final = "; ".join(f"{tier}: {what}" for tier, what in TIERS.items())

@@ -77,7 +77,7 @@ async def one(visit: Visit) -> Response:
     """Show a letter with all details."""
     id_ = whole_number(visit.request.path_params["id"])
     if id_ is None:
-        raise InvalidBody("id", "is no id of a dead letter")
+        raise InvalidBody("id", "is not an id of a dead letter")
     connection = await visit.parts.broker()
     found = await letter(connection, id_)
     if found is None:
@@ -102,7 +102,7 @@ async def give_back(visit: Visit) -> Response:
     """Redrive the selected letters."""
     chosen = _chosen(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was chosen.")
+        return visit.goto("/dead", "No letter was selected.")
     connection = await visit.parts.broker()
     looking = partial(is_applied, await visit.parts.database())
     given: list[GivenBack] = []
@@ -117,8 +117,10 @@ async def give_back(visit: Visit) -> Response:
             case AlreadyApplied():
                 applied += 1
             case Kept(why):
-                kept.append(f"Letter {id_} is still there: {why}.")
-    return visit.goto("/dead", " ".join([*_told(given, applied), *kept]) or "They were gone already.")
+                kept.append(f"Letter {id_} was not redriven: {why}.")
+    return visit.goto(
+        "/dead", " ".join([*_told(given, applied), *kept]) or "The letters were removed already."
+    )
 
 
 @pages.post("/dead/confirm")
@@ -126,7 +128,7 @@ async def ask(visit: Visit) -> Response:
     """Ask to confirm the removal of the selected letters."""
     chosen = _chosen(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was chosen.")
+        return visit.goto("/dead", "No letter was selected.")
     connection = await visit.parts.broker()
     found = [each for id_ in chosen if (each := await letter(connection, id_))]
     return visit.page("dead_drop.html", letters=found)
@@ -142,7 +144,7 @@ async def remove(visit: Visit) -> Response:
         if found := await letter(connection, id_):
             await drop(connection, found, looking)
             count += 1
-    return visit.goto("/dead", f"{_letters(count)} removed for good.")
+    return visit.goto("/dead", f"{_letters(count)} deleted for good.")
 
 
 @pages.post("/dead/go-on")
@@ -151,7 +153,7 @@ async def resume(visit: Visit) -> Response:
     consumer = visit.form["consumer"]
     if not await go_on(await visit.parts.broker(), consumer):
         return visit.refusal(Trouble(404, "No such consumer", consumer, "Reload the page."))
-    return visit.goto("/dead", f"{consumer} goes on.")
+    return visit.goto("/dead", f"{consumer} resumed.")
 
 
 def _wanted(filters: Mapping[str, str]) -> LetterFilter:
@@ -159,7 +161,7 @@ def _wanted(filters: Mapping[str, str]) -> LetterFilter:
     try:
         at = datetime.fromisoformat(since).replace(tzinfo=UTC) if since else None
     except ValueError as error:
-        raise InvalidBody("since", "is no day or time, such as 2026-11-21") from error
+        raise InvalidBody("since", "is not a date or time such as 2026-11-21") from error
     given = {name: filters[name] or None for name in _FILTERS[:-1]}
     return LetterFilter(**given, since=at)
 
@@ -174,11 +176,11 @@ def _chosen(form: Mapping[str, str]) -> list[int]:
 def _told(given: Sequence[GivenBack], applied: int) -> list[str]:
     said = []
     if len(given) == 1:
-        said.append(f"1 letter given back: it is handled again, as position {given[0].sequence:,}.")
+        said.append(f"1 letter redriven: the event is at position {given[0].sequence:,} now.")
     elif given:
-        said.append(f"{_letters(len(given))} given back: they are handled again.")
+        said.append(f"{_letters(len(given))} redriven: their events are handled again.")
     if applied:
-        said.append(f"{_letters(applied)} removed: a newer version had applied the events already.")
+        said.append(f"{_letters(applied)} removed: their events are applied already.")
     return said
 
 
@@ -188,7 +190,7 @@ def _letters(count: int) -> str:
 
 def _gone(id_: int) -> Trouble:
     return Trouble(
-        404, f"There is no dead letter {id_}", "It was given back or dropped.", "The list has all."
+        404, f"There is no dead letter {id_}", "It was redriven or dropped.", "See the list of dead letters."
     )
 
 

@@ -82,22 +82,22 @@ def _readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
 def _shown(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures]) -> dict[str, PartLabel]:
     published, asked = flow.published.now, flow.asked.now
     answers = (
-        (_per_second(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no questions",)
+        (_per_second(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no requests",)
     )
     absent = not now.served.processes
     return {
         "bots": PartLabel(
-            "bot", (f"{_per_second(published)} said",) if published else ("quiet",), busy=published > 0
+            "bot", (f"{_per_second(published)} events",) if published else ("no events",), busy=published > 0
         ),
         LOG: PartLabel("stream", _kept(now, LOG), busy=published > 0),
         WORK: PartLabel("stream", _kept(now, WORK)),
         **{name: _process(each) for name, each in fares.items()},
-        "PostgreSQL": PartLabel("store", ("what is shown",)),
-        "Qdrant": PartLabel("store", ("what is found",)),
-        "models": PartLabel("store", ("what is asked",)),
+        "PostgreSQL": PartLabel("store", ("rows",)),
+        "Qdrant": PartLabel("store", ("vectors",)),
+        "models": PartLabel("store", ("language models",)),
         "retrieve": PartLabel(
             "process",
-            ("nobody answers",) if absent else answers,
+            ("not running",) if absent else answers,
             "absent" if absent else "at work" if asked else "at rest",
             busy=asked > 0,
         ),
@@ -107,14 +107,14 @@ def _shown(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures]) -> di
 def _process(fares: Figures) -> PartLabel:
     said: list[str] = [_per_second(fares.rate)] if fares.rate else [fares.state]
     if fares.waiting:
-        said.append(f"{filters.number(fares.waiting)} waiting")
+        said.append(f"{filters.number(fares.waiting)} pending")
     return PartLabel("process", (", ".join(said),), fares.state, busy=fares.rate > 0)
 
 
 def _kept(now: StatusSample, stream: str) -> tuple[str, ...]:
     state = now.streams.get(stream)
     if state is None:
-        return ("not there",)
+        return ("missing",)
     what = "events" if stream == LOG else "triggers"
     return f"{filters.number(state.messages)} {what}", filters.size(state.bytes)
 

@@ -12,15 +12,15 @@ from mnemon.admin.rendering.outages import Trouble
 pages = PageSection("Rebuilds", "/rebuilds")
 
 _COMMANDS: Final = (
-    ("Compare what is in use with what the log gives, row for row and vector for vector", "--verify"),
-    ("Make rows and vectors anew, and put them in the place of those in use",),
-    ("Go back to what was in use before, with what came since", "--back"),
-    ("Beside what is in use, make what was known at a time", "--until 2026-11-21T10:00:00Z"),
+    ("Compare the live generation with a rebuilt one, row by row and vector by vector", "--verify"),
+    ("Rebuild rows and vectors from the log, and swap them in",),
+    ("Swap back to the former generation, with all later events", "--back"),
+    ("Make a snapshot as of a time, next to the live generation", "--until 2026-11-21T10:00:00Z"),
     (
-        "Show what other thresholds would have made of all facts, and change it once that is confirmed",
+        "Repeat the decisions on all facts with other thresholds, and make the changes after confirmation",
         "--redecide dedupe.update_threshold=0.8",
     ),
-    ("On a stopped stack: another embedding model", "--reembed openai/text-embedding-3-small"),
+    ("On a stopped stack: change the embedding model", "--reembed openai/text-embedding-3-small"),
 )
 
 
@@ -51,7 +51,7 @@ async def ask(visit: Visit) -> Response:
     generations, _ = await shown(visit.parts)
     named = [each for each in generations if each.listed.generation.schema == visit.form["name"]]
     if not named:
-        return visit.goto("/rebuilds", f"There is no generation {visit.form['name']} any more.")
+        return visit.goto("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
     return visit.page("rebuild_drop.html", shown=named[0])
 
 

@@ -77,7 +77,7 @@ async def save(visit: Visit) -> Response:
     tenant = visit.form.get("tenant") or None
     knobs = {group.name or _ALONE: knobs for group, knobs in _KNOBS}.get(visit.form["group"])
     if knobs is None:
-        raise InvalidBody("group", "is no group of settings")
+        raise InvalidBody("group", "is not a group of settings")
     changed = {each.name: each.read(visit.form) for each in knobs if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
@@ -108,7 +108,7 @@ async def unset(visit: Visit) -> Response:
     connection = await visit.parts.broker()
     revision = await change(connection, lambda document: without(document, name), tenant)
     group = name.partition(".")[0] if "." in name else _ALONE
-    return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is not set any more.")
+    return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is no longer set.")
 
 
 @pages.get("/settings/history")
@@ -224,7 +224,7 @@ def _is_changed(knob: Knob, form: Mapping[str, str]) -> bool:
         try:
             return _known(knob.read(form)) != _known(json.loads(was))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidBody(f"was.{knob.name}", "is no list of prices") from error
+            raise InvalidBody(f"was.{knob.name}", "is not a list of prices") from error
     return knob.name in form and form[knob.name] != was
 
 

@@ -99,4 +99,4 @@ def _moment(written: str) -> datetime:
     try:
         return datetime.fromisoformat(written).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise InvalidBody("before", "is no time") from error
+        raise InvalidBody("before", "is not a time") from error

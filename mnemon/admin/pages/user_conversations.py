@@ -28,7 +28,7 @@ async def erase(visit: Visit) -> Response:
     whose, conversation = PageUser.of(visit.form), visit.form["conversation"]
     if visit.form.get("confirmed") != conversation.strip():
         return await _history(
-            visit, whose, conversation, "Type the id of the conversation as it stands above."
+            visit, whose, conversation, "Type the id of the conversation exactly as shown above."
         )
     memory = await whose.memory(visit)
     reply = await memory.erase(whose.user, conversation=conversation)

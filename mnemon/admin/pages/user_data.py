@@ -27,14 +27,14 @@ async def set_field(visit: Visit) -> Response:
     if not removes:
         name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
-        return await _data(visit, whose, {"name": "Give the field a name."})
+        return await _data(visit, whose, {"name": "Enter the name of the field."})
     value = None if removes else _value(visit.form.get("value", ""))
     memory = await whose.memory(visit)
     try:
         reply = await memory.set_profile(whose.user, {name: value})
     except InvalidBody as error:
         return await _data(visit, whose, {"value": error.problem})
-    said = f"{name} is removed." if value is None else f"{name} is set."
+    said = f"{name} was removed." if value is None else f"{name} was set."
     return _back(visit, whose, said, reply.seen_seq)
 
 
@@ -44,13 +44,13 @@ async def task(visit: Visit) -> Response:
     whose, form = PageUser.of(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
-        return await _data(visit, whose, {"text": "Say what is to be done."})
+        return await _data(visit, whose, {"text": "Enter the text of the task."})
     memory = await whose.memory(visit)
     try:
         reply = await memory.ask(whose.user, "tasks", action=form.get("action"), **fields)
     except InvalidBody as error:
         return await _data(visit, whose, {error.field: error.problem})
-    return _back(visit, whose, "The tasks are changed.", reply.seen_seq)
+    return _back(visit, whose, "The tasks were changed.", reply.seen_seq)
 
 
 async def _data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:

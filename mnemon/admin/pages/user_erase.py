@@ -21,7 +21,7 @@ async def erase(visit: Visit) -> Response:
     """Erase the user if the id was typed as a confirmation."""
     whose = PageUser.of(visit.form)
     if visit.form.get("confirmed") != whose.user.strip():
-        return await _before(visit, whose, "Type the id of the user as it stands above.")
+        return await _before(visit, whose, "Type the id of the user exactly as shown above.")
     memory = await whose.memory(visit)
     reply = await memory.erase(whose.user)
     return visit.page("user_receipt.html", receipt=reply, what=whose.user, **shown(whose, "erase"))

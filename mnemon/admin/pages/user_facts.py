@@ -16,9 +16,9 @@ from mnemon_producers.errors import AskFailed
 pages = PageSection("Users", "/users")
 
 _DECIDED: Final = {
-    "saved": "Kept as {id}.",
-    "updated": "{id} said nearly that, and says it now.",
-    "confirmed": "{id} says that already.",
+    "saved": "Saved as {id}.",
+    "updated": "{id} said nearly the same and was updated.",
+    "confirmed": "{id} already says the same.",
 }
 _HITS: Final = 20
 
@@ -40,8 +40,8 @@ async def save(visit: Visit) -> Response:
         return await _facts(visit, whose, facing.errors(error))
     assert isinstance(reply, SaveReplyV1)
     if reply.decision == "rejected":
-        return await _facts(visit, whose, {"text": reply.reason or "It is not kept."})
-    said = _DECIDED.get(reply.decision or "", "It will be decided in a moment.").format(id=reply.id)
+        return await _facts(visit, whose, {"text": reply.reason or "The fact was refused."})
+    said = _DECIDED.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
     return visit.goto("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
 
 
@@ -61,7 +61,7 @@ async def update(visit: Visit) -> Response:
     except (InvalidBody, AskFailed) as error:
         return await _fact(visit, whose, fact_id, facing.errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/fact", f"{fact_id} is changed.", **known)
+    return visit.goto("/user/fact", f"{fact_id} was changed.", **known)
 
 
 @pages.post("/user/forget")
@@ -71,7 +71,7 @@ async def forget(visit: Visit) -> Response:
     memory = await whose.memory(visit)
     reply = await memory.forget(whose.user, fact_id)
     known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/facts", f"{fact_id} is forgotten.", **known)
+    return visit.goto("/user/facts", f"{fact_id} was forgotten.", **known)
 
 
 async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:

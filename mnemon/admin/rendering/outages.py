@@ -26,35 +26,44 @@ def trouble(error: Exception) -> Trouble | None:
     """Return the text for an error; None if the error is a bug."""
     match error:
         case BrokerUnreachable():
-            return Trouble(503, "The broker does not answer", str(error), "See whether `mnemon up` runs.")
+            return Trouble(
+                503, "The broker does not answer", str(error), "Check that `mnemon up` is running."
+            )
         case DatabaseUnavailable() | DatabaseNotConfigured():
             return Trouble(
                 503,
                 "The database does not answer",
                 str(error),
-                "Pages come back with it by themselves; `mnemon status` says what it lacks.",
+                "Start the database, then reload the page; `mnemon status` shows the cause.",
             )
         case SettingsContended():
-            return Trouble(409, "Somebody else was faster", str(error), "Go back, and try again.")
+            return Trouble(
+                409, "Somebody else changed it at the same time", str(error), "Go back and try again."
+            )
         case SettingsNotProvisioned() | StreamsMissing():
-            return Trouble(503, "The streams are not there", str(error), "Run `mnemon provision`.")
+            return Trouble(503, "The streams do not exist", str(error), "Run `mnemon provision`.")
         case AskFailed(code="unavailable" | "timeout"):
             return Trouble(
                 503,
                 "The memory does not answer",
                 error.message,
-                "Overview shows whether `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
+                "Check in Overview that `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
             )
         case AskFailed(code="not_found"):
-            return Trouble(404, "It is not there", error.message, "It may have been removed meanwhile.")
+            return Trouble(404, "Not found", error.message, "It may have been removed in the meantime.")
         case AskFailed():
-            return Trouble(409, "The memory refuses", error.message, "Go back, and mend what it names.")
+            return Trouble(409, "The request was refused", error.message, "Go back and correct it.")
         case nats.js.errors.APIError():
-            return Trouble(503, "The broker refuses", str(error.description), "`mnemon status` says more.")
+            return Trouble(
+                503,
+                "The broker refused the request",
+                str(error.description),
+                "Run `mnemon status` for details.",
+            )
         case nats.errors.Error():
             said = str(error) or "There was no answer in time."
             return Trouble(503, "The broker does not answer", said, "Try again in a moment.")
         case TimeoutError():
-            said = "The broker or the database hangs."
-            return Trouble(503, "There is no answer in time", said, "`mnemon status` says which it is.")
+            said = "The broker or the database does not respond."
+            return Trouble(503, "There was no answer in time", said, "Run `mnemon status` to see which one.")
     return None

@@ -32,14 +32,14 @@ async def _enter(request: Request) -> Response:
         return _page(request, 400, str(wrong))
     if key := form.get("key"):
         cookie = access.enter_by_link(key)
-        error = "This link was used, or is of a former start. Log in with the token."
+        error = "This link was used already or belongs to an earlier start. Log in with the token."
     elif wait := access.wait(address):
         page = _page(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
         page.headers["retry-after"] = f"{wait:.0f}"
         return page
     else:
         cookie = access.enter(form.get("token", ""), address)
-        error = "That is not the token."
+        error = "Wrong token."
     if cookie is None:
         return _page(request, 403, error, {"next": form.get("next", "")})
     response = RedirectResponse(_wanted(form), 303)

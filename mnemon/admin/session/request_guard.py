@@ -57,14 +57,14 @@ class Guard:
         host = headers.get("host", "")
         if not self._is_ours(host):
             said = (
-                f"{host_name(host) or 'this'!r} is not a name of this page. "
-                "Use its address, or name it: mnemon admin --allow-host NAME\n"
+                f"{host_name(host) or 'this'!r} is not a known name of this page. "
+                "Use its address, or allow the name: mnemon admin --allow-host NAME\n"
             )
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return
         origin = headers.get("origin", "")
         if scope["method"] not in ("GET", "HEAD") and _host_of(origin) != host:
-            said = f"This came from {origin or 'no Origin'}, not from {host}: it is not done.\n"
+            said = f"This came from {origin or 'no Origin'}, not from {host}, and was refused.\n"
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
 

@@ -22,15 +22,22 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="See what no consumer could use, give it back after a fix, or remove it.",
+    help="List, show, redrive and drop dead letters: messages that no consumer could handle.",
 )
 
-LetterArgument = Annotated[int, typer.Argument(metavar="ID", min=1, help="The dead letter.")]
-IdsArgument = Annotated[list[int] | None, typer.Argument(metavar="ID", help="Dead letters.")]
-AllLettersOption = Annotated[
-    bool, typer.Option("--all", help="All there are, or all that the filters leave.")
+LetterArgument = Annotated[
+    int, typer.Argument(metavar="ID", min=1, help="Id of the dead letter, as `mnemon dead list` shows it.")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are changed.")]
+IdsArgument = Annotated[
+    list[int] | None,
+    typer.Argument(metavar="ID", help="Ids of dead letters, as `mnemon dead list` shows them."),
+]
+AllLettersOption = Annotated[
+    bool, typer.Option("--all", help="Take all dead letters, or all that match the filters.")
+]
+YesOption = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation before changing several.")
+]
 
 
 @app.command("list")
@@ -38,11 +45,11 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before 
 def list_(
     *,
     wanted: "LetterFilter",
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many, the newest ones.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show dead letters, oldest first, with what each is about and why nobody could use it.
+    """List dead letters, oldest first, each with its subject and the reason why no consumer could handle it.
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
@@ -51,7 +58,7 @@ def list_(
 
 @app.command("show")
 def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show a dead letter with all that it has: where it came from, its text, and what to do next.
+    """Show one dead letter in full: its origin, its text and the next step.
 
     Ends with 2 when there is no such letter.
 
@@ -71,13 +78,13 @@ def redrive(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give back what became dead letters, such as after a fix, and remove the letters.
+    """Redrive dead letters, such as after a fix, and remove the letters.
 
-    An event is handled again as what it was, with the id that it had; in the log it is the newest then.
-    What is still of no use becomes a dead letter again. Of a window that was
-    given up a model is asked once more.
+    Each event is published again under its original id and takes a new position at the end of the log. An
+    event that still cannot be handled becomes a dead letter again. For a window that was given up, a model is
+    asked once more.
 
-    Ends with 0 when all are given back, 1 when some are still there, 2 when there is no such letter.
+    Ends with 0 when all are redriven, 1 when some are still there, 2 when there is no such letter.
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
@@ -96,10 +103,10 @@ def drop(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove dead letters for good, and from the log the events that nothing could be made of.
+    """Delete dead letters for good, and delete from the log the events that could not be handled.
 
-    Where something is kept of the event, such as since a newer version wrote all rows anew, the letter
-    alone goes.
+    If rows exist for the event, for example since a newer version rebuilt all rows, only the letter is
+    deleted.
 
     Ends with 2 when there is no such letter.
 
@@ -121,8 +128,8 @@ def _chosen(
     if take_all == bool(letter_ids) or (letter_ids and wanted != LetterFilter()):
         refuse(
             Ending.WRONG_USE,
-            "name dead letters by their ids, or --all, with filters or without",
-            "See which there are: mnemon dead list",
+            "give either ids of dead letters, or --all, with or without filters",
+            "List them: mnemon dead list",
         )
     return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
 
@@ -170,7 +177,7 @@ async def _known(connection: "Client", letter_id: int) -> "Letter":
 
     found = await letter(connection, letter_id)
     if found is None:
-        refuse(Ending.WRONG_USE, f"there is no dead letter {letter_id}", "See which: mnemon dead list")
+        refuse(Ending.WRONG_USE, f"there is no dead letter {letter_id}", "List them: mnemon dead list")
     return found
 
 
@@ -195,7 +202,11 @@ def _agreed(question: str) -> bool:
     import sys
 
     if not sys.stdin.isatty():
-        refuse(Ending.WRONG_USE, f"nobody can be asked: {question}", "Say so beforehand: --yes")
+        refuse(
+            Ending.WRONG_USE,
+            f"cannot ask for confirmation without a terminal: {question}",
+            "Confirm in advance: --yes",
+        )
     return typer.confirm(question, err=True)
 
 
@@ -209,10 +220,10 @@ async def _redrive(
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
     async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Give back")
+        ids = await _ids(connection, chosen, yes, "Redrive")
         if ids is None:
             return Ending.NOT_SO
-        for each in _with_progress(ids, "giving back"):
+        for each in _with_progress(ids, "redriving"):
             found = await letter(connection, each)
             if found is None:
                 continue  # another process has handled the letter
@@ -226,11 +237,11 @@ async def _redrive(
     if as_json:
         typer.echo(json.dumps({"redriven": given, "applied_already": applied, "kept": kept}))
     else:
-        typer.echo(f"{len(given):,} given back" if ids else "no dead letters")
+        typer.echo(f"{len(given):,} redriven" if ids else "no dead letters")
         if applied:
-            typer.echo(f"{len(applied):,} removed: a newer version had applied the events already")
+            typer.echo(f"{len(applied):,} removed: their events are applied already")
         for one in kept:
-            typer.echo(f"mnemon: dead letter {one['id']} is still there: {one['why']}", err=True)
+            typer.echo(f"mnemon: dead letter {one['id']} was not redriven: {one['why']}", err=True)
     return Ending.NOT_SO if kept else Ending.DONE
 
 
@@ -241,7 +252,7 @@ async def _drop(
     from mnemon_infra.broker.dead_letters.redrive import drop
 
     async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Remove for good")
+        ids = await _ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return Ending.NOT_SO
         for each in _with_progress(ids, "removing"):

@@ -33,12 +33,14 @@ def filtered(command: Callable[..., None]) -> Callable[..., None]:
 def wanted(
     *,
     consumer: Annotated[
-        str | None, typer.Option(help="Only those of this consumer, such as `persist`.")
+        str | None, typer.Option(help="Only letters of this consumer, such as `persist`.")
     ] = None,
-    reason: Annotated[str | None, typer.Option(help="Only those with this reason.")] = None,
-    tenant: Annotated[str | None, typer.Option(help="Only those of this tenant.")] = None,
-    user: Annotated[str | None, typer.Option(help="Only those of users with this id.")] = None,
-    since: Annotated[datetime | None, typer.Option(help="Only those since then, UTC.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Only letters with this reason, such as `invalid_body`.")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="Only letters of this tenant.")] = None,
+    user: Annotated[str | None, typer.Option(help="Only letters of users with this id.")] = None,
+    since: Annotated[datetime | None, typer.Option(help="Only letters since this time, in UTC.")] = None,
 ) -> "LetterFilter":
     """The letters that the options leave."""
     from mnemon_infra.broker.dead_letters.listing import LetterFilter

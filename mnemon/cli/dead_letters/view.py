@@ -51,7 +51,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
         if count > len(newest)
         else f"{count:,} in all"
     )
-    typer.echo(f"\n{shown}. One of them with its text: mnemon dead show ID")
+    typer.echo(f"\n{shown}. To show one in full: mnemon dead show ID")
 
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
@@ -79,7 +79,7 @@ def _advice(letter: Letter, original: Msg | None) -> str:
         case "now":
             return f"{found.said}: {redrive}"
         case "after a fix":
-            return f"{found.said}; after a fix: {redrive}. Or do without: {drop}"
+            return f"{found.said}; after a fix: {redrive}. Or drop it: {drop}"
         case "never":
             return f"{found.said}: {drop}"
 

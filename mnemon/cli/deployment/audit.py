@@ -25,17 +25,19 @@ def audit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Compare the content of every N-th user only; rows are looked for all the same.",
+            help="Compare the content of every N-th user only. The existence of rows is still "
+            "checked for all users.",
         ),
     ] = 1,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Account for every event: applied, deliberately nothing, or a dead letter; and compare the stores.
+    """Check that every event was applied, deliberately ignored or kept as a dead letter, and compare the
+    stores.
 
-    The log is read up to where `persist` has ended every event, while everything goes on. What each event
-    must have become is worked out anew and compared with what is stored, in rows and in vectors. Nothing is
-    changed.
+    The audit reads the log up to the position where `persist` has finished every event; consumers keep
+    running. It computes the expected result of each event and compares it with the stored rows and vectors.
+    It changes nothing.
 
     Ends with 0 when everything is accounted for, 1 when something is missing, 3 when a server does not
     answer.
@@ -71,7 +73,7 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
                 with _progress() as progress:
                     return await examine(connection, database, UserSample(sample), progress, pages)
     except NotProvisioned as error:
-        refuse(Ending.PART_MISSING, str(error), "Make it: mnemon provision")
+        refuse(Ending.PART_MISSING, str(error), "Create it: mnemon provision")
     finally:
         await connection.close()
 
@@ -134,10 +136,10 @@ def _show(found: "Audit") -> None:
         *_counted("dedupe", "", dedupe.outcomes),
         ("dedupe", "missing", found.faults.of("dedupe")),
         *_counted("extract", "", extract.ended),
-        ("extract", "batches that are open", extract.open),
-        *_counted("extract", "stretches, ", extract.answered),
+        ("extract", "open batches", extract.open),
+        *_counted("extract", "windows, ", extract.answered),
     ]
-    show_table(("consumer", "what became of it", "events"), rows)
+    show_table(("consumer", "outcome", "events"), rows)
     if found.letters:
         typer.echo()
         letters = [(*each, number) for each, number in sorted(found.letters.items())]
@@ -166,18 +168,18 @@ def _show_extent(found: "Audit") -> None:
     read = f"{found.persist.events:,} events up to {found.up_to:,}, in {found.seconds:.1f} s"
     typer.echo(f"read          {read}")
     if found.vectors is None:
-        typer.echo("vectors       there are none where this command looks")
+        typer.echo("vectors       none found at the configured place")
     if found.every > 1:
-        typer.echo(f"compared      the content of every {found.every}th user or so; the rows of all")
+        typer.echo(f"compared      the content of about every {found.every}th user; the rows of all users")
     if found.persist.removed:
-        typer.echo(f"removed       the content of {found.persist.removed:,} events, as it must be")
+        typer.echo(f"removed       the content of {found.persist.removed:,} events, as expected")
     if found.persist.waiting:
         typer.echo(f"waiting       {found.persist.waiting:,} events for the sweep that removes their content")
     if found.beyond:
-        typer.echo(f"not looked at {found.beyond:,} positions of the log that persist has not ended yet")
+        typer.echo(f"not checked   {found.beyond:,} positions of the log that persist has not finished yet")
     if found.extract.oldest:
         hours = found.extract.oldest.total_seconds() / 3600
-        typer.echo(f"open batches  the oldest since {hours:.1f} h")
+        typer.echo(f"open batches  the oldest is {hours:.1f} h old")
 
 
 def _in_words(fault: "AuditFault") -> str:

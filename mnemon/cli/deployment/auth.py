@@ -14,12 +14,12 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 if TYPE_CHECKING:
     from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole
 
-app = typer.Typer(no_args_is_help=True, help="Say who may log in to NATS, and what each of them may do.")
+app = typer.Typer(no_args_is_help=True, help="Manage the logins to NATS and their permissions.")
 
 FolderOption = Annotated[
     Path | None,
     typer.Option(
-        "--data", metavar="DIR", resolve_path=True, help="The stack that `mnemon up` runs in this folder."
+        "--data", metavar="DIR", resolve_path=True, help="Folder of the stack that `mnemon up` runs."
     ),
 ]
 FileOption = Annotated[
@@ -28,19 +28,19 @@ FileOption = Annotated[
         "--file",
         metavar="FILE",
         resolve_path=True,
-        help="Else a file, which your own nats-server's configuration includes.",
+        help="Or a file that the configuration of your own nats-server includes.",
     ),
 ]
-Tenant = Annotated[str, typer.Argument(metavar="NAME", help="As the bots name it.")]
+Tenant = Annotated[str, typer.Argument(metavar="NAME", help="The tenant, under the name that its bots use.")]
 
 
 @app.command("tenant")
 def tenant(
     name: Tenant, data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False
 ) -> None:
-    """Give a tenant's bots a login. They publish and ask for that tenant, and see nothing of another's.
+    """Create a login for a tenant's bots, which can publish and send requests for that tenant only.
 
-    The password is shown once. Asked again, there is a new one, and the former one holds no more.
+    The password is shown once. Run the command again to replace the password; the former one stops working.
 
     Example: `mnemon auth tenant acme --data ./memory`
     """
@@ -53,7 +53,7 @@ def tenant(
 
 @app.command("worker")
 def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Give consumers a login, such as those of `mnemon run`; `mnemon up` has its own.
+    """Create a login for consumers, such as those of `mnemon run`; `mnemon up` has its own.
 
     Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
     """
@@ -62,7 +62,7 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 
 @app.command("operator")
 def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Give a person a login who may do everything, such as `mnemon provision`.
+    """Create a login for an operator with all permissions, such as for `mnemon provision`.
 
     Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
     """
@@ -73,14 +73,23 @@ def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOp
 def limit(
     name: Tenant,
     payload: Annotated[
-        int | None, typer.Option(min=1024, metavar="BYTES", help="Of a message; who sends more is cut off.")
+        int | None,
+        typer.Option(
+            min=1024,
+            metavar="BYTES",
+            help="Largest message, in bytes; the server disconnects a client that sends a larger one.",
+        ),
     ] = None,
-    connections: Annotated[int | None, typer.Option(min=1, help="At the same time.")] = None,
-    subscriptions: Annotated[int | None, typer.Option(min=1, help="Of all its connections.")] = None,
+    connections: Annotated[
+        int | None, typer.Option(min=1, help="Connections at the same time, at most.")
+    ] = None,
+    subscriptions: Annotated[
+        int | None, typer.Option(min=1, help="Subscriptions of all its connections together, at most.")
+    ] = None,
     data: FolderOption = None,
     file: FileOption = None,
 ) -> None:
-    """Say what NATS takes of a tenant. What is left out is as the server has it for everybody.
+    """Limit what NATS accepts from a tenant. Options that are left out take the server's general limits.
 
     Ends with 1 when the tenant has no login.
 
@@ -91,13 +100,13 @@ def limit(
     with _users(data, file) as users:
         known = users.limit(name, Limits(payload, connections, subscriptions))
     if not known:
-        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", f"Give it one: mnemon auth tenant {name}")
+        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", f"Create one: mnemon auth tenant {name}")
     perform(_put_in_force(data))
 
 
 @app.command("revoke")
 def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> None:
-    """Take a tenant's login away; its bots are cut off. What is remembered stays.
+    """Revoke a tenant's login and disconnect its bots. Its memory stays.
 
     Ends with 1 when it has none.
 
@@ -106,13 +115,13 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
     with _users(data, file) as users:
         known = users.revoke(name)
     if not known:
-        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", "Look who has: mnemon auth list")
+        refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", "List the logins: mnemon auth list")
     perform(_put_in_force(data))
 
 
 @app.command("list")
 def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOption = False) -> None:
-    """Show who may log in, and what each may publish and listen to.
+    """List the logins with the subjects that each may publish and subscribe to.
 
     Example: `mnemon auth list --data ./memory`
     """
@@ -132,7 +141,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
         )
         for each in permitted
     ]
-    show_table(("user", "role", "tenant", "publishes", "listens to", "limits"), rows)
+    show_table(("user", "role", "tenant", "publishes", "subscribes to", "limits"), rows)
 
 
 def _path(data: Path | None, file: Path | None) -> Path:
@@ -141,7 +150,7 @@ def _path(data: Path | None, file: Path | None) -> Path:
     if (data is None) == (file is None):
         refuse(
             Ending.WRONG_USE,
-            "one of --data DIR and --file FILE is needed",
+            "give either --data DIR or --file FILE",
             "For servers of your own: mnemon auth tenant acme --file mnemon.conf",
         )
     return FolderLogins(data).path if data else file or Path()
@@ -161,7 +170,7 @@ def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     except (NotOurs, InvalidId) as error:
         refuse(Ending.WRONG_USE, str(error))
     except OSError as error:
-        refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Name another place")
+        refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Choose another file")
 
 
 def _role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
@@ -192,8 +201,8 @@ async def _handed_out(
     if of_bot:
         typer.echo(f'In the bot: MemoryClient.connect("{url}", tenant={json.dumps(of_bot["tenant"])})')
     if file:
-        typer.echo(f'In nats-server.conf: include "{file}", without an `authorization` of its own')
-        typer.echo("Then, and after each change, twice: nats-server --signal reload")
+        typer.echo(f'In nats-server.conf: include "{file}", and remove its own `authorization` block')
+        typer.echo("Then, and after each change, run this twice: nats-server --signal reload")
     return Ending.DONE
 
 
@@ -209,7 +218,7 @@ async def _put_in_force(data: Path | None) -> Ending:
         await server.reload()
     elif any(server.orphans()):
         typer.echo(
-            f"mnemon: logins are asked for from the next start on: stop the stack in {data} and start it",
+            f"mnemon: logins take effect at the next start: stop the stack in {data} and start it again",
             err=True,
         )
     return Ending.DONE

@@ -23,28 +23,35 @@ if TYPE_CHECKING:
 
 def batches(
     state: Annotated[
-        str, typer.Option(metavar="STATE", help="Only these: all, open, completed or failed.")
+        str,
+        typer.Option(
+            metavar="STATE", help="Show only batches in this state: all, open, completed or failed."
+        ),
     ] = "all",
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="Batches that are shown, at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many batches.")] = 20,
     before: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Only those made before, such as 2026-11-21T10:00:00Z."),
+        typer.Option(
+            metavar="TIME",
+            help="Show only batches that were created before this time, such as "
+            "2026-11-21T10:00:00Z; without an offset it is UTC.",
+        ),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show batches of requests that providers of language models have or had, the newest first.
+    """List batches of requests to providers of language models, newest first.
 
-    A batch is `claimed` (the provider was not asked to take it yet), `intended` (it was asked), `submitted`
-    (it has it), `completed` or `failed`, with the error. The first three are `open`. What a failed batch had
-    is asked for again.
+    A batch is `claimed` (not sent to the provider yet), `intended` (being sent), `submitted` (accepted by the
+    provider), `completed` or `failed`, with the error. The first three are `open`. The requests of a failed
+    batch are sent again.
 
     Example: `mnemon batches --state failed --data ./memory`
     """
     from mnemon_infra.database.windows.batches import STATES
 
     if state not in STATES:
-        refuse(Ending.WRONG_USE, f"--state {state}: there are {', '.join(STATES)}")
+        refuse(Ending.WRONG_USE, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
     moment = datetime.now(UTC) + timedelta(days=1) if before is None else _moment(before)
     perform(_batches(target(data, "database"), state, moment, limit, data, as_json))
 
@@ -55,8 +62,8 @@ def _moment(spelled: str) -> datetime:
     except ValueError:
         refuse(
             Ending.WRONG_USE,
-            f"--before {spelled!r} is no time",
-            "A time is written like 2026-11-21T10:00:00Z",
+            f"--before {spelled!r} is not a time",
+            "Write a time such as 2026-11-21T10:00:00Z",
         )
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
@@ -95,9 +102,9 @@ def _as_json(batch: "StoredBatch") -> dict[str, Any]:
 
 def _show(found: "Sequence[StoredBatch]", state: str) -> None:
     if not found:
-        typer.echo("no batch was made" if state == "all" else f"no batch is {state}")
+        typer.echo("no batches yet" if state == "all" else f"no {state} batches")
         return
-    columns = "batch", "state", "model", "lines", "made", "ended", "deadline", "the provider's id"
+    columns = "batch", "state", "model", "lines", "created", "ended", "deadline", "provider's id"
     show_table(
         columns,
         [

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Bring the database's schema to what this version needs.
+    """Migrate the database schema to the revision that this version needs.
 
-    What is there already is left alone, so it may be run at every deployment, from any number of processes.
+    The command changes nothing that is up to date: run it at every deployment, from any number of processes.
 
     Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
     """Create or update streams, consumers and buckets on the NATS server.
 
-    What is right already is left alone, so it may be run at every deployment.
+    The command changes nothing that is up to date: run it at every deployment.
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
     """

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def status(data: DataOption = None, as_json: JsonOption = False) -> None:
-    """Show streams, the lag of each consumer, versions, health, and what language models have to do.
+    """Show streams, the lag of each consumer, versions, health and the work of language models.
 
-    Where something waits, the consumers are looked at twice: how fast they are, when they are through, and
-    who falls behind. That is told, and is not an error.
+    If messages are pending, the command samples the consumers twice and reports their rate, the time until
+    they catch up and those that fall behind. This is a warning, not an error.
 
-    Windows are stretches of conversations that are to be read for facts: due, to be tried again later, in
-    batches of a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
+    Windows are ranges of conversations that are to be read for facts: due, waiting for a retry, in batches of
+    a provider, or given up. A tenant that is out of budget waits for the next day (UTC).
 
-    Ends with 0 when all is well, 1 when something is not as it should be, 3 when a server does not answer.
+    Ends with 0 when the system is healthy, 1 when there is a problem, 3 when a server does not answer.
 
     Example: `mnemon status --data ./memory --json`
     """
@@ -69,11 +69,11 @@ def _show(health: "Health") -> None:
     if health.models and not health.models.error:
         _show_models(health.models)
     for warning in health.warnings:
-        typer.secho(f"look: {warning}", fg="yellow")
+        typer.secho(f"warning: {warning}", fg="yellow")
     if health.healthy:
         typer.secho("healthy", fg="green", bold=True)
     for problem in health.problems:
-        typer.secho(f"not so: {problem}", fg="red")
+        typer.secho(f"problem: {problem}", fg="red")
 
 
 def _show_broker(broker: "BrokerState") -> None:
@@ -89,7 +89,7 @@ def _show_broker(broker: "BrokerState") -> None:
     services = ", ".join(f"{name} ({count})" for name, count in broker.services.items()) or "none"
     show_table(("stream", "messages", "bytes", "last seq"), streams)
     typer.echo()
-    columns = "consumer", "stream", "pending", "in work", "redelivered", "readers", "rate", "through in"
+    columns = "consumer", "stream", "pending", "in work", "redelivered", "readers", "rate", "caught up in"
     show_table(columns, lags)
     typer.echo()
     typer.echo(f"services      {services}")
@@ -107,13 +107,13 @@ def _show_vectors(vectors: "VectorsState") -> None:
         typer.echo("vectors       Qdrant server, for any number of processes of each consumer")
     else:
         *names, last = vectors.one_process
-        typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process, together")
+        typer.echo(f"vectors       Qdrant Edge: {', '.join(names)} and {last} run in one process")
 
 
 def _show_models(models: "ModelsState") -> None:
     windows = models.windows
     typer.echo(
-        f"windows       {windows.due:,} due, {windows.later:,} to be tried again, {windows.in_batches:,} in"
+        f"windows       {windows.due:,} due, {windows.later:,} waiting for a retry, {windows.in_batches:,} in"
         f" batches, {windows.dead_today:,} given up today"
     )
     typer.echo(f"batches       {', '.join(_in_words(each) for each in models.batches) or 'none'}")

@@ -22,23 +22,28 @@ if TYPE_CHECKING:
 
 
 def usage(
-    tenant: Annotated[str | None, typer.Option(help="Only this tenant; without it: all of them.")] = None,
-    days: Annotated[int, typer.Option(min=1, max=3660, help="Today and the days before it, in UTC.")] = 7,
+    tenant: Annotated[
+        str | None, typer.Option(help="Show this tenant only; without it: all tenants.")
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, max=3660, help="Days to show, today included, in UTC.")] = 7,
     by: Annotated[
-        str, typer.Option(metavar="PART,...", help="What is told apart: any of day, tenant, purpose, model.")
+        str,
+        typer.Option(
+            metavar="PART,...", help="Group by these, comma-separated: any of day, tenant, purpose, model."
+        ),
     ] = "day,tenant,purpose",
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what language models were asked, the tokens that took, and what it cost.
+    """Show the calls of language models, their tokens and their cost.
 
-    Costs are counted by the prices that were set when a model was asked, so set them first, in US dollars
-    for a million tokens; `cached` may be left out, and `batch` is the share that a batch costs (0.5):
+    Costs use the prices that were set when a model was called, so set them first, in US dollars for a million
+    tokens; `cached` may be left out, and `batch` is the share that a batch costs (default 0.5):
 
-    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "cached": 0.075,
-    "output": 0.6}]'`
+    `mnemon settings set spending.prices='[{"model": "gpt-4o-mini", "input": 0.15, "cached": 0.075, "output":
+    0.6}]'`
 
-    A limit makes background work of a tenant wait for the next day (UTC), once so much is spent:
+    A limit makes background work of a tenant wait for the next day (UTC) once the amount is spent:
 
     `mnemon settings set spending.usd_per_day=5 --tenant acme`
 
@@ -53,7 +58,7 @@ def _parts(by: str) -> "Sequence[UsageGrouping]":
     names = [name.strip() for name in by.split(",")]
     known = [part for name in names for part in PARTS if part == name]
     if len(known) != len(names):
-        refuse(Ending.WRONG_USE, f"--by {by}: there are {', '.join(PARTS)}")
+        refuse(Ending.WRONG_USE, f"--by {by} has an unknown part; choose from: {', '.join(PARTS)}")
     return list(dict.fromkeys(known))
 
 
@@ -112,7 +117,7 @@ def _show(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> 
     last = found.until - timedelta(days=1)
     period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
     if not found.total.calls:
-        typer.echo(f"no model was asked, {period}")
+        typer.echo(f"no calls of language models, {period}")
     else:
         rows = [(*key, *_cells(total)) for key, total in found.by(by).items()]
         rows.append(("total", *[""] * (len(by) - 1), *_cells(found.total)))
@@ -120,7 +125,7 @@ def _show(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> 
         typer.echo(f"\nperiod        {period}")
         typer.echo(f"cached        {found.total.cached_share or 0:.0%} of the input tokens")
         if found.total.batched:
-            typer.echo(f"batches       {found.total.saved:,.4f} US$ saved, at the prices of now")
+            typer.echo(f"batches       {found.total.saved:,.4f} US$ saved, at the current prices")
     for each in found.out_of_budget:
         show_out_of_budget(*each)
     if found.unpriced_models:
@@ -137,8 +142,10 @@ def _show_how_to_price(found: "Period", data: Path | None) -> None:
     prices = [each.model_dump(mode="json", exclude_defaults=True) for each in found.prices]
     prices += [{"model": model, "input": 0, "output": 0} for model in found.unpriced_models]
     where = f" --data {quote(str(data))}" if data else ""
-    typer.echo(f"no price      {found.total.unpriced:,} calls are not in the cost. From now on they are with")
+    typer.echo(
+        f"no price      {found.total.unpriced:,} calls have no price and are not in the cost. To set prices:"
+    )
     typer.echo(
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
     )
-    typer.echo("  where each 0 is what a million tokens cost, in US dollars")
+    typer.echo("  replace each 0 by the price of a million tokens, in US dollars")

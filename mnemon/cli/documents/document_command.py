@@ -13,10 +13,11 @@ from mnemon.cli.terminal.output import JsonOption
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import DocumentReplyV1
 
-app = typer.Typer(no_args_is_help=True, help="See and change the texts that a search finds.")
+app = typer.Typer(no_args_is_help=True, help="List, add and remove documents: texts that a search finds.")
 
 CollectionOption = Annotated[
-    str | None, typer.Option(help="What it belongs to, such as a repository; without it: all.")
+    str | None,
+    typer.Option(help="List only documents of this collection, such as a repository; without it: all."),
 ]
 
 
@@ -29,7 +30,7 @@ def list_(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the documents, by id.
+    """List a user's documents, by id.
 
     Example: `mnemon document list --tenant acme --user u42`
     """
@@ -45,40 +46,53 @@ def list_(
 @app.command("add")
 def add(
     path: Annotated[
-        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="A text file in UTF-8, or a folder.")
+        Path, typer.Argument(metavar="FILE|DIR", exists=True, help="Text file in UTF-8, or folder.")
     ],
     tenant: TenantOption,
     user: UserOption,
     document_id: Annotated[
         str | None,
-        typer.Option("--id", help="Of a file. The same id again is a new version; without it: the path."),
+        typer.Option(
+            "--id",
+            help="For a file: id of the document; the same id again replaces its text; without it: the path.",
+        ),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(help="Of a file: how it is called; without it: its name.")
+        str | None, typer.Option(help="For a file: title of the document; without it: the name of the file.")
     ] = None,
     collection: Annotated[
         str | None,
-        typer.Option(help="What it belongs to, such as a repository; of a folder, without it: its name."),
+        typer.Option(
+            help="Collection to add to, such as a repository; for a folder, without it: the name of the "
+            "folder."
+        ),
     ] = None,
     max_bytes: Annotated[
         int | None,
-        typer.Option(min=1, max=1_000_000, help="Of a folder: leave out larger files.  [default: 262144]"),
+        typer.Option(
+            min=1,
+            max=1_000_000,
+            help="For a folder: leave out files larger than this, in bytes.  [default: 262144]",
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Of a folder: show what would be sent, and send nothing.")
+        bool, typer.Option("--dry-run", help="For a folder: show the changes, and send nothing.")
     ] = False,
     remove_gone: Annotated[
         bool,
-        typer.Option("--remove", help="Of a folder: remove documents even where most of them are gone."),
+        typer.Option(
+            "--remove",
+            help="For a folder: remove documents of missing files even if these are more than half.",
+        ),
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a file, or the text files of a folder or git repository, searchable.
+    """Index a file, or the text files of a folder or git repository, for search.
 
-    Of a repository, these are the tracked files and those that git does not ignore. The next run on the same
-    folder sends new and changed files only, and removes the documents of files that are gone. Hits name the
-    lines.
+    In a repository, the command indexes tracked files and new files that git does not ignore. The next run on
+    the same folder sends only new and changed files, and removes the documents of missing files. Hits name
+    the lines.
 
     Ends with 1 when more than half of the documents of a folder are gone and --remove is not given.
 
@@ -88,14 +102,20 @@ def add(
     """
     if path.is_dir():
         if document_id is not None or title is not None:
-            refuse(Ending.WRONG_USE, f"{path} is a folder: --id and --title are for one file")
+            refuse(
+                Ending.WRONG_USE,
+                f"{path} is a folder: leave out --id and --title, which apply to a file",
+            )
         _add_folder(path, tenant, user, collection, max_bytes, dry_run, remove_gone, data, as_json)
     if max_bytes is not None or dry_run or remove_gone:
-        refuse(Ending.WRONG_USE, f"{path} is a file: --max-bytes, --dry-run and --remove are for folders")
+        refuse(
+            Ending.WRONG_USE,
+            f"{path} is a file: leave out --max-bytes, --dry-run and --remove, which apply to a folder",
+        )
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        refuse(Ending.WRONG_USE, f"{path}: {error}")
+        refuse(Ending.WRONG_USE, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
     ask(
         lambda memory: memory.add_document(
             user,
@@ -114,13 +134,13 @@ def add(
 
 @app.command("remove")
 def remove(
-    document_id: Annotated[str, typer.Argument(metavar="ID", help="The document.")],
+    document_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")],
     tenant: TenantOption,
     user: UserOption,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove a document, and show what is left.
+    """Remove a document, and list the remaining ones.
 
     Ends with 1 when there is no such document.
 

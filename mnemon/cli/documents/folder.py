@@ -71,13 +71,13 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
                     Ending.NOT_SO,
                     f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "
                     f"{request.folder}; nothing was sent",
-                    "If they are gone: --remove. If this is another folder: --collection NAME",
+                    "If the files were deleted: --remove. If this is another folder: --collection NAME",
                 )
             sent = 0 if request.dry_run else await _send(memory, request, reading, changes)
     except (InvalidBody, InvalidId) as error:
         refuse(Ending.WRONG_USE, str(error))
     except AskFailed as failed:
-        again = "Run the same command again: what is there already is not sent twice"
+        again = "Run the same command again: it does not send unchanged files twice"
         refuse(Ending.PART_MISSING if failed.retryable else Ending.NOT_SO, str(failed), again)
     _report(request, reading, changes, max(known.seen_seq, sent))
     return Ending.DONE

@@ -30,26 +30,30 @@ if TYPE_CHECKING:
     from mnemon_producers.locomo import LocomoConversation
     from mnemon_producers.publisher import Published, PublishProgress
 
-app = typer.Typer(no_args_is_help=True, help="Bring memory in from elsewhere.")
+app = typer.Typer(no_args_is_help=True, help="Import memory from files and other systems.")
 
 
 @app.command("jsonl")
 def jsonl(
     files: FilesArgument,
     tenant: Annotated[
-        str | None, typer.Option(help="The tenant that all becomes; else as the lines say.")
+        str | None,
+        typer.Option(help="Import everything into this tenant; without it: the tenants that the lines name."),
     ] = None,
     user: Annotated[
-        str | None, typer.Option(help="The user that the one user in it becomes; else as the lines say.")
+        str | None,
+        typer.Option(
+            help="Import the only user of the file as this user; without it: the users that the lines name."
+        ),
     ] = None,
     dry_run: DryRunOption = False,
     refused: RefusedOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import what `mnemon export jsonl` wrote: the same memory, without asking a model again.
+    """Import a file of `mnemon export jsonl`, without asking a model.
 
-    Importing it again adds nothing, and goes on where it was cut off.
+    Importing it again adds nothing; an interrupted import continues where it stopped.
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
@@ -69,11 +73,14 @@ def telegram(
     tenant: ImportTenantOption,
     bot: Annotated[
         str | None,
-        typer.Option(help="The sender who is the assistant: user123456, or the name as it is shown."),
+        typer.Option(help="Sender that is the assistant: an id such as user123456, or the displayed name."),
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option(help="One user for all of it; else whoever talks to the bot, by Telegram's id."),
+        typer.Option(
+            help="Import everything as this user; without it: each person who talks to the bot, by Telegram "
+            "id."
+        ),
     ] = None,
     zone: ZoneOption = "UTC",
     dry_run: DryRunOption = False,
@@ -81,7 +88,7 @@ def telegram(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import result.json of Telegram Desktop's export, each chat as a conversation.
+    """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
@@ -96,13 +103,13 @@ def telegram(
 def openai(
     files: FilesArgument,
     tenant: ImportTenantOption,
-    user: Annotated[str, typer.Option(help="Whose conversations they are.")],
+    user: Annotated[str, typer.Option(help="User of the conversations.")],
     dry_run: DryRunOption = False,
     refused: RefusedOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import conversations.json of ChatGPT's export, the oldest conversation first.
+    """Import conversations.json of a ChatGPT export, the oldest conversation first.
 
     Example: `mnemon import openai conversations.json --tenant acme --user u42`
     """
@@ -118,18 +125,26 @@ app.command("postgres")(postgres)
 
 @app.command("locomo")
 def locomo(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Files of LoCoMo, as published.")],
-    tenant: Annotated[str, typer.Option(help="The tenant that the users belong to.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Files of the LoCoMo benchmark, as published.")
+    ],
+    tenant: Annotated[str, typer.Option(help="Tenant of the users.")],
     user: Annotated[
-        str | None, typer.Option(help="One user for all conversations; else one each, named as the sample.")
+        str | None,
+        typer.Option(
+            help="Import all conversations as this user; without it: one user per conversation, named after "
+            "the sample."
+        ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Read the files, and send nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Read the files and report, but send nothing.")
+    ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import conversations of LoCoMo, each turn as a message with its speaker and time.
+    """Import conversations of the LoCoMo benchmark, each turn as a message with its speaker and time.
 
-    Importing a file again changes nothing of what is remembered.
+    Importing a file again changes nothing.
 
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
@@ -149,7 +164,7 @@ def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{file} cannot be read: {error.strerror}")
     except NotLocomo as error:
-        refuse(Ending.WRONG_USE, f"{file} is not a file of LoCoMo: {error}")
+        refuse(Ending.WRONG_USE, f"{file} is not a LoCoMo file: {error}")
 
 
 async def _import(
@@ -170,7 +185,7 @@ async def _import(
     except NotConnected as error:
         refuse(Ending.PART_MISSING, str(error), "Start a stack: mnemon up")
     except PublishFailed as error:
-        again = "Import again: what is there already stays as it is"
+        again = "Run the import again: events that are already there are not added twice"
         refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
     _report(conversations, published, as_json)
     return Ending.DONE
@@ -213,4 +228,4 @@ def _report(conversations: "list[LocomoConversation]", published: "Published | N
         typer.echo("Nothing was sent.")
     else:
         new = published.count - published.duplicates
-        typer.echo(f"{new:,} events published, {published.duplicates:,} were there already.")
+        typer.echo(f"{new:,} events published, {published.duplicates:,} were already there.")

@@ -19,20 +19,24 @@ if TYPE_CHECKING:
 def markdown(
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATH", help="Files, or folders of them; - is the standard input."),
+        typer.Argument(metavar="PATH", help="Files, or folders of *.md files; - reads standard input."),
     ],
     tenant: Annotated[
-        str | None, typer.Option(help="The tenant that the users belong to; else as the files say.")
+        str | None, typer.Option(help="Tenant of the users; without it: the tenant that the files name.")
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option(help="One user for all of it; else as a file says, or is named: 42.md, 42/profile.md."),
+        typer.Option(
+            help="Import everything as this user; without it: the user that a file or its path "
+            "names: 42.md, 42/profile.md."
+        ),
     ] = None,
     rewrite: Annotated[
         bool,
         typer.Option(
             "--rewrite",
-            help="Then write each file as `mnemon export markdown` would; the old one becomes FILE.bak.",
+            help="After the import, rewrite each file as `mnemon export markdown` does; the old one is kept "
+            "as FILE.bak.",
         ),
     ] = False,
     dry_run: DryRunOption = False,
@@ -40,10 +44,10 @@ def markdown(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import facts, a line each: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
+    """Import facts, one per line: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
 
-    A line may have the text alone. A fact keeps its id where the user has no facts yet; else it is proposed
-    like any other, and may be refused then, or become part of another one.
+    The marks in brackets are optional. A fact keeps its id if the user has no facts yet; otherwise it is
+    proposed like any other fact, and may be refused or merged into another fact.
 
     Example: `mnemon import markdown data/memory --tenant acme --rewrite`
     """
@@ -74,7 +78,7 @@ def _files(paths: list[Path]) -> Iterator[Path]:
             continue
         found = sorted(path.rglob("*.md"))
         if not found:
-            refuse(Ending.WRONG_USE, f"there are no files *.md in {path}")
+            refuse(Ending.WRONG_USE, f"there are no *.md files in {path}")
         yield from found
 
 
@@ -89,9 +93,12 @@ def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dic
     for path in files:
         tier, named = of_path(path)
         if tier is not None or (user or named) is None:
-            refuse(Ending.WRONG_USE, f"{path} is not one user's whole memory: --rewrite is for such files")
+            refuse(
+                Ending.WRONG_USE,
+                f"{path} is not one user's whole memory; --rewrite applies only to such files",
+            )
         if backup_of(path).exists():
-            refuse(Ending.WRONG_USE, f"{backup_of(path)} is there already, and would be lost")
+            refuse(Ending.WRONG_USE, f"{backup_of(path)} exists and would be overwritten; move it away")
         owners[path] = tenant, str(user or named)
     return owners
 
@@ -108,7 +115,9 @@ async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]") -> Non
             await rewrite(connection, database, owners)
     except NotProjected as error:
         refuse(
-            Ending.PART_MISSING, f"{error}; no file is changed", "Import again when it runs: mnemon status"
+            Ending.PART_MISSING,
+            f"{error}; no file is changed",
+            "Check the consumers with `mnemon status`, then run the import again",
         )
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{error.filename} cannot be written: {error.strerror}")

@@ -35,25 +35,30 @@ def postgres(
     dsn: Annotated[
         str,
         typer.Option(
-            help="The database, such as postgresql://bot@db/ai_db; PGPASSWORD may have the password."
+            help="Address of the database, such as postgresql://bot@db/ai_db; PGPASSWORD may hold the "
+            "password."
         ),
     ],
     layout: Annotated[
         ChatTables,
         typer.Option(
-            help="Tables conversations and messages, a row per message; or chat_logs, a row per answer."
+            help="`conversations`: tables conversations and messages, a row per message; `chat-logs`: table "
+            "chat_logs, a row per answer."
         ),
     ],
     tenant: ImportTenantOption,
-    user: Annotated[str | None, typer.Option(help="One user for all of it; else as the tables say.")] = None,
-    schema: Annotated[str, typer.Option(help="Where the tables are.")] = "public",
+    user: Annotated[
+        str | None,
+        typer.Option(help="Import everything as this user; without it: the users that the tables name."),
+    ] = None,
+    schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
     zone: ZoneOption = "UTC",
     dry_run: DryRunOption = False,
     refused: RefusedOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Import chats from the PostgreSQL of a bot. Nothing is written there.
+    """Import chats from a bot's PostgreSQL database, which is only read.
 
     Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
     """

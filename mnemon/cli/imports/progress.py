@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from mnemon.operations.imports.run import ImportProgress
     from mnemon_infra.config import Deployment
 
-ImportTenantOption = Annotated[str, typer.Option(help="The tenant that the users belong to.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Read all of it, and send nothing.")]
+ImportTenantOption = Annotated[str, typer.Option(help="Tenant of the users.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Read everything and report, but send nothing.")
+]
 RefusedOption = Annotated[
     Path | None,
-    typer.Option("--refused", metavar="FILE", help="Write what is refused there, with the reasons."),
+    typer.Option("--refused", metavar="FILE", help="Write refused records to this file, with the reasons."),
 ]
-ZoneOption = Annotated[
-    str, typer.Option(help="The time zone of times that name none, such as Europe/Moscow.")
-]
+ZoneOption = Annotated[str, typer.Option(help="Time zone of times without an offset, such as Europe/Moscow.")]
 FilesArgument = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="- is what comes from the standard input.")
+    list[Path], typer.Argument(metavar="FILE", help="Files to import; - reads standard input.")
 ]
 
 After = Callable[["Deployment"], Awaitable[None]]
@@ -76,7 +76,9 @@ class Files:
             except OSError as error:
                 refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
             except NotReadable as error:
-                again = "Of a file that breaks off, the beginning may be in: it does not come in twice"
+                again = (
+                    "Correct the file and run the import again; records already imported are not added twice"
+                )
                 refuse(Ending.WRONG_USE, f"{path}: {error}", again)
 
 
@@ -100,7 +102,7 @@ def time_zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        refuse(Ending.WRONG_USE, f"--zone {name!r} is no time zone such as Europe/Moscow")
+        refuse(Ending.WRONG_USE, f"--zone {name!r} is not a time zone; give a name such as Europe/Moscow")
 
 
 def import_files(
@@ -252,17 +254,19 @@ def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
     for reason, count in report.left.most_common():
         typer.echo(f"{count:,} left out: {reason}")
     if report.refused:
-        typer.echo(f"{report.refused:,} refused, such as")
+        typer.echo(f"{report.refused:,} refused, for example")
         for each in report.first:
             typer.echo(f"  {each.place}: {each.field}: {each.reason}")
     for doubt in report.first_doubts:
         typer.secho(f"{doubt.place}: {doubt.reason}", fg="yellow", err=True)
     if report.doubts > len(report.first_doubts):
-        typer.secho(f"and {report.doubts - len(report.first_doubts):,} more of these", fg="yellow", err=True)
+        typer.secho(
+            f"and {report.doubts - len(report.first_doubts):,} more of this kind", fg="yellow", err=True
+        )
     if dry_run:
         typer.echo("Nothing was sent.")
     else:
-        typer.echo(f"{report.published:,} events published, {report.already_there:,} were there already.")
+        typer.echo(f"{report.published:,} events published, {report.already_there:,} were already there.")
 
 
 def ending(report: "ImportReport") -> Ending:

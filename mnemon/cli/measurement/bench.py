@@ -46,16 +46,16 @@ def bench(
         typer.Option(
             metavar="PATH",
             exists=True,
-            help="For recall: a file of LoCoMo, or a folder of such files. For secrets: labelled sentences;"
-            " for dedupe-quality: labelled pairs of facts; one JSON object a line, default: the list that"
-            " comes with mnemon.",
+            help="For recall: a LoCoMo file, or a folder of such files. For secrets: labelled sentences; for "
+            "dedupe-quality: labelled pairs of facts; one JSON object per line, default: the list that "
+            "comes with mnemon.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure mnemon against a bare loop, turn about in the same run, on servers of its own.
+    """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
 
-    What counts are the ratios: they hold on a slow machine too. Ends with 1 when a target is missed.
+    The ratios are what counts: they hold on a slow machine too. Ends with 1 when a target is missed.
 
     Example: `mnemon bench ingest --json`
     """
@@ -68,8 +68,8 @@ def bench(
     if (name is Bench.RECALL) != (data is not None):
         refuse(
             Ending.WRONG_USE,
-            "--data names the conversations of recall, which needs it, the sentences of secrets or the pairs"
-            " of dedupe-quality; no other bench takes it",
+            "--data is required by recall (conversations), optional for secrets (sentences) and "
+            "dedupe-quality (pairs), and not accepted by other benches",
         )
     perform(_bench(name, _load(data) if data else None, as_json))
 
@@ -83,7 +83,7 @@ def _load(path: Path) -> "Data":
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
     except NotLocomo as error:
-        refuse(Ending.WRONG_USE, f"no conversations with questions: {error}")
+        refuse(Ending.WRONG_USE, f"{path} has no conversations with questions: {error}")
 
 
 async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:

@@ -20,20 +20,22 @@ SHOWN_STEP = 0.05
 
 def calibrate(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Labelled pairs of facts, a JSON object a line.")
+        Path, typer.Argument(metavar="FILE", help="Labelled pairs of facts, one JSON object per line.")
     ],
     provider: Annotated[
         Literal["wordllama", "openai", "fastembed"] | None,
-        typer.Option(help="Who embeds; without it: whom the settings name."),
+        typer.Option(help="Provider of the embedding model; without it: the one in the settings."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Its model; without it: the usual one.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model of the provider; without it: the provider's default.")
+    ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the thresholds from which an embedding model says that two facts are the same.
+    """Find the similarity thresholds above which two facts say the same, for an embedding model.
 
-    A line is `{"a": ..., "b": ..., "label": ..., "language": ...}`, the label one of `same`, `update` and
-    `different`. Precision and recall are those of the first two against the third.
+    A line is `{"a": ..., "b": ..., "label": ..., "language": ...}`; the label is `same`, `update` or
+    `different`. Precision and recall count `same` and `update` as positive, `different` as negative.
 
     Example: `mnemon calibrate bench/mnemon_bench/quality/pairs.jsonl`
     """
@@ -62,7 +64,7 @@ async def _calibrate(
     try:
         async with open_embedder(settings, deployment) as embedder:
             if embedder is None:
-                refuse(Ending.WRONG_USE, "by the settings nothing embeds", "Name who does: --provider NAME")
+                refuse(Ending.WRONG_USE, "the settings name no embedding model", "Give one: --provider NAME")
             measured = await measure(embedder, pairs)
     except (EmbeddingNotConfigured, EmbeddingUnavailable) as error:
         refuse(Ending.PART_MISSING, str(error))

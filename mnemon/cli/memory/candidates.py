@@ -26,7 +26,7 @@ def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str
     """Ask which fact is meant; returns its id. Ends the command with `nothing` where it is none of them."""
     for number, candidate in enumerate(candidates, 1):
         typer.echo(f"{number:>3}  {candidate.id}  {printable(candidate.text)}", err=True)
-    question = f"Which one is meant? 1 to {len(candidates)}, or {_NONE} for none"
+    question = f"Which fact do you mean? 1 to {len(candidates)}, or {_NONE} for none"
     chosen = -1
     while not _NONE <= chosen <= len(candidates):
         chosen = typer.prompt(question, default=_NONE, type=int, err=True)

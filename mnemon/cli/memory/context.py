@@ -18,24 +18,31 @@ def context(
     user: UserOption,
     query: Annotated[
         str | None,
-        typer.Option(help="The user's message, to find what is relevant to it; without it: the last one."),
+        typer.Option(
+            help="The user's message, for which relevant memory is found; without it: the last one."
+        ),
     ] = None,
-    format_: Annotated[str, typer.Option("--format", help="messages, xml, blocks or markdown.")] = "messages",
+    format_: Annotated[
+        str, typer.Option("--format", help="Format of the context: messages, xml, blocks or markdown.")
+    ] = "messages",
     budget: Annotated[
-        int | None, typer.Option(min=1, help="At most so many tokens; without it: as the settings say.")
+        int | None,
+        typer.Option(
+            min=1, help="Tokens of the context, at most; without it: `context.budget` of the settings."
+        ),
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="Which conversation; without it: the current one.")
+        str | None, typer.Option(help="Conversation to show; without it: the current one.")
     ] = None,
     task_id: Annotated[
-        str | None, typer.Option("--task", help="The task whose results shape the query.")
+        str | None, typer.Option("--task", help="Task whose tool results are added to the query.")
     ] = None,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a bot would put before a model for its next answer.
+    """Show the context that a bot would give to a model for its next answer.
 
     Example: `mnemon context --tenant acme --user u42 --query "how does she travel?" --format xml`
     """

@@ -12,39 +12,44 @@ from mnemon.cli.terminal.output import JsonOption, show_table
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import EraseReplyV1
 
-_PROVIDERS_KEEP = "providers of models keep what they were sent for as long as they keep batches: "
-_VECTORS_STAY = "vectors, without text, stay in other generations until `mnemon rebuild --drop`: "
+_PROVIDERS_KEEP = "model providers keep the text of these batches until they delete the batches: "
+_VECTORS_STAY = "vectors, without text, stay in these generations until `mnemon rebuild --drop`: "
 
 
 def erase(
-    tenant: Annotated[str, typer.Argument(help="The tenant that the user belongs to.")],
-    user: Annotated[str, typer.Argument(help="Who is to be forgotten.")],
+    tenant: Annotated[str, typer.Argument(help="Tenant of the user.")],
+    user: Annotated[str, typer.Argument(help="User to erase.")],
     conversation: Annotated[
-        str | None, typer.Option(help="Forget this conversation only, and what nothing else has taught.")
+        str | None,
+        typer.Option(help="Erase this conversation only, with the facts that were learned from it alone."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Erase nothing; look what is left. Ends with 1 if anything is.")
+        bool,
+        typer.Option(
+            "--verify",
+            help="Erase nothing; count what is left in each store. Ends with 1 if anything is left.",
+        ),
     ] = False,
     text: Annotated[
         str | None,
-        typer.Option(help="With --verify: look for these words, too, in all that there is of the user."),
+        typer.Option(help="With --verify: also search all of the user's stored texts for these words."),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Forget a user, or one conversation, for good, in every store, and show a receipt.
+    """Erase a user, or one conversation, for good from every store, and show a receipt.
 
-    What the user says afterwards is remembered anew. Ends with 1 while a store is not done.
+    Messages that the user sends afterwards are remembered again. Ends with 1 while a store is not done.
 
     Example: `mnemon erase acme u42 --yes && mnemon erase acme u42 --verify`
     """
     if text is not None and not verify:
-        refuse(Ending.WRONG_USE, "--text goes with --verify only")
+        refuse(Ending.WRONG_USE, "--text works only together with --verify")
     target(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
-    if not verify and not yes and not _meant(f"Forget {whom} of {tenant} for good?"):
-        refuse(Ending.NOT_SO, "nothing is forgotten", "Where nobody can be asked: --yes")
+    if not verify and not yes and not _meant(f"Erase {whom} of {tenant} for good?"):
+        refuse(Ending.NOT_SO, "nothing was erased", "To erase without confirmation: --yes")
     ask(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
@@ -64,7 +69,7 @@ def _meant(question: str) -> bool:
 
 
 def _show_receipt(reply: "EraseReplyV1") -> None:
-    typer.secho(f"forgotten is what lies below log position {reply.seen_seq}", dim=True)
+    typer.secho(f"erased everything below log position {reply.seen_seq}", dim=True)
     rows = [*reply.removed.items(), *((store, "pending") for store in reply.pending)]
     show_table(("store", "removed"), rows)
     if reply.provider_batches:
@@ -75,19 +80,23 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
 
 def _done_or_not(reply: "EraseReplyV1") -> Ending:
     if reply.pending:
-        typer.secho(f"not done yet: {', '.join(reply.pending)}; it goes on by itself", fg="yellow", err=True)
+        typer.secho(
+            f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
+            fg="yellow",
+            err=True,
+        )
     return Ending.NOT_SO if reply.pending else Ending.DONE
 
 
 def _show_left(reply: "EraseReplyV1") -> None:
     show_table(("store", "left"), (reply.left or {}).items())
     if reply.found is not None:
-        show_table(("store", "with the words"), reply.found.items())
+        show_table(("store", "with these words"), reply.found.items())
 
 
 def _clean_or_not(reply: "EraseReplyV1") -> Ending:
     left = reply.left or {}
     if "vectors" not in left:
-        typer.secho("vectors could not be looked at", fg="yellow", err=True)
+        typer.secho("vectors could not be checked", fg="yellow", err=True)
     is_clean = "vectors" in left and not any((*left.values(), *(reply.found or {}).values()))
     return Ending.DONE if is_clean else Ending.NOT_SO

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from mnemon_contracts.subjects import Owner
     from mnemon_infra.database.engine import Database
 
-app = typer.Typer(no_args_is_help=True, help="Take memory out, to keep it or to bring it elsewhere.")
+app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
 
 ExportTenantOption = Annotated[
-    str | None, typer.Option(help="Of this tenant; without --user: of all its users.")
+    str | None, typer.Option(help="Export this tenant; without --user: all its users.")
 ]
-ExportUserOption = Annotated[str | None, typer.Option(help="Of this user.")]
-AllUsersOption = Annotated[bool, typer.Option("--all", help="Of everybody.")]
+ExportUserOption = Annotated[str | None, typer.Option(help="Export this user.")]
+AllUsersOption = Annotated[bool, typer.Option("--all", help="Export all tenants and users.")]
 OutputOption = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Where to; - is the standard output.")
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write; - is standard output.")
 ]
 JsonSummary = Annotated[
-    bool, typer.Option("--json", help="One JSON value about what was written, instead of a sentence.")
+    bool, typer.Option("--json", help="Print one JSON value with the counts instead of a sentence.")
 ]
 
 
@@ -43,10 +43,10 @@ def jsonl(
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
-    """Write memory as lines of JSON that `mnemon import jsonl` takes: messages, facts with their versions and
+    """Export memory as lines of JSON for `mnemon import jsonl`: messages, facts with their versions and
     sources, summaries, data, tasks and documents.
 
-    What was cleared, forgotten or erased is not in it. The file appears when all of it is written.
+    The export leaves out content that was cleared, forgotten or erased. The file appears when it is complete.
 
     Ends with 1 when nothing is kept of the user or tenant that is named.
 
@@ -67,21 +67,21 @@ def markdown(
         bool,
         typer.Option(
             "--follow",
-            help="Keep a folder, named by -o, as memory is, a file per user, until Ctrl-C.",
+            help="Keep the folder given by -o up to date, one file per user, until Ctrl-C.",
         ),
     ] = False,
     data: DataOption = None,
     as_json: JsonSummary = False,
 ) -> None:
-    """Write facts, data and tasks as Markdown that a person reads and `mnemon import markdown` takes.
+    """Export facts, data and tasks as Markdown, to be read or for `mnemon import markdown`.
 
-    Of a fact it has the text, the tier, the importance in a word and the day; `jsonl` has all of it.
+    A fact is written with its text, tier, importance as a word, and day of expiry; `jsonl` has all fields.
 
     With `--follow`, a user's file is `DIR/TENANT/USER.md`. It is replaced when the user's facts, data or
-    tasks change, and removed when nothing is left of them. The next run goes on where the last one ended.
+    tasks change, and removed when none of them are left. The next run continues where the last one ended.
 
-    Ends with 1 when nothing is kept of the user or tenant that is named; with `--follow`, the folder is
-    empty then, and is filled as memory is.
+    Ends with 1 when nothing is kept of the user or tenant that is named. With `--follow`, the folder is empty
+    in that case, and fills as memory does.
 
     Example: `mnemon export markdown --tenant acme --user u42 -o u42.md`
 
@@ -113,7 +113,7 @@ def _export(
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     if everybody == (tenant is not None) or (user is not None and tenant is None):
-        refuse(Ending.WRONG_USE, "say of whom: --tenant T --user U, or --tenant T, or --all")
+        refuse(Ending.WRONG_USE, "give the users to export: --tenant T --user U, or --tenant T, or --all")
     check_owner(tenant, user)
 
 
@@ -135,7 +135,9 @@ async def _write(
             written = ExportCounts(await settled(connection))
         except NotProjected as error:
             next_step = (
-                "Look how far behind it is: mnemon status" if servers.is_running else "Start it: mnemon up"
+                "Check the lag of the consumers: mnemon status"
+                if servers.is_running
+                else "Start the stack: mnemon up"
             )
             refuse(Ending.PART_MISSING, str(error), next_step)
         finally:
@@ -157,7 +159,9 @@ def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None
         return
     named = f"user {user!r} of tenant {tenant!r}" if user is not None else f"any user of tenant {tenant!r}"
     refuse(
-        Ending.NOT_SO, f"nothing is kept of {named}; no export is written", "A name is written as bots do."
+        Ending.NOT_SO,
+        f"nothing is kept of {named}; no export was written",
+        "Check the spelling: ids are the ones that bots use",
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
     from mnemon_infra.config import Deployment
 
-_AGAIN = "Run the command again then: it goes on where it ended"
+_AGAIN = "Then run the command again: it continues where it stopped"
 
 
 def follow_memory(
@@ -49,7 +49,7 @@ async def _follow(
         refuse(
             Ending.WRONG_USE,
             f"{error.filename} cannot be written: {error.strerror}",
-            f"Make that possible. {_AGAIN}",
+            f"Make the file writable. {_AGAIN}",
         )
     figures = {"written": done.written, "removed": done.removed, "position": done.position}
     typer.echo(json.dumps(figures) if as_json else _in_words(done))
@@ -70,7 +70,9 @@ async def _mirror(
         async with Database(deployment, name="mnemon-export") as database:
             mirror = Mirror(connection, database, folder, scope, _say)
             await mirror.catch_up()
-            typer.echo(f"following into {folder.path}: {_in_words(mirror.done)} Ctrl-C ends it.", err=True)
+            typer.echo(
+                f"following into {folder.path}: {_in_words(mirror.done)} Press Ctrl-C to stop.", err=True
+            )
             await _until_asked(mirror, stop)
             return mirror.done
     except DatabaseUnavailable as error:

@@ -46,9 +46,9 @@ def save(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Keep a fact, and say what became of it.
+    """Save a fact, and print the decision.
 
-    Ends with 1 when it is refused.
+    Ends with 1 when the fact is refused.
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
@@ -68,13 +68,13 @@ def read(
     user: UserOption,
     tier: TierOption = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="At most so many facts.  [default: all]")
+        int | None, typer.Option(min=1, max=1000, help="Show at most this many facts.  [default: all]")
     ] = None,
     min_seq: MinSeqOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show all facts by tier, a line of Markdown each.
+    """List all facts by tier, one line of Markdown each.
 
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
@@ -91,36 +91,41 @@ def read(
 
 
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
+    query: Annotated[str, typer.Argument(help="Query, in any language.")],
     tenant: TenantOption,
     user: UserOption,
     scope: Annotated[
         list[str] | None,
         typer.Option(
-            help="memories, messages, documents or summaries; or a level of memory: short, medium or long; "
-            "more than once for several.  [default: memories; with --collection documents]"
+            help="Where to search: memories, messages, documents or summaries; or a level of "
+            "memory: short, medium or long. Repeat it for several.  [default: memories; with "
+            "--collection documents]"
         ),
     ] = None,
     conversation: Annotated[
         str | None,
         typer.Option(
-            help="Whose newest messages short finds and long leaves out.  [default: the current one]"
+            help="Conversation whose newest messages `short` searches and `long` leaves out.  "
+            "[default: the current one]"
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=100, help="At most so many hits.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=100, help="Show at most this many hits.  [default: `retrieval.limit` of the settings]"
+        ),
+    ] = None,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Leave out hits that score below.")
+        float | None, typer.Option(min=0, max=1, help="Leave out hits with a lower score, 0 to 1.")
     ] = None,
-    collection: Annotated[
-        str | None, typer.Option(help="Of documents, only those of this collection.")
-    ] = None,
+    collection: Annotated[str | None, typer.Option(help="Search only documents of this collection.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what is relevant to a query, best first.
+    """Search a user's memory for a query, best hits first.
 
     Example: `mnemon search "train or plane?" --tenant acme --user u42 --scope memories --scope messages`
     """
@@ -146,25 +151,26 @@ def search(
 
 def get(
     id_: Annotated[
-        str, typer.Argument(metavar="ID", help="The fact, message, document or summary, such as pf_001.")
+        str,
+        typer.Argument(metavar="ID", help="Id of the fact, message, document or summary, such as pf_001."),
     ],
     tenant: TenantOption,
     user: UserOption,
     scope: Annotated[
         str | None,
         typer.Option(
-            help="What the id names: memories, messages, documents or summaries.  [default: the first that "
-            "has it]"
+            help="Kind of the id: memories, messages, documents or summaries.  [default: the first "
+            "that has it]"
         ),
     ] = None,
     offset: Annotated[
-        int, typer.Option(min=0, help="Of a document: the character of its text to begin with.")
+        int, typer.Option(min=0, help="For a document: first character of its text to show, from 0.")
     ] = 0,
     min_seq: MinSeqOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one fact, and what it was before; or what else a search found, whole.
+    """Show one fact with its former versions, or one message, document or summary, whole.
 
     Ends with 1 when there is none.
 
@@ -184,10 +190,8 @@ def get(
 def update(
     tenant: TenantOption,
     user: UserOption,
-    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
-    query: Annotated[
-        str | None, typer.Option(help="Or words that name the fact; asks where they may mean several.")
-    ] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
+    query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
     text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
     kind: KindOption = None,
     tier: TierOption = None,
@@ -196,10 +200,10 @@ def update(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change one fact, by its id or by words that clearly mean one fact; what is left out stays.
+    """Change one fact, named by its id or by words that clearly mean one fact; other fields stay as they are.
 
-    Where they do not, it asks which fact is meant; without a terminal, or with --json, it shows the
-    candidates and changes nothing.
+    If the words may mean several facts, the command asks which one is meant; without a terminal, or with
+    --json, it shows the candidates and changes nothing.
 
     Ends with 1 when nothing is changed.
 
@@ -210,15 +214,15 @@ def update(
     async def question(memory: "MemoryClient") -> "UpdateReplyV2":
         reply = await memory.update(user, id_, query=query, **changes)
         if reply.candidates and can_ask(as_json):
-            chosen = choose_candidate(reply.candidates, "nothing is changed")
+            chosen = choose_candidate(reply.candidates, "nothing was changed")
             reply = await memory.update(user, chosen, **changes)
         return reply
 
     def ending(reply: "UpdateReplyV2") -> Ending:
         if reply.fact is not None:
             return Ending.DONE
-        typer.echo("mnemon: nothing is changed: the query may mean several facts, or another one", err=True)
-        typer.echo("  Name one by its id instead of --query.", err=True)
+        typer.echo("mnemon: nothing was changed: the query does not clearly mean one fact", err=True)
+        typer.echo("  Give the id of the fact instead of --query.", err=True)
         return Ending.NOT_SO
 
     ask(
@@ -252,7 +256,9 @@ def _show_facts(reply: "FactsReplyV1") -> None:
     if not reply.facts:
         typer.echo("no facts")
     if reply.next is not None:
-        typer.secho(f"{len(reply.facts):,} of {reply.total:,} facts; --limit shows more", dim=True, err=True)
+        typer.secho(
+            f"{len(reply.facts):,} of {reply.total:,} factsshown; show more with --limit", dim=True, err=True
+        )
 
 
 def _show_hits(reply: "SearchReplyV2") -> None:
@@ -286,7 +292,7 @@ def _show_named(reply: "GetReplyV1") -> None:
     if document := reply.document:
         typer.echo(printable(document.text))
         if document.next_offset is not None:
-            rest = f"of {document.length:,} characters; go on with --offset {document.next_offset}"
+            rest = f"of {document.length:,} characters; continue with --offset {document.next_offset}"
             typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
 
     if summary := reply.summary:

@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 def forget(
     tenant: TenantOption,
     user: UserOption,
-    id_: Annotated[str | None, typer.Argument(metavar="ID", help="The fact, such as pf_001.")] = None,
-    query: Annotated[
-        str | None, typer.Option(help="Or words that name the fact; asks where they may mean several.")
-    ] = None,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
+    query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove one fact: by its id, or by words that clearly mean one fact.
+    """Forget one fact, named by its id or by words that clearly mean one fact.
 
-    Where they do not, it asks which fact is meant; without a terminal, or with --json, it shows the
-    candidates and removes nothing. Shows the command that brings the fact back.
+    If the words may mean several facts, the command asks which one is meant; without a terminal, or with
+    --json, it shows the candidates and removes nothing. It prints the command that restores the fact.
 
     Ends with 1 when nothing is removed.
 
@@ -41,7 +39,7 @@ def forget(
     async def question(memory: "MemoryClient") -> "ForgetReplyV1":
         reply = await memory.forget(user, id_, query=query)
         if reply.candidates and can_ask(as_json):
-            reply = await memory.forget(user, choose_candidate(reply.candidates, "nothing is forgotten"))
+            reply = await memory.forget(user, choose_candidate(reply.candidates, "nothing was forgotten"))
         return reply
 
     def show(reply: "ForgetReplyV1") -> None:
@@ -50,12 +48,12 @@ def forget(
             return
         typer.echo(f"forgotten: {reply.id} {printable(reply.text or '')}")
         if reply.restore is not None:
-            typer.secho(f"  to bring it back: {restoring_command(reply.restore, whose)}", dim=True)
+            typer.secho(f"  to restore it: {restoring_command(reply.restore, whose)}", dim=True)
 
     def ending(reply: "ForgetReplyV1") -> Ending:
         if reply.id is not None:
             return Ending.DONE
-        typer.echo("mnemon: nothing is forgotten: the query may mean several facts, or another one", err=True)
+        typer.echo("mnemon: nothing was forgotten: the query does not clearly mean one fact", err=True)
         typer.echo(f"  Forget one by its id: mnemon forget {reply.candidates[0].id} {whose}", err=True)
         return Ending.NOT_SO
 

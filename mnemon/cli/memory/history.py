@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 def history(
     tenant: TenantOption,
-    user: Annotated[str | None, typer.Option(help="Whose conversation.")] = None,
+    user: Annotated[str | None, typer.Option(help="User of the conversation.")] = None,
     named: Annotated[
         str | None, typer.Argument(help="The user, as before there was --user.", hidden=True)
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option(help="Which conversation; without it: the current one.")
+        str | None, typer.Option(help="Conversation to show; without it: the current one.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many messages.")] = 30,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Show at most this many messages.")] = 30,
     as_of_: AsOfOption = None,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -34,7 +34,7 @@ def history(
     """
     whose = user or named
     if whose is None or (user and named):
-        refuse(Ending.WRONG_USE, "say whose conversation it is, once", "Such as: --user u42")
+        refuse(Ending.WRONG_USE, "give the user of the conversation once", "For example: --user u42")
     then = as_of(as_of_)
     ask(
         lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),

@@ -20,13 +20,14 @@ def profile(
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME=VALUE", help="Fields to set: a value is JSON, or else a text; null removes it."
+            metavar="NAME=VALUE",
+            help="Fields to set: a value is JSON, otherwise text; null removes the field.",
         ),
     ] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the user's data, or set fields of them.
+    """Show the user's data, or set fields of it.
 
     Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
     """
@@ -43,7 +44,7 @@ def profile(
 def _field(assignment: str) -> tuple[str, Any]:
     name, equals, value = assignment.partition("=")
     if not equals or not name:
-        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "Such as: city=Lisbon")
+        refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon")
     try:
         return name, json.loads(value)
     except ValueError:

@@ -20,27 +20,36 @@ if TYPE_CHECKING:
 
 CommandReply = TypeVar("CommandReply", bound="Reply")
 
-TenantOption = Annotated[str, typer.Option(help="The tenant that the user belongs to.")]
-UserOption = Annotated[str, typer.Option(help="Whose memory.")]
+TenantOption = Annotated[str, typer.Option(help="Tenant of the user.")]
+UserOption = Annotated[str, typer.Option(help="User whose memory it is.")]
 MinSeqOption = Annotated[
-    int | None, typer.Option("--min-seq", min=0, help="Reflect the log up to this position.")
+    int | None,
+    typer.Option("--min-seq", min=0, help="Wait until memory reflects the log up to this position."),
 ]
 AsOfOption = Annotated[
     str | None,
     typer.Option(
-        "--as-of", metavar="SEQ|TIME", help="As it was then; `mnemon rebuild --until` makes what is asked."
+        "--as-of",
+        metavar="SEQ|TIME",
+        help="Answer as of a log position or time, from a snapshot that `mnemon rebuild --until` made.",
     ),
 ]
 ExpiresOption = Annotated[
     datetime | None,
-    typer.Option("--expires", help="From then on it is not shown, UTC: 2026-12-31 or 2026-12-31T18:00:00."),
+    typer.Option(
+        "--expires", help="Hide the fact from this time on, in UTC: 2026-12-31 or 2026-12-31T18:00:00."
+    ),
 ]
 KindOption = Annotated[
     str | None,
-    typer.Option(help="user_fact, preference, event, conversation_insight or conversation_summary."),
+    typer.Option(
+        help="Kind of the fact: user_fact, preference, event, conversation_insight or conversation_summary."
+    ),
 ]
-TierOption = Annotated[str | None, typer.Option(help="profile, working or archive.")]
-ImportanceOption = Annotated[str | None, typer.Option(help="high, normal, low, or 1 to 10.")]
+TierOption = Annotated[str | None, typer.Option(help="Tier of the fact: profile, working or archive.")]
+ImportanceOption = Annotated[
+    str | None, typer.Option(help="Importance of the fact: high, normal, low, or 1 to 10.")
+]
 
 _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_implemented")
 _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
@@ -75,7 +84,7 @@ def ask(
     `absent` is the command that shows what there is, for who asks for what is not there.
     """
     if absent:
-        absent = f"See which there are: {absent}" + (f" --data {quote(str(data))}" if data else "")
+        absent = f"List them: {absent}" + (f" --data {quote(str(data))}" if data else "")
     perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending, absent))
 
 
@@ -92,7 +101,7 @@ async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["Mem
     except InvalidId as error:
         refuse(Ending.WRONG_USE, str(error))
     except NotConnected as error:
-        refuse(Ending.PART_MISSING, str(error), "Look how it is: mnemon status")
+        refuse(Ending.PART_MISSING, str(error), "Check the servers: mnemon status")
 
 
 async def _ask(
@@ -117,7 +126,7 @@ async def _ask(
             refuse(Ending.WRONG_USE, failed.error.message)
         if failed.error.code in _NOT_SO:
             refuse(Ending.NOT_SO, failed.error.message, absent if failed.error.code == "not_found" else "")
-        refuse(Ending.PART_MISSING, str(failed), "Look how it is: mnemon status")
+        refuse(Ending.PART_MISSING, str(failed), "Check the servers: mnemon status")
     if as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:

@@ -12,9 +12,9 @@ from mnemon.cli.terminal.output import JsonOption
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import TasksReplyV1
 
-app = typer.Typer(no_args_is_help=True, help="See and change a user's tasks.")
+app = typer.Typer(no_args_is_help=True, help="List, add, finish and remove a user's tasks.")
 
-TaskArgument = Annotated[str, typer.Argument(metavar="ID", help="The task.")]
+TaskArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.")]
 
 
 @app.command("list")
@@ -25,7 +25,7 @@ def list_(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the tasks, oldest first.
+    """List a user's tasks, oldest first.
 
     Example: `mnemon tasks list --tenant acme --user u42`
     """
@@ -34,14 +34,14 @@ def list_(
 
 @app.command("add")
 def add(
-    text: Annotated[str, typer.Argument(help="What is to be done.")],
+    text: Annotated[str, typer.Argument(help="Text of the task.")],
     tenant: TenantOption,
     user: UserOption,
-    due: Annotated[datetime | None, typer.Option(help="By when, UTC.")] = None,
+    due: Annotated[datetime | None, typer.Option(help="Due date or time, in UTC.")] = None,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Note a task, and show all.
+    """Add a task, and list all tasks.
 
     Example: `mnemon tasks add "Buy train tickets" --due 2026-12-01 --tenant acme --user u42`
     """
@@ -62,7 +62,7 @@ def done(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Mark a task as done, and show all.
+    """Mark a task as done, and list all tasks.
 
     Ends with 1 when there is no such task.
 
@@ -86,7 +86,7 @@ def remove(
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take a task off the list, and show what is left.
+    """Remove a task, and list the remaining ones.
 
     Ends with 1 when there is no such task.
 

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from mnemon_infra.rebuild.generations import Site
 
 _KINDS: Mapping[str, str] = {
-    "live": "in use",
-    "former": "in use before",
+    "live": "live",
+    "former": "former",
     "next": "being rebuilt",
-    "as of": "as of then",
+    "as of": "snapshot",
 }
 
 
@@ -58,7 +58,7 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
         with watched() as progress:
             is_finished = await finish(place, progress)
             if is_finished:
-                progress.say("a switch had been cut off before the vectors: they are exchanged now")
+                progress.say("completing an interrupted swap: the vectors are exchanged now")
             yield Alone(place, servers.is_running, progress, is_finished)
 
 
@@ -72,7 +72,11 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
     async with alone(data) as (place, _, progress, is_finished):
         former = name_of(place.live, "former")
         if is_finished:
-            tell(as_json, {"live": place.live, "former": former}, f"{place.live} has what was rebuilt.")
+            tell(
+                as_json,
+                {"live": place.live, "former": former},
+                f"{place.live} has the rebuilt rows and vectors.",
+            )
             return Ending.DONE
         await require_no_former(place)
         async with made(place, "next", progress) as generation:
@@ -84,7 +88,7 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
             vector_seconds = perf_counter() - begun
             await take_over(place, generation, progress)
         await finish(place, progress)
-    indexed = f"\nIts vectors were made in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
+    indexed = f"\nIts vectors were indexed in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
     tell(
         as_json,
         {
@@ -96,9 +100,9 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
             "events_per_second": round(events / seconds),
             "vector_seconds": round(vector_seconds, 3) if vectors else None,
         },
-        f"{events:,} events replayed into rows in {seconds:.1f} s, {events / seconds:,.0f} a second.\n"
-        f"{place.live} has what was rebuilt, up to position {rows.reached:,} and on.{indexed}\n"
-        f"What was in use before is {former}: `mnemon rebuild --back` goes back to it, `mnemon rebuild"
+        f"{events:,} events replayed into rows in {seconds:.1f} s, {events / seconds:,.0f} per second.\n"
+        f"{place.live} has the rebuilt generation, up to position {rows.reached:,} and later.{indexed}\n"
+        f"The former generation is {former}: `mnemon rebuild --back` returns to it, `mnemon rebuild"
         " --drop before` drops it.",
     )
     return Ending.DONE
@@ -117,7 +121,7 @@ async def require_no_former(place: "Site") -> None:
     if await place.found(former):
         raise InTheWay(
             f"the former generation, {former}, is still there",
-            "Drop it: mnemon rebuild --drop before. Or go back to it: mnemon rebuild --back",
+            "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
         )
 
 
@@ -134,7 +138,7 @@ async def back(data: Path | None, as_json: bool) -> Ending:
         as_json,
         {"live": place.live, "former": rows.schema, "position": rows.reached, "vectors": vectors is not None},
         f"{place.live} has the former rows {'and vectors ' if vectors else ''}again, up to position"
-        f" {rows.reached:,} and on. The others are {rows.schema} now.",
+        f" {rows.reached:,} and later. The generation that was live is {rows.schema} now.",
     )
     return Ending.DONE
 
@@ -160,7 +164,7 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
         typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
     else:
         show_verdict(verdict)
-        typer.echo(f"What was rebuilt is {'kept as' if keep else 'dropped:'} {schema}.")
+        typer.echo(f"The rebuilt generation is {'kept as' if keep else 'dropped:'} {schema}.")
     return Ending.NOT_SO if verdict.differences else Ending.DONE
 
 
@@ -175,7 +179,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
         if not 0 < up_to <= end:
             refuse(
                 Ending.WRONG_USE,
-                f"there is nothing to show as of position {up_to:,}",
+                f"the log has no position {up_to:,}",
                 f"The log goes from 1 to {end:,}" if end else "The log is empty",
             )
         async with made(place, "as of", progress, up_to) as generation:
@@ -185,8 +189,8 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
     tell(
         as_json,
         {"generation": schema, "position": up_to, "vectors": generation.vectors is not None},
-        f"{schema} has the {what} as of position {up_to:,}: ask with `--as-of {up_to}`. Nothing writes"
-        f" there;\nremove it with `mnemon rebuild --drop {schema}`.",
+        f"{schema} has the {what} as of position {up_to:,}: query it with `--as-of {up_to}`. It does"
+        f" not change;\nremove it with `mnemon rebuild --drop {schema}`.",
     )
     return Ending.DONE
 
@@ -214,7 +218,7 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
         typer.echo(json.dumps(rows))
         return Ending.DONE
     show_table(
-        ("generation", "what it is", "up to position", "MB of rows", "points", "MB of vectors"),
+        ("generation", "kind", "up to position", "MB of rows", "points", "MB of vectors"),
         [
             (
                 row["generation"],

@@ -36,56 +36,57 @@ def rebuild(
         bool,
         typer.Option(
             "--verify",
-            help="Compare with what is live, row for row and vector for vector, and switch nothing.",
+            help="Compare with the live generation, row by row and vector by vector, and swap nothing.",
         ),
     ] = False,
     keep: Annotated[
-        bool, typer.Option("--keep", help="With --verify: what was rebuilt stays, for the next rebuild.")
+        bool, typer.Option("--keep", help="With --verify: keep the rebuilt generation for the next rebuild.")
     ] = False,
     until: Annotated[
         str | None,
         typer.Option(
             metavar="SEQ|TIME",
-            help="Beside what is live, make a generation as of a log position, or a time such as"
-            " 2026-11-21T10:00:00Z.",
+            help="Make a snapshot next to the live generation, as of a log position or a time such "
+            "as 2026-11-21T10:00:00Z.",
         ),
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show the generations that are there.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="List the generations.")] = False,
     back: Annotated[
-        bool, typer.Option("--back", help="Put the former generation back, with what came since.")
+        bool, typer.Option("--back", help="Swap back to the former generation, with all later events.")
     ] = False,
     drop: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Remove a generation that --list names, such as `before`."),
+        typer.Option(metavar="NAME", help="Drop a generation that --list shows, such as `before`."),
     ] = None,
     reembed: Annotated[
         str | None,
         typer.Option(
             metavar="PROVIDER[/MODEL]",
-            help="On a stopped stack: make the vectors with another embedding model, show what that changes,"
-            " and switch once it is confirmed.",
+            help="On a stopped stack: index the log with another embedding model, show what "
+            "changes, and swap after confirmation.",
         ),
     ] = None,
     redecide: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[NAME=VALUE]",
-            help="Decide again on all proposed facts: show the changes, and make them once confirmed."
-            " Alone, it takes the rules of this version and the settings in force; with a setting such as"
-            " dedupe.update_threshold=0.8, it changes that setting, too. May be given several times.",
+            help="Repeat the decisions on all proposed facts: show the changes, and make them after "
+            "confirmation. Without a value it uses the rules of this version and the settings "
+            "in force; with a setting such as dedupe.update_threshold=0.8 it changes that "
+            "setting, too. Repeat it for several settings.",
         ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --reembed or --redecide: do it without being asked.")
+        bool, typer.Option("--yes", help="With --reembed or --redecide: do not ask for confirmation.")
     ] = False,
     data: DataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make all rows and vectors anew from the log, beside those that are in use, and then switch.
+    """Rebuild all rows and vectors from the log into a new generation, and swap it with the live one.
 
-    Bots notice nothing: readers are served throughout, and no language model is asked. Run it again after it
-    was interrupted, and it goes on from where it was. The former ones stay until `--drop before`. With --data
-    it works on a stack that is stopped, too.
+    Bots are served throughout, and no language model is asked. An interrupted rebuild continues when the
+    command runs again. The former generation stays until `--drop before`. With --data, the command also works
+    on a stopped stack.
 
     Ends with 1 when `--verify` finds a difference.
 
@@ -95,12 +96,12 @@ def rebuild(
     if sum(chosen) > 1:
         refuse(
             Ending.WRONG_USE,
-            "one of --verify, --until, --list, --back, --drop, --reembed and --redecide at a time",
+            "give only one of --verify, --until, --list, --back, --drop, --reembed and --redecide",
         )
     if keep and not verify:
-        refuse(Ending.WRONG_USE, "--keep goes with --verify")
+        refuse(Ending.WRONG_USE, "--keep works only together with --verify")
     if yes and reembed is None and not redecide:
-        refuse(Ending.WRONG_USE, "--yes goes with --reembed or --redecide")
+        refuse(Ending.WRONG_USE, "--yes works only together with --reembed or --redecide")
     if redecide:
         _perform(redeciding.redecide(data, redecide, yes, as_json))
     if reembed is not None:

@@ -25,10 +25,10 @@ CURRENT = "current"
 _GROUP = "dedupe."
 
 _KINDS = {
-    "merged": "becomes part of another fact",
+    "merged": "is merged into another fact",
     "apart": "becomes a fact of its own",
-    "rewritten": "is put in other words",
-    "evicted": "gives way: there is no room",
+    "rewritten": "is rewritten",
+    "evicted": "is evicted: the user has too many facts",
 }
 
 
@@ -57,11 +57,13 @@ async def redecide(
         try:
             in_force(edit((await documents(place.connection))[0]))
         except InvalidBody as error:
-            refuse(Ending.WRONG_USE, str(error), "See what there is: mnemon settings get dedupe")
+            refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get dedupe")
         embedding = await embedding_of(place, place.deployment)
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
-                refuse(Ending.WRONG_USE, "by the settings nothing embeds: nothing is decided by likeness")
+                refuse(
+                    Ending.WRONG_USE, "the settings name no embedding model", "Set one: embedding.provider"
+                )
             redeciding = Redeciding(place.connection, place.database, embedder, edit)
             if not is_confirmed:
                 with _watched() as progress:
@@ -88,7 +90,9 @@ async def _make(redeciding: "Redeciding") -> "RedecideOutcome":
         with _watched() as progress:
             return await redeciding.make(progress)
     except asyncio.CancelledError:
-        typer.echo("mnemon: cut off; some users are done. The same command goes on", err=True)
+        typer.echo(
+            "mnemon: interrupted; some users are done. Run the same command again to continue", err=True
+        )
         raise
 
 
@@ -99,8 +103,8 @@ def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
         if not each.startswith(_GROUP):
             refuse(
                 Ending.WRONG_USE,
-                f"--redecide {each.partition('=')[0]}: facts are decided anew by the settings of dedupe only",
-                "Such as: --redecide dedupe.update_threshold=0.8",
+                f"--redecide {each.partition('=')[0]}: only settings of the group dedupe are accepted",
+                "For example: --redecide dedupe.update_threshold=0.8",
             )
     pairs = [name_and_value(each) for each in assignments]
 
@@ -125,7 +129,7 @@ def _watched() -> Iterator[Callable[[int, int], None]]:
 
 def _confirmed(outcome: "RedecideOutcome") -> bool:
     _show(outcome)
-    return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Change it?")
+    return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Make these changes?")
 
 
 def _leave(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:
@@ -136,7 +140,7 @@ def _leave(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json:
         advice = f" To change the facts: mnemon rebuild {options} --yes"
     else:
         advice = ""
-    tell(as_json, {**_values(outcome), "changed": False}, f"Nothing is changed.{advice}")
+    tell(as_json, {**_values(outcome), "changed": False}, f"Nothing was changed.{advice}")
 
 
 def _conclusion(outcome: "RedecideOutcome", revision: int | None) -> str:
@@ -159,15 +163,15 @@ def _values(outcome: "RedecideOutcome") -> dict[str, Any]:
 
 
 def _show(outcome: "RedecideOutcome") -> None:
-    typer.echo(f"users with facts: {outcome.users:,}; of whom something changes: {outcome.changed:,}")
+    typer.echo(f"users with facts: {outcome.users:,}; with changes: {outcome.changed:,}")
     for (tenant, user), reason in outcome.left:
-        typer.secho(f"{user} of {tenant} stays as it is: {reason}", fg="yellow", err=True)
+        typer.secho(f"user {user} of {tenant} was left unchanged: {reason}", fg="yellow", err=True)
     if not outcome.changed:
         return
-    show_table(("a fact", "facts"), [(words, outcome.counts[kind]) for kind, words in _KINDS.items()])
+    show_table(("change", "facts"), [(words, outcome.counts[kind]) for kind, words in _KINDS.items()])
     typer.echo("")
     show_table(
-        ("user", "fact", "", "text", "fact", "then"),
+        ("user", "fact", "change", "text", "other fact", "new text"),
         [
             (
                 f"{tenant}/{user}",

@@ -31,13 +31,13 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     async with alone(data) as (place, _, progress, _):
         if not await are_there(place.deployment):
             raise InTheWay(
-                "there are no vectors yet",
+                "no vectors exist yet",
                 f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
             )
         if await is_embedding(place):
             raise InTheWay(
-                "mnemon runs, and embeds with the model that it was started with",
-                f"Stop it, then: mnemon rebuild --reembed {spelled} --data DIR; or, on servers of your own,"
+                "mnemon is running and uses the embedding model that it started with",
+                f"Stop mnemon, then run: mnemon rebuild --reembed {spelled} --data DIR; on your own servers"
                 " without --data",
             )
         await require_no_former(place)
@@ -78,7 +78,9 @@ def _embedding(spelled: str) -> "Embedding":
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"]
         refuse(
-            Ending.WRONG_USE, f"--reembed {spelled!r}: {problem}", "Such as: wordllama, openai/MODEL, none"
+            Ending.WRONG_USE,
+            f"--reembed {spelled!r}: {problem}",
+            "For example: wordllama, openai/MODEL, none",
         )
 
 
@@ -94,15 +96,15 @@ async def _points(finding: "VectorIndex") -> int:
 
 
 def _confirmed(as_json: bool) -> bool:
-    return not as_json and sys.stdin.isatty() and typer.confirm("Switch to these vectors?")
+    return not as_json and sys.stdin.isatty() and typer.confirm("Swap in these vectors?")
 
 
 def _leave(shown: "Preview", schema: str, spelled: str, as_json: bool) -> None:
     tell(
         as_json,
         {**_values(shown), "switched": False},
-        f"Nothing is switched. What was made is kept as {schema}: mnemon rebuild --reembed {spelled} --yes"
-        " switches to it, `mnemon rebuild --drop next` drops it.",
+        f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {spelled} --yes"
+        " swaps it in, `mnemon rebuild --drop next` drops it.",
     )
 
 
@@ -125,16 +127,14 @@ def _show(shown: "Preview") -> None:
     typer.echo(f"from {shown.model} to {shown.new_model}: {shown.points:,} points")
     typer.echo(f"{shown.facts:,} facts, {shown.pairs:,} pairs of one user's facts were compared.")
     if not shown.changes:
-        typer.echo("Of none of the pairs dedupe would think otherwise.")
+        typer.echo("Dedupe would decide the same for all pairs.")
         return
-    typer.echo("Were they proposed now, dedupe would think otherwise of these pairs:")
+    typer.echo("If they were proposed now, dedupe would decide differently on these pairs:")
     changes = sorted(shown.changes.items())
-    show_table(
-        ("by the former model", "by the new one", "pairs"), [(*each, count) for each, count in changes]
-    )
+    show_table(("former model", "new model", "pairs"), [(*each, count) for each, count in changes])
     typer.echo("")
     show_table(
-        ("user", "fact", "fact", "alike", "then", "alike", "now"),
+        ("user", "fact", "fact", "similarity", "former model", "similarity", "new model"),
         [
             (
                 f"{each.tenant}/{each.user_id}",
@@ -145,4 +145,4 @@ def _show(shown: "Preview") -> None:
             for each in shown.first
         ],
     )
-    typer.echo("What was decided stays as it is: it is in the log.")
+    typer.echo("Decisions that are in the log stay as they are.")

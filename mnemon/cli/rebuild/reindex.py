@@ -19,22 +19,20 @@ def reindex(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", metavar="DIR", help="The folder of a stack that is stopped; else what is configured."
+            "--data", metavar="DIR", help="Folder of a stopped stack; without it: the configured servers."
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have all vectors made anew from the log, such as after a change of the embedding model.
+    """Remove all vectors and index the log again, such as after a change of the embedding model.
 
-    Stop the consumers first. The vectors are removed, and `index` begins at the start of the log the next
-    time it runs; what is kept is not touched. Until it is through, searches find less.
+    Stop the consumers first. `index` then starts at the beginning of the log the next time it runs; rows and
+    the log are not touched. Searches find less until `index` has caught up.
 
     Example: `mnemon reindex --data ./memory && mnemon up --data ./memory`
     """
     if data is not None and not data.is_dir():
-        refuse(
-            Ending.PART_MISSING, f"there is no folder {data}", f"A stack begins with: mnemon up --data {data}"
-        )
+        refuse(Ending.PART_MISSING, f"there is no folder {data}", f"Create a stack: mnemon up --data {data}")
     perform(_reindex(data, configured() if data else target(None, "broker"), as_json))
 
 

@@ -32,7 +32,8 @@ def show_verdict(verdict: "RowVerification") -> None:
     """For a person."""
     if not verdict.is_settled:
         typer.echo(
-            "`persist` or `index` is behind, or does not run: what they have not come to was not compared.",
+            "`persist` or `index` is behind or not running: events that they have not handled "
+            "were not compared.",
             err=True,
         )
     show_table(
@@ -42,18 +43,18 @@ def show_verdict(verdict: "RowVerification") -> None:
     if verdict.first:
         typer.echo("")
         rows = [(each.table, " ".join(each.key.values()), _difference(each)) for each in verdict.first]
-        show_table(("table", "key", "what differs: live | rebuilt"), rows)
+        show_table(("table", "key", "difference: live | rebuilt"), rows)
         if verdict.differences > len(verdict.first):
             typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
-        typer.echo("Put what was rebuilt in the place of what is live: mnemon rebuild")
+        typer.echo("To swap in a rebuilt generation: mnemon rebuild")
     else:
-        typer.echo(f"Up to position {verdict.position:,}, what is live is what the log says.")
+        typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
 
 
 def _difference(difference: "Difference") -> str:
     live, rebuilt = difference.live, difference.rebuilt
     if live is None or rebuilt is None:
-        return "missing in the live one" if live is None else "missing in the rebuilt one"
+        return "missing in the live generation" if live is None else "missing in the rebuilt generation"
     return "; ".join(f"{name}: {_short(live[name])} | {_short(rebuilt[name])}" for name in live)
 
 

@@ -20,25 +20,29 @@ DEFAULT_PORT = 8765
 def admin(
     data: DataOption = None,
     host: Annotated[
-        str, typer.Option("--host", metavar="ADDRESS", help="Where it listens; 0.0.0.0 is everywhere.")
+        str,
+        typer.Option("--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 is every interface."),
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="PORT", min=0, max=65_535, help="Its port; 0 is a free one.")
+        int,
+        typer.Option(
+            "--port", metavar="PORT", min=0, max=65_535, help="Port to listen on; 0 is any free port."
+        ),
     ] = DEFAULT_PORT,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
             metavar="NAME",
-            help="A name that it is reached by, such as a proxy's; repeatable.",
+            help="Host name by which browsers reach the page, such as a proxy's; repeat it for several.",
         ),
     ] = None,
 ) -> None:
-    """Serve the admin page, for a browser, until Ctrl-C.
+    """Serve the admin page for a browser, until Ctrl-C.
 
-    It asks for a token: what MNEMON_ADMIN_TOKEN says, else the one in DIR/admin/token, which is made at the
-    first start. The link that is printed logs in without it, once. Other machines reach the page by a proxy
-    that speaks HTTPS: the token and people's messages would be readable on their way.
+    The page asks for a token: MNEMON_ADMIN_TOKEN if it is set, otherwise the one in DIR/admin/token, which
+    the first start creates. The printed link logs in once without it. For access from other machines use a
+    proxy with HTTPS: otherwise the token and people's messages can be read on the network.
 
     Example: `mnemon admin --data ./memory --port 8765`
     """
@@ -74,6 +78,6 @@ async def _admin(
             typer.echo(f"admin page  {address}")
             typer.echo(f"log in      {address}/login?key={link}  (once)")
             if not configured and not data:
-                typer.echo(f"token       {token}  (of this run; MNEMON_ADMIN_TOKEN sets one)")
+                typer.echo(f"token       {token}  (for this run only; set MNEMON_ADMIN_TOKEN to choose one)")
             await stop.asked()
     return Ending.DONE

@@ -22,25 +22,31 @@ if TYPE_CHECKING:
 
 
 def chat(
-    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "chat",
-    user: Annotated[str | None, typer.Option(help="Who talks; without it: the name of this account.")] = None,
+    tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "chat",
+    user: Annotated[
+        str | None, typer.Option(help="User who talks; without it: the name of this account.")
+    ] = None,
     data: StartedDataOption = None,
     model: Annotated[
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Who answers: a model of the server at MNEMON_MODEL_URL, or of OpenAI's. `offline`, or "
-            "nothing configured: nobody; you see what one would be given.",
+            help="Model that answers: one of the server at MNEMON_MODEL_URL, or of OpenAI. With "
+            "`offline`, or without a configured model, nothing answers: you see the context "
+            "that a model would get.",
         ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of a context at most; without it: as the settings say.")
+        int | None,
+        typer.Option(
+            min=1, help="Tokens of a context, at most; without it: `context.budget` of the settings."
+        ),
     ] = None,
 ) -> None:
-    """Talk to a bot that has memory, and look into the memory: /help shows how.
+    """Talk to a bot that has memory, and inspect the memory with commands: see /help.
 
-    Where no stack runs in the folder, one is started for as long as you talk; what is said stays. In a pipe
-    each line is something said, or a command; it ends with 1 if something could not be done.
+    If no stack runs in the folder, the command starts one for as long as you talk; messages are kept. In a
+    pipe, each line is a message or a command, and the command ends with 1 if one of them failed.
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
     """
@@ -62,8 +68,10 @@ async def _chat(tenant: str, user: str, data: Path | None, model: str | None, bu
         memory = await ends.enter_async_context(connected(deployment, tenant))
         talk = Talk(memory, user, answering, screen, budget)
         if screen.is_terminal and sys.stdin.isatty():
-            who = f"{answering.model} answers" if answering else "nobody answers: MNEMON_MODEL_URL is not set"
-            screen.note(f"You are {user} of {tenant}; {who}. /help shows what there is, Ctrl-D ends.")
+            who = (
+                f"{answering.model} answers" if answering else "no model answers: MNEMON_MODEL_URL is not set"
+            )
+            screen.note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
             await talk.go_on(typed([*talk.commands, EXIT], lambda: talk.standing))
             return Ending.DONE

@@ -20,16 +20,17 @@ def demo(
         str | None,
         typer.Option(
             envvar="MNEMON_MODEL",
-            help="Have this model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama's) "
-            "write summaries and draw facts; without it rules do, which know a few phrases.",
+            help="Model of the server at MNEMON_MODEL_URL (OpenAI-compatible, such as Ollama) that "
+            "writes summaries and extracts facts; without it: built-in rules, which know a few "
+            "phrases.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what mnemon does, in a few seconds: nothing to set up, and nothing left behind.
+    """Run a demonstration in a few seconds, without setup and without leaving anything behind.
 
-    Starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample conversation in
-    English and Russian through them, and asks for it back as a bot would. Configured servers are left alone.
+    The demo starts nats-server, PostgreSQL and the consumers in a temporary folder, sends a sample
+    conversation in English and Russian, and asks for it as a bot would. It does not touch configured servers.
 
     Ends with 1 when not every event is accounted for, or when it was stopped.
 
@@ -55,9 +56,9 @@ async def _demo(terminal: "Console", model: str | None, as_json: bool) -> Ending
         with Stop(), DemoScreen(terminal) as screen:
             report = await run(screen, model)
     except asyncio.CancelledError:
-        refuse(Ending.NOT_SO, "the demo was stopped; nothing of it is left")
+        refuse(Ending.NOT_SO, "the demo was stopped and left nothing behind")
     except (NotDone, NotLearned, PublishFailed, AskFailed, NotConnected) as error:
-        refuse(Ending.PART_MISSING, f"the demo did not come to its end: {error}")
+        refuse(Ending.PART_MISSING, f"the demo failed: {error}")
     if as_json:
         typer.echo(json.dumps(report.numbers(), ensure_ascii=False, indent=2))
     else:

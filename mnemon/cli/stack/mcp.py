@@ -23,7 +23,8 @@ def mcp(
     user: Annotated[
         str | None,
         typer.Option(
-            help="Whose memory; over HTTP without it: whom each request's header Mnemon-User names."
+            help="User whose memory is served; over HTTP, without it: the user that the header "
+            "Mnemon-User of each request names."
         ),
     ] = None,
     http: Annotated[
@@ -33,22 +34,25 @@ def mcp(
             min=0,
             max=65_535,
             metavar="PORT",
-            help="Serve streamable HTTP there, 0: on a free port. Without it: standard input and output.",
+            help="Serve streamable HTTP on this port; 0 is any free port. Without it: standard "
+            "input and output.",
         ),
     ] = None,
-    host: Annotated[str, typer.Option(help="Where to listen for HTTP.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on for HTTP.")] = "127.0.0.1",
     data: DataOption = None,
 ) -> None:
     """Serve a user's memory to clients of the Model Context Protocol, as tools, a resource and a prompt.
 
-    A client starts it as a process and speaks to it by standard input and output; or it serves HTTP at
-    `/mcp`, to whoever sends `Authorization: Bearer TOKEN` with the token in MNEMON_MCP_TOKEN, or else with
-    the one that it makes and shows.
+    A client starts the command as a process and uses standard input and output. With --http, it serves `/mcp`
+    to clients that send `Authorization: Bearer TOKEN`, with the token in MNEMON_MCP_TOKEN or, if that is not
+    set, one that the command creates and prints.
 
     Example: `mnemon mcp --tenant acme --user u42 --data ./memory`
     """
     if user is None and http is None:
-        refuse(Ending.WRONG_USE, "whose memory is it?", "Say --user NAME, or serve several by --http PORT")
+        refuse(
+            Ending.WRONG_USE, "no user is given", "Add --user NAME, or serve several users with --http PORT"
+        )
     deployment = target(data, "broker")
     perform(
         _stdio(deployment, tenant, str(user)) if http is None else _http(deployment, tenant, user, host, http)
@@ -88,7 +92,7 @@ async def _http(deployment: "Deployment", tenant: str, user: str | None, host: s
         refuse(
             Ending.WRONG_USE,
             f"{TOKEN} has {len(given)} characters, at least {SHORTEST_TOKEN} are needed",
-            "Make one with: openssl rand -base64 32",
+            "Create one: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)
     try:
@@ -103,7 +107,9 @@ async def _http(deployment: "Deployment", tenant: str, user: str | None, host: s
             async with serving(http_application(server, host, token), listening):
                 typer.echo(f"mnemon mcp answers at {shown(listening)}/mcp")
                 if not given:
-                    typer.echo(f"  Authorization: Bearer {token}  (of this run; {TOKEN} sets one)")
-                typer.echo("  Ctrl-C stops it.")
+                    typer.echo(
+                        f"  Authorization: Bearer {token}  (for this run only; set {TOKEN} to choose one)"
+                    )
+                typer.echo("  Press Ctrl-C to stop.")
                 await stop.asked()
     return Ending.DONE

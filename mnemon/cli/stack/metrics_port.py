@@ -15,7 +15,7 @@ MetricsPort = Annotated[
         max=65_534,
         metavar="PORT",
         show_default=False,
-        help="Port of /metrics, /healthz and /readyz; without it: MNEMON_METRICS_PORT, or none.",
+        help="Port of /metrics, /healthz and /readyz; without it: MNEMON_METRICS_PORT, otherwise none.",
     ),
 ]
 

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 
 def run(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="Consumers, such as persist retrieve.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME", help="Names of consumers, such as persist retrieve.")
+    ],
     data: DataOption = None,
     metrics_port: MetricsPort = None,
 ) -> None:
     """Run consumers against the configured servers, until Ctrl-C.
 
-    Any number of processes may run the same consumer: they share its work. The servers must have been
-    prepared by `mnemon provision` and `mnemon migrate`.
+    Any number of processes may run the same consumer: they share its work. Prepare the servers with `mnemon
+    provision` and `mnemon migrate` first.
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
     """

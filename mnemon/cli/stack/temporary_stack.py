@@ -18,8 +18,8 @@ StartedDataOption = Annotated[
     typer.Option(
         "--data",
         metavar="DIR",
-        help=f"The folder of a stack, started if it does not run; without it: the configured servers, "
-        f"or else {DEFAULT_DATA}.",
+        help=f"Folder of a stack, which is started if it does not run; without it: the configured servers, "
+        f"or {DEFAULT_DATA} if none are.",
     ),
 ]
 
@@ -47,7 +47,7 @@ async def servers(
     if Endpoints.read(folder) is not None:
         yield target(folder, "broker")
         return
-    note(f"Starting a stack in {folder}: it ends with this command, and what is said stays.")
+    note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
     try:
         log = new_log(folder)
     except OSError as error:
@@ -58,4 +58,8 @@ async def servers(
                 await ends.enter_async_context(started(folder, log))
             yield target(folder, "broker")
     except NotStarted as error:
-        refuse(Ending.PART_MISSING, f"no stack starts in {folder}: {error}", f"See {folder / LOG}")
+        refuse(
+            Ending.PART_MISSING,
+            f"the stack in {folder} did not start: {error}",
+            f"Find the cause in {folder / LOG}",
+        )

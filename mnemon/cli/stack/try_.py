@@ -30,26 +30,28 @@ QUESTION = "Where is the spare key?"
 
 
 def try_(
-    user: Annotated[
-        str, typer.Argument(metavar="USER", help="Of whom something is remembered.")
-    ] = "test-user",
-    tenant: Annotated[str, typer.Option(help="The tenant that the user belongs to.")] = "try",
-    text: Annotated[str, typer.Option(help="The fact.")] = TEXT,
+    user: Annotated[str, typer.Argument(metavar="USER", help="User for the trial.")] = "test-user",
+    tenant: Annotated[str, typer.Option(help="Tenant of the user.")] = "try",
+    text: Annotated[str, typer.Option(help="Fact to save.")] = TEXT,
     query: Annotated[
-        str | None, typer.Option(help="What is searched for; without it: the fact's words.")
+        str | None,
+        typer.Option(
+            help="Query to search for; without it: a question about the default fact, or the text "
+            "of the fact."
+        ),
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="First bring in this file of the user's facts, a line each."),
+        typer.Option(metavar="FILE", help="Import this file of the user's facts first, one fact per line."),
     ] = None,
     data: StartedDataOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Save a fact, read it, search for it and forget it: one user, once through.
+    """Save a fact, read it, search for it and forget it, as a trial run for one user.
 
-    Where no stack runs in the folder, one is started, with its tables, for as long as this takes. Facts that
-    the user had before stay, and so do those of `--file`, which is read as `mnemon import markdown` does.
-    Ends with 1 when a step does not give what it should, or a line of the file is refused.
+    If no stack runs in the folder, the command starts one with its tables and stops it at the end. The user's
+    former facts stay, and so do those of `--file`, which is read as `mnemon import markdown` does. Ends with
+    1 when a step fails, or a line of the file is refused.
 
     Example: `mnemon try anna --data ./memory`
 

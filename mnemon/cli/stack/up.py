@@ -36,41 +36,47 @@ _PORT = {"min": 1, "max": 65_535, "metavar": "PORT", "show_default": False}
 
 def up(
     data: Annotated[
-        Path, typer.Option("--data", metavar="DIR", help="Where everything is kept; made if absent.")
+        Path,
+        typer.Option(
+            "--data", metavar="DIR", help="Folder that keeps all data; created if it does not exist."
+        ),
     ] = DEFAULT_DATA,
     only: Annotated[
         str | None,
         typer.Option(
-            "--only", metavar="NAMES", help="Run these consumers, comma-separated; without it: all."
+            "--only", metavar="NAMES", help="Run only these consumers, comma-separated; without it: all."
         ),
     ] = None,
     nats_port: Annotated[
         int | None,
         typer.Option(
-            "--nats-port", help="Port of the broker; without it: as last time, or a free one.", **_PORT
+            "--nats-port", help="Port of the broker; without it: the last one used, or a free one.", **_PORT
         ),
     ] = None,
     database_port: Annotated[
         int | None,
-        typer.Option("--database-port", help="Port of the database; without it: a unix socket.", **_PORT),
+        typer.Option("--database-port", help="Port of the database; without it: a Unix socket.", **_PORT),
     ] = None,
     admin_port: Annotated[
         int | None,
         typer.Option(
-            "--admin-port", help="Port of the admin page; without it: as last time, or a free one.", **_PORT
+            "--admin-port",
+            help="Port of the admin page; without it: the last one used, or a free one.",
+            **_PORT,
         ),
     ] = None,
     metrics_port: MetricsPort = None,
-    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Whether there is an admin page.")] = True,
+    admin: Annotated[bool, typer.Option("--admin/--no-admin", help="Serve the admin page, or not.")] = True,
 ) -> None:
-    """Start the whole stack here: broker, database, consumers and the admin page, until Ctrl-C.
+    """Start the whole stack on this machine: broker, database, consumers and admin page, until Ctrl-C.
 
     Starts nats-server and PostgreSQL for this machine only, creates streams and tables, and runs the
-    consumers. What MNEMON_NATS_URL or DATABASE_URL names is used instead. While all of it answers,
-    DIR/endpoints.json says where.
+    consumers. Servers named by MNEMON_NATS_URL or DATABASE_URL are used instead. While everything answers,
+    DIR/endpoints.json holds the addresses.
 
-    The admin page is for a browser of this machine; the link that is printed logs in, once. After that it
-    asks for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. It takes nothing while nobody looks.
+    The admin page serves browsers on this machine; the printed link logs in, once. After that the page asks
+    for the token in DIR/admin/token, or for MNEMON_ADMIN_TOKEN. It uses no resources while no browser is
+    open.
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
@@ -109,9 +115,11 @@ def _claim(data: Path) -> None:
             refuse(
                 Ending.PART_MISSING,
                 f"the disk of {data} is full",
-                "Make room there, or choose another: --data DIR",
+                "Free space on it, or choose another folder: --data DIR",
             )
-        refuse(Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another: --data DIR")
+        refuse(
+            Ending.WRONG_USE, f"{data} cannot be used: {error.strerror}", "Choose another folder: --data DIR"
+        )
 
 
 async def _up(
@@ -143,7 +151,11 @@ async def _up(
     except BackgroundFailed as error:
         refuse(Ending.PART_MISSING, str(error))
     except PagePortTaken as error:
-        refuse(Ending.WRONG_USE, str(error), "Choose another: --admin-port PORT, or do without: --no-admin")
+        refuse(
+            Ending.WRONG_USE,
+            str(error),
+            "Choose another port with --admin-port PORT, or leave the page out with --no-admin",
+        )
     return Ending.DONE
 
 
@@ -154,7 +166,9 @@ async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIt
     from mnemon_consumers.app import FRONT
 
     if not FRONT.isdisjoint(names) and (events := await drop_meanings(deployment)) is not None:
-        typer.echo(f"Nothing embeds any more: {events:,} events of the log are indexed anew, by words alone.")
+        typer.echo(
+            f"The embedding model is off: {events:,} events are indexed again, for search by words only."
+        )
     yield
 
 
@@ -192,4 +206,4 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAdd
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
     look = spelled(f"mnemon status --data {stack.data}")
-    typer.echo(f"  Ctrl-C stops it. In another terminal: {look}")
+    typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")

@@ -93,9 +93,9 @@ def _tell(error: Exception) -> None:
         case FolderInUse():
             refuse_folder(error)
         case nats.js.errors.ServiceUnavailableError():
-            next_step = "Start it with -js, or use `mnemon up`."
-            refuse(Ending.PART_MISSING, "the NATS server has no JetStream", next_step)
+            next_step = "Start the server with -js, or use `mnemon up`."
+            refuse(Ending.PART_MISSING, "JetStream is off on the NATS server", next_step)
         case nats.js.errors.APIError():
-            refuse(Ending.NOT_SO, f"the NATS server refuses: {error.description}")
+            refuse(Ending.NOT_SO, f"the NATS server refused the request: {error.description}")
         case nats.errors.Error():
             refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON value instead of a table.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
 
 
 class Figure(str):

@@ -28,30 +28,30 @@ FaultKind = Literal[
 MEANINGS: Final[Mapping[FaultKind, str]] = {
     "absent": "has no row and no dead letter",
     "no_letter": "cannot be applied, and has no dead letter",
-    "differs": "has a row that says something else",
-    "emptied": "has lost its content, and nothing takes it away",
+    "differs": "has a row with other content",
+    "emptied": "has lost its content without a reason",
     "kept": "still has its content, though it was cleared, discarded or forgotten",
-    "stray": "is named by a row, and the log does not have it so",
-    "beyond_log": "has a row, and the log ends before it",
-    "undecided": "was proposed, and nothing was decided",
-    "decided_twice": "decides what was decided before",
-    "no_point": "has a row, and cannot be found",
-    "left_point": "is gone, and its point is there",
+    "stray": "is named by a row, but is not in the log like that",
+    "beyond_log": "has a row, but the log ends before it",
+    "undecided": "was proposed, but not decided",
+    "decided_twice": "decides a proposal that was decided already",
+    "no_point": "has a row, but no point",
+    "left_point": "was removed, but its point still exists",
 }
 """Description of each kind of fault, as a sentence about the event."""
 
-_PROJECT_AGAIN: Final = "the rows are to be made anew from the log: mnemon rebuild"
-_INDEX_AGAIN: Final = "the points are to be made anew from the log: mnemon reindex"
+_PROJECT_AGAIN: Final = "rebuild the rows from the log: mnemon rebuild"
+_INDEX_AGAIN: Final = "index the log again: mnemon reindex"
 NEXT: Final[Mapping[FaultKind, str]] = {
     "absent": _PROJECT_AGAIN,
-    "no_letter": "the event is in the log all the same, at its position; whoever sent it can send it right",
+    "no_letter": "the event is in the log at its position; its sender can correct it and send it again",
     "differs": _PROJECT_AGAIN,
     "emptied": _PROJECT_AGAIN,
-    "kept": "the trigger of its sweep was lost; any further clearing or forgetting of the user's sweeps it",
+    "kept": "the trigger of its sweep was lost; the next clear or forget of the user removes the content",
     "stray": _PROJECT_AGAIN,
-    "beyond_log": "the log is not the one of these rows: restore its newest backup (nats stream restore)",
-    "undecided": "propose it again, under an id of its own",
-    "decided_twice": "look at both with `mnemon get`, and forget one of them",
+    "beyond_log": "the log does not belong to these rows: restore its newest backup (nats stream restore)",
+    "undecided": "propose it again, with a new id",
+    "decided_twice": "show both with `mnemon get`, and forget one of them",
     "no_point": _INDEX_AGAIN,
     "left_point": _INDEX_AGAIN,
 }

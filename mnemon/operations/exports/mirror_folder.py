@@ -85,7 +85,8 @@ class MirrorFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise FolderNotUsable(
-                    f"another process follows into {self.path}", "Stop it, or choose another folder: -o DIR"
+                    f"another process already writes to {self.path}",
+                    "Stop it, or choose another folder: -o DIR",
                 ) from None
             self.path.chmod(0o700)
             self._require_scope()
@@ -141,8 +142,8 @@ class MirrorFolder:
             return
         if other := next((each.name for each in self.path.iterdir() if each.name not in _OWN_FILES), None):
             raise FolderNotUsable(
-                f"{self.path} has files of its own, such as {other!r}",
-                "Name a new or an empty folder: -o DIR",
+                f"{self.path} contains other files, such as {other!r}",
+                "Give a new or empty folder: -o DIR",
             )
 
     def _require_scope(self) -> None:
@@ -150,7 +151,7 @@ class MirrorFolder:
         if state is not None and state.scope != self._scope:
             raise FolderNotUsable(
                 f"{self.path} has the memory of {_in_words(state.scope)}, not of {_in_words(self._scope)}",
-                "Name the same, or another folder: -o DIR",
+                "Give the same users, or another folder: -o DIR",
             )
 
     def _replace(self, path: Path, text: str) -> None:

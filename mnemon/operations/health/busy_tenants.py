@@ -59,6 +59,6 @@ def too_much(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator
     """Yield a warning for each tenant in `bounds`."""
     for tenant, most in bounds.items():
         yield (
-            f"tenant {tenant} says {busy[tenant]:,.0f} events a second, and {most:g} are meant for it "
-            "(rates.events_per_second): all are kept, and those of others wait behind them"
+            f"tenant {tenant} publishes {busy[tenant]:,.0f} events per second, above its rate of {most:g} "
+            "(rates.events_per_second). All are kept; events of other tenants wait behind them"
         )

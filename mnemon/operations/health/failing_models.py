@@ -41,7 +41,7 @@ class FailingModelState(BaseModel):
     def problem(self) -> str:
         whom = f" of {', '.join(self.tenants)}" if self.tenants else ""
         return (
-            f"{self.model}{whom} does not answer since {_shown(self.since)}: {self.reason}. {self.next_step}"
+            f"{self.model}{whom} has not answered since {_shown(self.since)}: {self.reason}. {self.next_step}"
         )
 
 
@@ -147,14 +147,14 @@ def _leads_to(settings: SettingsV1, failing: FailingModel) -> bool:
 
 def _failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingModelState:
     step = (
-        "Mend the key, the address or the setting of the model; what waits is kept, and it is asked again "
+        "Correct the key, the address or the setting of the model. Pending work is kept and tried again "
         "every minute: docs/models.md#when-a-model-does-not-answer"
         if each.is_refused
-        else "It is asked again by itself, and what waits is kept; see whether the provider works"
+        else "Pending work is kept, and the model is asked again automatically. Check the provider's status"
     )
     return FailingModelState(
         tenants=tenants,
-        model=f"{each.provider}/{each.model or 'its usual model'}",
+        model=f"{each.provider}/{each.model or 'its default model'}",
         reason=each.error,
         is_refused=each.is_refused,
         since=each.since,

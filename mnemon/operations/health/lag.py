@@ -133,9 +133,9 @@ def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
     for name, lag in consumers.items():
         if lag.waiting >= MANY and lag.grows_per_second and lag.grows_per_second > 0:
             yield (
-                f"{name} falls behind: {lag.waiting:,} messages wait for it, and each second there are "
-                f"{lag.grows_per_second:,.0f} more. What bots say is kept; it is only used later. "
-                "More processes, where it may have several: docs/scaling.md"
+                f"{name} falls behind: {lag.waiting:,} messages are pending, and their number grows by "
+                f"{lag.grows_per_second:,.0f} per second. No message is lost; they are handled later. "
+                "Run more processes if the consumer allows several: docs/scaling.md"
             )
 
 

@@ -139,9 +139,9 @@ def examine_silent(data: Path, holder: str, schema: str) -> Health:
         holder: the process that runs it, in words.
         schema: the schema of the projections.
     """
-    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer now"
+    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer"
     server_logs = (
-        f"{error}: it starts, or a server ended and cannot start. Its log says why, and {data / 'logs'}"
+        f"{error}: it is starting, or one of its servers cannot start. See its log and {data / 'logs'}"
     )
     return Health(
         broker=BrokerState(error=error),
@@ -158,8 +158,8 @@ def _folder_problems(folder: FolderState | None) -> list[str]:
     if folder is None or not folder.is_full:
         return []
     problem = (
-        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free: what bots say is "
-        "not stored, and they are told so. Make room, and all goes on by itself"
+        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free. Messages of bots "
+        "are refused with an error. Free space on the disk; mnemon then continues automatically"
     )
     return [problem]
 
@@ -175,12 +175,12 @@ def _problems(
     elif database.revision and not is_known(database.revision):
         found.append(str(SchemaTooNew(database.schema_name, database.revision)))
     elif database.revision != database.head:
-        at = f"at revision {database.revision}" if database.revision else "not there"
+        at = f"at revision {database.revision}" if database.revision else "missing"
         found.append(
             f"schema {database.schema_name} is {at}, this version needs {database.head}: run `mnemon migrate`"
         )
     if models and models.error:
-        found.append(f"what models have to do cannot be seen: {models.error}")
+        found.append(f"the work of language models cannot be read: {models.error}")
     if models:
         found += failing_models.problems(models.failing, models.given_up)
     if broker.error is None and LOG not in broker.streams:
@@ -189,7 +189,7 @@ def _problems(
     else:
         found += [f"{what} {how}: run `mnemon provision`" for what, how in broker.drift.items()]
     found += [
-        f"{lag.pending:,} messages wait for {name}, and nobody reads them: run `mnemon run`"
+        f"{lag.pending:,} messages wait for {name}, which is not running: run `mnemon run`"
         for name, lag in broker.consumers.items()
         if not lag.is_read and not lag.paused_until
     ]
@@ -205,7 +205,7 @@ def _paused(name: str, lag: Lag) -> str:
         )
     return (
         f"{name} was paused by hand until {lag.paused_until}:"
-        f" `nats consumer resume {lag.stream} {name}` has it go on"
+        f" `nats consumer resume {lag.stream} {name}` resumes it"
     )
 
 
@@ -235,7 +235,7 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
         services=await processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
-            change.what: change.detail or "is not there"
+            change.what: change.detail or "is missing"
             for change in await drift(connection, replicas)
             if change.action != "unchanged"
         },
@@ -307,8 +307,8 @@ async def _rows_problem(connection: Client, database: Database) -> str | None:
     if missing is None:
         return None
     return (
-        f"the event at position {missing:,} of the log has no row, though persist has ended it: "
-        "the database is older than the log. Start mnemon again, and it replays the log"
+        f"the event at position {missing:,} of the log has no row, although persist has finished it: "
+        "the database is older than the log. Restart mnemon to replay the log"
     )
 
 

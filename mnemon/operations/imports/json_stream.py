@@ -30,7 +30,7 @@ def _shallow(file: BinaryIO) -> Iterator[tuple[str, Any]]:
         if event in ("start_map", "start_array"):
             depth += 1
             if depth > DEEPEST:
-                raise NotReadable(f"it is nested too deeply: more than {DEEPEST} lists and objects")
+                raise NotReadable(f"the file is nested too deeply: more than {DEEPEST} lists and objects")
         elif event in ("end_map", "end_array"):
             depth -= 1
         yield event, value

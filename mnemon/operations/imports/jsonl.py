@@ -75,7 +75,7 @@ class Lines:
         name, version = _named(record.get("event"))
         source = _id(record, "tenant", self.tenant), _id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
-            raise NotReadable(f"{place}: there are several users in it, and --user names one for them")
+            raise NotReadable(f"{place}: the file has several users, and --user allows only one")
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]
         conversation = record.get("conversation")
@@ -83,7 +83,7 @@ class Lines:
             conversation = _id(record, "conversation", None)
         body = record.get("body")
         if not isinstance(body, dict):
-            raise _Wrong("body", "is missing, or no JSON object")
+            raise _Wrong("body", "is missing or not a JSON object")
         contract = REGISTRY[name]
         address = Address(contract.space, *owner, conversation, name, version)
         try:
@@ -133,9 +133,9 @@ def _object(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise _Wrong("line", f"is no JSON: {error}") from error
+        raise _Wrong("line", f"is not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise _Wrong("line", "is no JSON object")
+        raise _Wrong("line", "is not a JSON object")
     return record
 
 
@@ -159,10 +159,10 @@ def _wire(body: dict[str, Any]) -> bytes:
 
 def _check_header(record: dict[str, Any]) -> None:
     if record["mnemon"] != "memory" or not isinstance(record.get("version"), int):
-        raise NotReadable("it is no export of mnemon's memory")
+        raise NotReadable("not an export of mnemon's memory")
     if record["version"] > VERSION:
         raise NotReadable(
-            f"it has version {record['version']}, and {VERSION} is the latest known: upgrade mnemon"
+            f"the file has version {record['version']}, but the latest known is {VERSION}: upgrade mnemon"
         )
 
 
@@ -170,7 +170,7 @@ def _named(event: object) -> tuple[str, int]:
     name, _, version = str(event).rpartition(".v")
     if name not in EVENTS or not version.isdecimal() or int(version) < 1:
         known = ", ".join(sorted(EVENTS - CHAT | CHAT))
-        raise _Wrong("event", f"{event!r} is no event of a memory, such as message.v1: {known}")
+        raise _Wrong("event", f"{event!r} is not an event of a memory, such as message.v1: {known}")
     return name, int(version)
 
 

@@ -70,7 +70,7 @@ class Markdown:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
-                raise NotReadable(f"{where} is no text in UTF-8") from error
+                raise NotReadable(f"{where} is not text in UTF-8") from error
             if owner := owner_read(text):
                 place = _Place(self.tenant or owner[0], self.user or owner[1], "facts", None)
             elif text.lstrip().startswith("#"):
@@ -95,7 +95,7 @@ class _Place:
     def found(self, place: str, line: str) -> Iterator[ImportRecord]:
         if self.user is None or self.tenant is None:
             missing = "tenant" if self.tenant is None else "user"
-            raise NotReadable(f"it does not say whose it is: --{missing} names the {missing}")
+            raise NotReadable(f"the file does not name its {missing}; give it with --{missing}")
         readers: dict[MarkdownSection, Callable[[str, str], list[Event]]] = {
             "facts": self._fact,
             "data": self._field,
@@ -130,7 +130,7 @@ class _Place:
     def _field(self, line: str, digest: str) -> list[Event]:
         read = field_read(line)
         if read is None:
-            raise WrongMark("line", "a field is written `- name: value`")
+            raise WrongMark("line", "must have the form `- name: value`")
         return [ProfileSetV1.strictly(id=import_id(PREFIX, digest), fields=dict([read]))]
 
     def _task(self, line: str, digest: str) -> list[Event]:

@@ -39,7 +39,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
     subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
     proposed = max([await last_position(connection, each) for each in subjects], default=0)
     if await Position("dedupe").reach(connection.jetstream(), proposed, PATIENCE) < proposed:
-        raise NotProjected("dedupe has not decided yet on all that came in")
+        raise NotProjected("dedupe has not decided on all imported facts yet")
     position = await settled(connection)
     for path, owner in files.items():
         part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))

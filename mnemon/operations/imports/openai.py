@@ -45,14 +45,14 @@ def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
         try:
             for conversation in ijson.items(events(file), "item"):
                 if not isinstance(conversation, dict):
-                    raise NotReadable("an item of the list is no conversation")
+                    raise NotReadable("an item of the list is not a conversation")
                 begins.append((_begun(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
+            raise NotReadable(f"not JSON, or cut off: {said}") from error
         if not begins:
-            raise NotReadable("there are no conversations: is it conversations.json of the export?")
+            raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):
             aside.seek(position)
             yield from conversation_of(json.loads(aside.readline()), user)
@@ -111,7 +111,7 @@ def _branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
 def _node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
     node = mapping[key]
     if not isinstance(node, dict):
-        raise ValueError(f"{key!r} is no node of the tree")
+        raise ValueError(f"{key!r} is not a node of the tree")
     return node
 
 
@@ -127,7 +127,7 @@ def _message(
     author = message.get("author")
     role = author.get("role") if isinstance(author, dict) else None
     if str(role) not in _ROLES:
-        return Refused(place, "author.role", f"{role!r} is none of {', '.join(sorted(_ROLES))}", message)
+        return Refused(place, "author.role", f"{role!r} is not one of {', '.join(sorted(_ROLES))}", message)
     if not isinstance(content, dict):
         return Refused(place, "content", "is missing", message)
     about = message.get("metadata")
@@ -139,7 +139,7 @@ def _message(
         return Left(place, "hidden in the conversation")
     text = _text(content)
     if not text.strip():
-        return Left(place, "nothing is said in it")
+        return Left(place, "no text")
     recipient = message.get("recipient")
     is_call = role == "assistant" and recipient not in (None, "all")
     named = {"title": title, "model": about.get("model_slug")}

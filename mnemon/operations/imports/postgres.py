@@ -64,7 +64,7 @@ class RowReader:
             NotReadable: neither the rows nor the reader names a user.
         """
         if self.user is None and not logs.names_users:
-            raise NotReadable("chat_logs does not say whose a question is: --user names one for all")
+            raise NotReadable("the table chat_logs names no user; give one for all rows with --user")
         async with aclosing(logs.asked()) as asked:
             async for row in asked:
                 for found in self.exchange(row):
@@ -116,12 +116,12 @@ class RowReader:
         memory = row.memory
         if user is None or not isinstance(memory, dict):
             field = "user_id" if user is None else "memory"
-            yield Refused(place, field, "is missing, or no JSON object", row._asdict())
+            yield Refused(place, field, "is missing or not a JSON object", row._asdict())
             return
         for name, kind in _KINDS.items():
             texts = memory.get(name) or []
             if not isinstance(texts, list):
-                yield Refused(place, f"memory.{name}", "is no list", row._asdict())
+                yield Refused(place, f"memory.{name}", "is not a list", row._asdict())
                 continue
             for number, text in enumerate(texts):
                 yield _proposed(f"{place}, {name} {number + 1}", user, kind, _text(text), row)

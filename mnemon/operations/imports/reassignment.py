@@ -52,10 +52,12 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
         on_current = await last_position(connection, conversation_filter(*owner, None))
         is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
-            done.append(f"{where} came in with other speakers, and has messages of another source: it stays")
+            done.append(
+                f"{where} was imported with other speakers, but has messages of other sources: left unchanged"
+            )
             continue
         await _forget(connection, owner, recast.conversation)
-        done.append(f"{where} came in with other speakers: it is forgotten, and comes in anew")
+        done.append(f"{where} was imported with other speakers: it was erased and is imported again")
     return done
 
 
@@ -91,6 +93,6 @@ async def _forget(connection: Client, owner: Owner, conversation: str) -> None:
         await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
         await waiting(last_position, connection, conversation_filter(*owner, conversation))
     except AskFailed as failed:
-        raise NotRecast(f"{where} cannot be forgotten: {failed}") from failed
+        raise NotRecast(f"{where} cannot be erased: {failed}") from failed
     except RetryError as error:
-        raise NotRecast(f"{where} is being forgotten; import again in a minute") from error
+        raise NotRecast(f"{where} is still being erased; import again in a minute") from error

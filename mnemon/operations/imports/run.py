@@ -256,13 +256,13 @@ def _unfit(known: There, incoming: Incoming) -> Refused | None:
         return number if number in known.numbers else None
 
     if known.is_of_another(incoming.event):
-        reason = "another fact of the user's has this id: forget it, or import under another user"
+        reason = "another fact of the user has this id: forget that fact, or import as another user"
         return Refused(incoming.place, "fact_id", reason, incoming.source)
     if (
         names_positions(incoming.event)
         and renamed(incoming.event, MessagePositions(same, same, same)) is None
     ):
-        reason = "names a message by a number that no message before it has"
+        reason = "refers to a message number that no earlier message has"
         return Refused(incoming.place, "body.from_seq", reason, incoming.source)
     return None
 

@@ -106,9 +106,9 @@ class Telegram:
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
-            raise NotReadable(f"no JSON, or it breaks off: {said}") from error
+            raise NotReadable(f"not JSON, or cut off: {said}") from error
         if not seen:
-            raise NotReadable("there are no messages: is it result.json, exported in the JSON format?")
+            raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 
     def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
         if chat.assistant is None and self._is_bot(chat, message):
@@ -126,7 +126,7 @@ class Telegram:
         if chat.waiting:
             yield from self._begin(chat, self._known_user(chat))
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
-            yield Doubt(chat.place, f"nobody in it is {self.bot!r}: all that was said is the user's")
+            yield Doubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
     def _begin(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
         """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
@@ -148,8 +148,8 @@ class Telegram:
         elif chat.about.get("type") == "personal_chat":
             yield Doubt(
                 chat.place,
-                f"nobody said who the assistant is: taken for it is {assistant.get('from')!r} ({sender}). "
-                "Where it is the other one, import again with --bot, which corrects it",
+                f"--bot is not given; {assistant.get('from')!r} ({sender}) is taken for the assistant. "
+                "If this is wrong, import again with --bot, which corrects it",
             )
 
     def _known_user(self, chat: _Chat) -> str | None:
@@ -176,7 +176,7 @@ class Telegram:
     def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
         place = f"{chat.place}, message {message.get('id')}"
         if message.get("type") != "message":
-            return Left(place, f"a notice of the service: {message.get('action', message.get('type'))}")
+            return Left(place, f"a service message: {message.get('action', message.get('type'))}")
         if "id" not in message:
             return Refused(place, "id", "is missing", message)
         try:
@@ -189,7 +189,7 @@ class Telegram:
         if kind:
             content = f"{content}\n[{kind}]".strip()
         if not content.strip():
-            return Left(place, "nothing is said in it")
+            return Left(place, "no text")
         return speaker.says(
             place,
             message,
@@ -233,11 +233,11 @@ def _text(written: Any) -> str:
     if isinstance(written, str):
         return written
     if not isinstance(written, list):
-        raise ValueError("text: must be a text or a list of its parts")
+        raise ValueError("text: must be a text or a list of parts")
     parts = [part.get("text") if isinstance(part, dict) else part for part in written]
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
-        raise ValueError("text: a part of it has no text")
+        raise ValueError("text: a part has no text")
     return "".join(texts)
 
 

@@ -110,7 +110,7 @@ async def vectors_of(
                 finding = await ends.enter_async_context(opened(generation, embedding))
             except VectorsOutdated:
                 progress.say(
-                    f"the vectors of {rows.schema} are of another model: they are made from the start"
+                    f"the vectors of {rows.schema} are of another model: they are indexed from the start"
                 )
         if reached is None or finding is None:
             reached = 0

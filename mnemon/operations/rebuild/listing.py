@@ -60,7 +60,7 @@ async def dropped(place: Site, name: str) -> str:
     if found is None or found.kind == "live":
         raise InTheWay(
             f"{name} is live" if found else f"there is no generation {name!r}",
-            "See what there is: mnemon rebuild --list",
+            "List the generations: mnemon rebuild --list",
         )
     await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
     to = of_generation(place.deployment, "next")

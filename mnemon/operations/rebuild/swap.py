@@ -107,8 +107,8 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
         if await are_there(source):
             if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedding(place):
                 raise InTheWay(
-                    "another model made the former vectors, and mnemon runs with that of the live ones",
-                    "Stop it, then: mnemon rebuild --back",
+                    "mnemon is running, and the former vectors are of another embedding model",
+                    "Stop mnemon, then run: mnemon rebuild --back",
                 )
             await generation_repository.drop(place.database, to.database_schema)
             await drop_generation(to)
