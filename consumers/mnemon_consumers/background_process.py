@@ -38,8 +38,7 @@ async def running_beside(names: Sequence[str], deployment: Deployment) -> AsyncI
     The process is restarted whenever it ends. It also ends when the process that started it is killed.
 
     Raises:
-        BackgroundFailed: the consumers did not start.
-        TimeoutError: the consumers were not ready within `START_TIMEOUT` seconds.
+        BackgroundFailed: the consumers did not start, or were not ready within `START_TIMEOUT` seconds.
     """
     if not names:
         yield
@@ -79,8 +78,13 @@ async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subp
     try:
         # The deployment holds passwords: it is neither an argument nor an inherited variable.
         process.stdin.write(deployment.spelled().encode() + b"\n")
-        async with asyncio.timeout(START_TIMEOUT):
-            said = await process.stdout.readline()
+        try:
+            async with asyncio.timeout(START_TIMEOUT):
+                said = await process.stdout.readline()
+        except TimeoutError:
+            raise BackgroundFailed(
+                f"{', '.join(names)}: not ready within {START_TIMEOUT} s; the log says why"
+            ) from None
         if said.strip() != _READY:
             raise BackgroundFailed(f"{', '.join(names)}: they do not start; the log says why")
     except BaseException:

@@ -148,11 +148,14 @@ async def answering_for(
 
     async def pause(asked: OwnerRequest) -> OwnerReply:
         nonlocal lease
+        if lease:
+            lease.cancel()
         lease = asyncio.get_running_loop().call_later(LEASE, gate.open)
         try:
             async with asyncio.timeout(_PATIENCE):
                 await gate.close()
         except TimeoutError:
+            lease.cancel()
             gate.open()
             return OwnerReply(error="what is being indexed takes too long: try again")
         return OwnerReply()

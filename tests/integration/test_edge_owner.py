@@ -1,0 +1,43 @@
+"""The Edge owner pauses its writers for other processes."""
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon_infra.process.gate import Gate
+from mnemon_infra.vectors import edge_owner
+from mnemon_infra.vectors.edge_owner import EdgeOwner, answering_for
+from mnemon_infra.vectors.port import VectorsUnavailable
+
+LEASE = 0.5
+
+
+async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
+    connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_owner, "LEASE", LEASE)
+    gate, loop = Gate(), asyncio.get_running_loop()
+    async with answering_for(connection, cast("Any", None), tmp_path, gate):
+        owner = EdgeOwner(connection)
+        await owner.pause()
+        await asyncio.sleep(LEASE / 2)
+        second = loop.time()
+        await owner.pause()
+        async with asyncio.timeout(LEASE * 5):
+            async with gate.passed():
+                opened = loop.time()
+    assert opened - second >= LEASE
+
+
+async def test_writers_go_on_when_a_pause_takes_too_long(
+    connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edge_owner, "_PATIENCE", 0.2)
+    gate = Gate()
+    async with answering_for(connection, cast("Any", None), tmp_path, gate), gate.passed():
+        with pytest.raises(VectorsUnavailable, match="takes too long"):
+            await EdgeOwner(connection).pause()
+        assert gate.is_open
