@@ -158,7 +158,7 @@ async def test_status_json_of_servers_that_do_not_answer() -> None:
 async def test_names_that_are_none(command: tuple[str, ...], tmp_path: Path) -> None:
     found = await mnemon(*command, *(("--data", tmp_path) if command[0] == "up" else ()))
     assert found.code == 2
-    assert "There are: persist, index, dedupe, compact, extract, maintain, retrieve" in found.err
+    assert "Choose from: persist, index, dedupe, compact, extract, maintain, retrieve" in found.err
 
 
 async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:

@@ -79,6 +79,6 @@ async def test_a_second_import_with_the_right_name_corrects_the_first(shared: Up
         # What was said to the bot since then is not forgotten with it.
         said = await memory.publish("777", "user", "I have a new cello")
         mixed = json.loads((await mnemon(*telegram, "--bot", "user42")).out)
-        assert "it stays" in mixed["first_doubts"][0]["reason"]
+        assert "left unchanged" in mixed["first_doubts"][0]["reason"]
         kept = await memory.history("777", min_seq=max(said, mixed["last_seq"] or 0))
         assert [each.role for each in kept.messages] == ["user", "assistant", "user", "user"]

@@ -166,4 +166,4 @@ async def test_a_preset_is_shown_set_and_taken_back(settings: Settings) -> None:
     await settings.done("rollback", str(before), "--tenant", "acme")
     assert flat(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
     unknown = await settings("preset", "005")
-    assert (unknown.code, "there are 000, 001" in unknown.err) == (2, True)
+    assert (unknown.code, "choose from: 000, 001" in unknown.err) == (2, True)

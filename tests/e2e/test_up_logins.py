@@ -33,8 +33,8 @@ async def everything(url: str, tenant: str) -> None:
         assert (await memory.get("u1", fact)).fact
         await memory.update("u1", fact, text="The user likes black tea in the morning")
         assert (await memory.search("u1", "tea")).hits
-        await memory.set_profile("u1", {"name": "Vera"})
-        assert (await memory.profile("u1")).profile == {"name": "Vera"}
+        kept = await memory.set_profile("u1", {"name": "Vera"})
+        assert (await memory.profile("u1", min_seq=kept.seen_seq)).profile == {"name": "Vera"}
         await memory.ask("u1", "tasks")
         await memory.ask("u1", "document")
         await memory.forget("u1", fact)
