@@ -167,12 +167,12 @@ async def test_who_is_out_of_budget(run: Run, asking: Asking) -> None:
         {"tenant": "initech", "usd": 0.0, "usd_per_day": 0.0},
     ]
     told = (await run("usage", "--tenant", "acme")).out
-    assert "out of budget acme: 1.0000 US$ of 1 are spent today" in told
+    assert "out of budget acme: 1.0000 US$ of 1 spent today" in told
     assert "initech" not in told
 
     status = json.loads((await run("status", "--json")).out)
     assert status["models"]["out_of_budget"] == found
-    assert "out of budget acme: 1.0000 US$ of 1 are spent today" in (await run("status")).out
+    assert "out of budget acme: 1.0000 US$ of 1 spent today" in (await run("status")).out
 
 
 async def test_nothing_and_wrong_use(run: Run) -> None:
