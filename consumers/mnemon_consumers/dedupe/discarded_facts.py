@@ -1,20 +1,16 @@
 """Facts that end when a new conversation discards the messages they were extracted from."""
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import aclosing
 from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.decide import Decided
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
-from mnemon_contracts.subjects import InvalidSubject, Owner, chat_filter
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_contracts.subjects import Owner, chat_filter
 from mnemon_infra.database.facts.sources import drawn_below
-from mnemon_infra.database.projections.rows import read
+from mnemon_infra.database.projections.logged_events import logged_events
 from mnemon_infra.settings.history import in_force_at
 
 
@@ -42,12 +38,6 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
 
 async def _discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
     """Yield the log position and the time of each new conversation that discarded all messages before it."""
-    async with aclosing(pages(connection, chat_filter(*owner, "started"), 0)) as answers:
-        async for page in answers:
-            for delivery in page:
-                try:
-                    _, event, _ = read(delivery)
-                except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # persist makes a dead letter of it
-                if isinstance(event, StartedV1) and event.discard_previous:
-                    yield delivery.sequence, datetime.fromtimestamp(delivery.stored_at, UTC)
+    async for logged in logged_events(connection, chat_filter(*owner, "started")):
+        if isinstance(logged.event, StartedV1) and logged.event.discard_previous:
+            yield logged.seq, datetime.fromtimestamp(logged.delivery.stored_at, UTC)

@@ -1,18 +1,16 @@
 """Events of a user that the log has already, so that an import can be repeated or continued."""
 
-from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 
 from mnemon.operations.memory_lines import portable_id, start_id
-from mnemon_contracts.base import Event, InvalidBody
-from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
-from mnemon_contracts.subjects import InvalidSubject, Owner, tenant_events, user_filters
-from mnemon_infra.broker.streams.log_reader import last_position, pages
-from mnemon_infra.database.projections.rows import read
+from mnemon_contracts.subjects import Owner, tenant_events, user_filters
+from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.database.projections.logged_events import logged_events
 
 
 @dataclass(slots=True)
@@ -61,22 +59,16 @@ async def there(connection: Client, owner: Owner) -> There:
     """
     found = There()
     for pattern in user_filters(*owner):
-        async with aclosing(pages(connection, pattern, 0)) as answers:
-            async for page in answers:
-                for delivery in page:
-                    try:
-                        address, event, event_id = read(delivery)
-                    except (InvalidSubject, UnknownEvent, InvalidBody):
-                        continue  # `persist` wrote a dead letter for it
-                    content = event.content if isinstance(event, MessageV1) else ""
-                    event_id = portable_id(*owner, event_id, content)
-                    found.events.setdefault(event_id, delivery.sequence)
-                    if address.conversation is not None:
-                        # The conversation has started with this event at the latest: skip its start.
-                        start = start_id(*owner, address.conversation)
-                        found.events.setdefault(start, delivery.sequence)
-                    if isinstance(event, FactSavedV1):
-                        found.facts.setdefault(event.fact_id, event_id)
+        async for logged in logged_events(connection, pattern):
+            event, conversation = logged.event, logged.address.conversation
+            content = event.content if isinstance(event, MessageV1) else ""
+            event_id = portable_id(*owner, logged.id, content)
+            found.events.setdefault(event_id, logged.seq)
+            if conversation is not None:
+                # The conversation has started with this event at the latest: skip its start.
+                found.events.setdefault(start_id(*owner, conversation), logged.seq)
+            if isinstance(event, FactSavedV1):
+                found.facts.setdefault(event.fact_id, event_id)
     return found
 
 

@@ -1,18 +1,15 @@
 """Erasure of a chat that was imported with the wrong assistant, before its import with the right one."""
 
-from contextlib import aclosing
 from typing import Final
 
 from nats.aio.client import Client
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
 
 from mnemon.operations.imports.records import Recast
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.chat import MessageV1
-from mnemon_contracts.subjects import InvalidSubject, Owner, conversation_filter
-from mnemon_infra.broker.streams.log_reader import last_position, pages
-from mnemon_infra.database.projections.rows import read
+from mnemon_contracts.subjects import Owner, conversation_filter
+from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.database.projections.logged_events import logged_events
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
@@ -63,17 +60,12 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
 
 async def _messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
     """Return the messages whose subject names a conversation, by log position."""
-    found = {}
-    async with aclosing(pages(connection, conversation_filter(*owner, conversation), 0)) as answers:
-        async for page in answers:
-            for delivery in page:
-                try:
-                    _, event, event_id = read(delivery)
-                except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # `persist` wrote a dead letter for it
-                if isinstance(event, MessageV1):
-                    found[delivery.sequence] = event.model_copy(update={"id": event_id})
-    return found
+    pattern = conversation_filter(*owner, conversation)
+    return {
+        logged.seq: logged.event.model_copy(update={"id": logged.id})
+        async for logged in logged_events(connection, pattern)
+        if isinstance(logged.event, MessageV1)
+    }
 
 
 def _is_miscast(message: MessageV1, user: str, recast: Recast) -> bool:

@@ -14,16 +14,14 @@ from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
 from mnemon_consumers.dedupe.state.log import Logged, standing
 from mnemon_consumers.dedupe.state.log_events import log_event
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.rows import happened_at, read
+from mnemon_infra.database.projections.logged_events import logged_events
+from mnemon_infra.database.projections.rows import happened_at
 from mnemon_infra.health.clock_skew import log_time
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import word_similarity
@@ -79,13 +77,9 @@ class DecidingAnew:
 
     async def _log(self, owner: Owner) -> list[Logged]:
         erased = await erasures_of(self._connection, owner)
-        found: list[Logged] = []
-        async for page in pages(self._connection, thing_filter(*owner, "fact"), max(erased.below - 1, 0)):
-            for delivery in page:
-                try:
-                    _, event, event_id = read(delivery)
-                except (InvalidSubject, UnknownEvent, InvalidBody):
-                    continue  # persist makes a dead letter of it
-                if not erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
-                    found.append((event, event_id, datetime.fromtimestamp(happened_at(event, delivery), UTC)))
-        return found
+        pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
+        return [
+            (each.event, each.id, datetime.fromtimestamp(happened_at(each.event, each.delivery), UTC))
+            async for each in logged_events(self._connection, pattern, after)
+            if not erased.has_learned(each.seq, getattr(each.event, "lineage", None))
+        ]

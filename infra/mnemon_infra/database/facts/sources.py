@@ -1,13 +1,9 @@
 """Sources of facts: which facts were drawn from one conversation alone, or from discarded messages."""
 
-from collections.abc import AsyncIterator, Collection
-from contextlib import aclosing
-from typing import NamedTuple
+from collections.abc import Collection
 
 from nats.aio.client import Client
 
-from mnemon_contracts.base import Event, InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactProposedV1,
@@ -17,19 +13,11 @@ from mnemon_contracts.events.memory import (
     Lineage,
 )
 from mnemon_contracts.events.merging import FactMergedV1
-from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.database.projections.rows import read
-from mnemon_infra.delivery import Delivery
+from mnemon_contracts.subjects import Owner, thing_filter
+from mnemon_infra.database.projections.logged_events import logged_events
 
 _TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 """Events that carry the lineage of a fact."""
-
-
-class _Logged(NamedTuple):
-    seq: int
-    event_id: str
-    event: Event
 
 
 async def drawn_alone(
@@ -52,7 +40,9 @@ async def drawn_alone(
     Raises:
         nats.errors.Error: the log does not answer.
     """
-    logged = [each async for each in _logged(connection, owner) if each.seq < below]
+    logged = [
+        each async for each in logged_events(connection, thing_filter(*owner, "fact")) if each.seq < below
+    ]
 
     def is_drawn(lineage: Lineage) -> bool:
         is_its = lineage.conversation == conversation
@@ -61,9 +51,7 @@ async def drawn_alone(
         )
 
     proposals = {
-        each.event_id
-        for each in logged
-        if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
+        each.id for each in logged if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
     }
     told = [each.event for each in logged if isinstance(each.event, _TOLD)]
     elsewhere = {each.fact_id for each in told if not is_drawn(each.lineage)}
@@ -71,7 +59,7 @@ async def drawn_alone(
     return [
         each.seq
         for each in logged
-        if (isinstance(each.event, FactProposedV1) and each.event_id in proposals)
+        if (isinstance(each.event, FactProposedV1) and each.id in proposals)
         or (isinstance(each.event, FactRejectedV1) and each.event.proposal_id in proposals)
         or (not isinstance(each.event, FactRejectedV1) and getattr(each.event, "fact_id", None) in facts)
     ]
@@ -85,27 +73,10 @@ async def drawn_below(connection: Client, owner: Owner, position: int) -> set[st
     Raises:
         nats.errors.Error: the log does not answer.
     """
-    events = [each.event async for each in _logged(connection, owner)]
+    events = [each.event async for each in logged_events(connection, thing_filter(*owner, "fact"))]
     told = [event for event in events if isinstance(event, _TOLD)]
     elsewhere = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
     for each in told:
         if isinstance(each, FactMergedV1) and each.merged_id in elsewhere:
             elsewhere.add(each.fact_id)
     return {each.fact_id for each in told} - elsewhere
-
-
-async def _logged(connection: Client, owner: Owner) -> AsyncIterator[_Logged]:
-    async with aclosing(pages(connection, thing_filter(*owner, "fact"), 0)) as answers:
-        async for page in answers:
-            for delivery in page:
-                if (logged := _logged_of(delivery)) is not None:
-                    yield logged
-
-
-def _logged_of(delivery: Delivery) -> _Logged | None:
-    """Decode a delivery; None if it cannot be decoded, because it is a dead letter then."""
-    try:
-        _, event, event_id = read(delivery)
-    except (InvalidSubject, UnknownEvent, InvalidBody):
-        return None
-    return _Logged(delivery.sequence, event_id, event)

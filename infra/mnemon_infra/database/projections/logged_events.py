@@ -1,0 +1,52 @@
+"""Decoded events of the log, without those that became dead letters."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import NamedTuple
+
+from nats.aio.client import Client
+
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import Address, InvalidSubject
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.database.projections.rows import read
+from mnemon_infra.delivery import Delivery
+
+
+class LoggedEvent(NamedTuple):
+    """An event of the log, in its latest version.
+
+    Attributes:
+        delivery: the stored message.
+        address: its decoded subject.
+        event: the event.
+        id: the id of the event.
+    """
+
+    delivery: Delivery
+    address: Address
+    event: Event
+    id: str
+
+    @property
+    def seq(self) -> int:
+        return self.delivery.sequence
+
+
+async def logged_events(
+    connection: Client, pattern: str, after: int = 0
+) -> AsyncGenerator[LoggedEvent, None]:
+    """Yield the events of a subject pattern beyond a log position, in log order.
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    async with aclosing(pages(connection, pattern, after)) as answers:
+        async for page in answers:
+            for delivery in page:
+                try:
+                    address, event, event_id = read(delivery)
+                except (InvalidSubject, UnknownEvent, InvalidBody):
+                    continue  # `persist` wrote a dead letter for it
+                yield LoggedEvent(delivery, address, event, event_id)
