@@ -1,1 +1,1 @@
-"""What is on the wire: subjects, events, requests and replies, each versioned. Imports nothing of ours."""
+"""The wire: subjects, events, requests and replies, each versioned. Imports no other package of mnemon."""

@@ -1,4 +1,4 @@
-"""What every contract shares: frozen values, tolerant to read, strict to write."""
+"""Base of every contract: frozen values, tolerant to read, strict to write."""
 
 import re
 from collections.abc import Callable, Container
@@ -104,7 +104,7 @@ def is_empty(value: tuple[object, ...]) -> bool:
 
 
 _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
-"""What pydantic calls one of several types that a field may have."""
+"""Name in pydantic of one of several types that a field may have."""
 
 
 def _declared_fields(contract: type[Contract]) -> set[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mnemon_contracts.base import Contract, Event, InvalidBody
-from mnemon_contracts.events import chat, erasure, memory, merging
+from mnemon_contracts.events import chat, erasure, fact_comparison, memory
 from mnemon_contracts.verbs import ask, tools
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
@@ -67,8 +67,8 @@ EVENTS: Mapping[str, EventContract] = {
         _memory("fact.saved", memory.FactSavedV1, "dedupe", "importer", also=("index",)),
         _memory("fact.updated", memory.FactUpdatedV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.confirmed", memory.FactConfirmedV1, "dedupe", "importer"),
-        _memory("fact.compared", merging.FactComparedV1, "extract", also=("dedupe",)),
-        _memory("fact.merged", merging.FactMergedV1, "dedupe", "importer", also=("index",)),
+        _memory("fact.compared", fact_comparison.FactComparedV1, "extract", also=("dedupe",)),
+        _memory("fact.merged", fact_comparison.FactMergedV1, "dedupe", "importer", also=("index",)),
         _memory("fact.rejected", memory.FactRejectedV1, "dedupe"),
         _memory("fact.forgotten", memory.FactForgottenV1, "dedupe", "retrieve", "importer", also=("index",)),
         _memory("fact.expired", memory.FactExpiredV1, "maintain", "importer", also=("index",)),

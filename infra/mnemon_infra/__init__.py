@@ -1,1 +1,1 @@
-"""What touches the outside: broker, database, settings, telemetry, the embedded stack."""
+"""Connections to the outside: broker, database, settings, telemetry, the embedded stack."""

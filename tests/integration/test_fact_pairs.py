@@ -6,6 +6,7 @@ import pytest
 
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
     BatchCompletedV1,
     BatchFailedV1,
@@ -16,7 +17,6 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Window,
 )
-from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, pair_records, pairs_of_batch

@@ -9,8 +9,8 @@ import pytest_asyncio
 from mnemon.operations.exports import markdown
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep_candidates import with_expired_facts

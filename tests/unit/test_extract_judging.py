@@ -12,8 +12,8 @@ from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judg
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
-from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Extraction

@@ -9,6 +9,7 @@ from mnemon_consumers.dedupe.decide import Decided
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
     Decision,
     Fact,
@@ -19,7 +20,6 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.fact_pairs import Relation
 from mnemon_contracts.settings.groups import Dedupe
 

@@ -3,6 +3,7 @@
 from mnemon_consumers.dedupe.redecide.corrections import Correction, corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew
 from mnemon_consumers.dedupe.state.log import standing
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     Decision,
     Fact,
@@ -14,7 +15,6 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.settings.groups import FactLimits
 from tests.redecided import LIKENESS, OWNER, User, by
 

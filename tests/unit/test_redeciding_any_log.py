@@ -9,8 +9,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactExpiredV1, FactForgottenV1, FactProposedV1
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from tests.hypothesis_profiles import scale_examples
 from tests.redecided import User, by

@@ -12,13 +12,13 @@ from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_consumers.extract.answers.parser import read
+from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactProposedV1,
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.embedding import Dense, Embedder

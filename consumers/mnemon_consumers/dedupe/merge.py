@@ -16,8 +16,8 @@ from mnemon_consumers.domain.alignment.matching import WordSimilarity
 from mnemon_consumers.domain.alignment.parser import parse
 from mnemon_consumers.domain.alignment.relation import relate
 from mnemon_consumers.domain.alignment.statement import TermKind
+from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
-from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_contracts.subjects import Owner

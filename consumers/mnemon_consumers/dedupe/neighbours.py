@@ -12,8 +12,8 @@ from typing import Final
 from mnemon_consumers.dedupe.comparison import NearestFact
 from mnemon_consumers.dedupe.decide import Decided
 from mnemon_consumers.dedupe.state.user import UserState
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense

@@ -33,8 +33,8 @@ from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
 from mnemon_consumers.domain.alignment.parser import parse
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1
-from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter

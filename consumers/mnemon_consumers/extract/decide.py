@@ -10,8 +10,8 @@ from mnemon_consumers.extract.answers.parser import Extracted
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.recalled_text import is_from_memory
 from mnemon_contracts.events.chat import Role
+from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
-from mnemon_contracts.events.merging import FactComparedV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction

@@ -9,6 +9,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.erasure import UserErasedV1
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     DocumentAddedV1,
     DocumentRemovedV1,
@@ -20,7 +21,6 @@ from mnemon_contracts.events.memory import (
     SummaryMergedV1,
     SummaryWrittenV1,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse
 from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
 from mnemon_infra.database.projections import message_parser

@@ -1,4 +1,4 @@
-"""What a bot publishes: `chat.<tenant>.<user>.<conversation>.<event>.v<N>`."""
+"""Chat events, which bots publish: `chat.<tenant>.<user>.<conversation>.<event>.v<N>`."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""What was forgotten for good."""
+"""Erasure of a user or a conversation for good."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""What was derived or decided: `memory.<tenant>.<user>.<thing>.<event>.v<N>`."""
+"""Events of derived memory and decisions: `memory.<tenant>.<user>.<thing>.<event>.v<N>`."""
 
 from typing import Literal
 

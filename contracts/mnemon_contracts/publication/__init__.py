@@ -1,1 +1,1 @@
-"""What is generated from the contracts: schemas, AsyncAPI and pages."""
+"""Schemas, AsyncAPI and pages, generated from the contracts."""

@@ -1,4 +1,4 @@
-"""What may change in a released contract: new optional fields, and words. Nothing else.
+"""Changes that a released contract allows: new optional fields, and words. Nothing else.
 
 Both directions count. A narrower contract refuses what is in the log already; a wider one lets bots send
 what readers that are running refuse. Either is a new version.

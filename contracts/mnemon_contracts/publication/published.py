@@ -1,4 +1,4 @@
-"""What is published of the contracts: names, JSON Schemas (2020-12) and examples.
+"""Published parts of the contracts: names, JSON Schemas (2020-12) and examples.
 
 name                   schema                               examples
 message.v1             schemas/message.v1.json              examples/message/v1/*.json

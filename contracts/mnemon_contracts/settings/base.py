@@ -1,4 +1,4 @@
-"""What every group of settings shares."""
+"""Base of every group of settings."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""What a bot asks: `ask.<tenant>.<user>.<verb>.v<N>`, and the replies."""
+"""Requests of bots, `ask.<tenant>.<user>.<verb>.v<N>`, and their replies."""
 
 from typing import Literal
 

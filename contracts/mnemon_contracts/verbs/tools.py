@@ -9,10 +9,10 @@ from mnemon_contracts.events.memory import Fact, Kind, Origin, Reason, Tier
 from mnemon_contracts.verbs.ask import Reply, StoredMessage
 
 Scope = Literal["memories", "messages", "documents"]
-"""What version 1 of `search` and `get` knows."""
+"""Scopes of version 1 of `search` and `get`."""
 
 FoundScope = Literal[Scope, "summaries"]
-"""What a hit may be."""
+"""Scopes of a hit."""
 
 MemoryLevel = Literal["short", "medium", "long"]
 """Parts of several scopes: what is recent, what is summarised or due for now, and what is kept for long."""

@@ -41,7 +41,7 @@ REFUSED: Final[Mapping[str, Ending]] = {
     "mnemon_infra.vectors.port.VectorsOutdated": Ending.PART_MISSING,
     "mnemon_infra.vectors.port.VectorsUnavailable": Ending.PART_MISSING,
 }
-"""What ends a command in its own words. By name: to import all of them takes half a second each time."""
+"""Errors that end a command, by name: to import all of their classes takes half a second each time."""
 
 
 def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:

@@ -55,7 +55,7 @@ NEXT: Final[Mapping[FaultKind, str]] = {
     "no_point": _INDEX_AGAIN,
     "left_point": _INDEX_AGAIN,
 }
-"""What to do about each kind of fault."""
+"""Next step for each kind of fault."""
 
 
 @dataclass(frozen=True, slots=True)

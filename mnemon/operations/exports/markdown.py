@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemon.operations.markdown_lines import fact_written, field_written, owner_written, task_written
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.export import KeptMemory, WholeMemory

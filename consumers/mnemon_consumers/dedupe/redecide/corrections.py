@@ -14,6 +14,7 @@ from mnemon_consumers.dedupe.limit_reduction import trim
 from mnemon_consumers.dedupe.redecide.plan import Anew
 from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, Standing
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     Decision,
     FactConfirmedV1,
@@ -22,7 +23,6 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.subjects import Owner

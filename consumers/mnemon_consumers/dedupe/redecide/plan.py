@@ -27,6 +27,7 @@ from mnemon_consumers.dedupe.state.log import (
 )
 from mnemon_consumers.domain.policy.wording import one_line
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     Decision,
     FactConfirmedV1,
@@ -35,7 +36,6 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
 from mnemon_infra.models.embedding import Dense
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
     Fact,
     FactConfirmedV1,
@@ -19,7 +20,6 @@ from mnemon_contracts.events.memory import (
     Lineage,
     Tier,
 )
-from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 
 PREFIXES: Final[dict[Tier, str]] = {"profile": "pf", "working": "wk", "archive": "ar"}
 

@@ -8,6 +8,7 @@ from typing import Final
 from mnemon_consumers.dedupe.decide import Proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactProposedV1,
@@ -15,7 +16,6 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 
 REDECIDE: Final = "redecide"
 """Value of `by` of an event that redecide has published."""

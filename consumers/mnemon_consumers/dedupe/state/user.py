@@ -9,6 +9,7 @@ from mnemon_consumers.dedupe.decide import Proposal
 from mnemon_consumers.dedupe.merge import Comparison
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     FactEvictedV1,
     FactExpiredV1,
@@ -16,7 +17,6 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.models.embedding import Dense
 

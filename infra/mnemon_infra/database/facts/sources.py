@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from nats.aio.client import Client
 
+from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactProposedV1,
@@ -12,7 +13,6 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.events.merging import FactMergedV1
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.database.projections.logged_events import logged_events
 

@@ -12,6 +12,7 @@ import msgspec
 from mnemon_contracts.base import Event
 from mnemon_contracts.decode import contract_of, upcast
 from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
     BatchCompletedV1,
     BatchFailedV1,
@@ -33,7 +34,6 @@ from mnemon_contracts.events.memory import (
     TaskRemovedV1,
     WindowAnsweredV1,
 )
-from mnemon_contracts.events.merging import FactComparedV1, FactMergedV1
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, Owner, parse
