@@ -44,7 +44,7 @@ class RetrieveConsumer:
         self._schema = deployment.database_schema
         self._settings = settings = LiveSettings()
         self._memory = memory = Memory(database, settings, deployment.cached_users)
-        self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.forget)
+        self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.drop_all)
         self._search = search = Search(database, memory, vector_index)
         self._snapshots = SnapshotPool(deployment, settings, vector_index)
         log = UserLog(broker)
@@ -91,5 +91,5 @@ class RetrieveConsumer:
         return Bounds(rates.requests_per_second, rates.requests_per_user)
 
     def _drop_caches(self) -> None:
-        self._memory.forget()
+        self._memory.drop_all()
         self._search.forget()

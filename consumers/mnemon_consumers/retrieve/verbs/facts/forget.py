@@ -59,7 +59,7 @@ class ForgetVerb:
         owner = owner_of(address)
         # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             if seen.value is None:
                 raise Refusal("not_found", f"there is no fact {fact_id!r}")
             return await self._remove(address, seen.value.fact)

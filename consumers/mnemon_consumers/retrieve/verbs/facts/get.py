@@ -60,7 +60,7 @@ class GetVerb:
         raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
 
     async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.fact(owner, request.id, request.min_seq)
+        seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
         if seen.value is None or not unexpired([seen.value.fact], now()):
             return None
         return GetReplyV1.model_construct(
@@ -68,13 +68,15 @@ class GetVerb:
         )
 
     async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.surroundings(owner, MessageLookup(*owner, (request.id,)), request.min_seq)
+        seen = await self._memory.load_surroundings(
+            owner, MessageLookup(*owner, (request.id,)), request.min_seq
+        )
         for message in seen.value.messages.values():
             return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
         return None
 
     async def _summary(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.summaries_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_summaries_by_id(owner, (request.id,), request.min_seq)
         for summary in seen.value:
             whole = SummaryText.model_construct(
                 **{name: getattr(summary, name) for name in SummaryText.model_fields}
@@ -83,7 +85,7 @@ class GetVerb:
         return None
 
     async def _document(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_documents_by_id(owner, (request.id,), request.min_seq)
         for document in seen.value:
             return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))
         return None

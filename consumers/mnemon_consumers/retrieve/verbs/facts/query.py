@@ -59,7 +59,7 @@ class FactQuery:
         Raises:
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
-        seen = await self._memory.facts(owner, min_seq)
+        seen = await self._memory.load_facts(owner, min_seq)
         facts = {fact.id: fact for fact in unexpired(seen.value, now())}
         # Many or long facts take seconds: a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]

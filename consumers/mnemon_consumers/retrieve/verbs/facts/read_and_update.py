@@ -82,9 +82,9 @@ class FactVerbs:
             )
 
         async def read() -> Reply:
-            return reply(await self._memory.facts(owner, request.min_seq))
+            return reply(await self._memory.load_facts(owner, request.min_seq))
 
-        at_hand = self._memory.facts_at_hand(owner, request.min_seq)
+        at_hand = self._memory.find_cached_facts(owner, request.min_seq)
         return reply(at_hand) if at_hand is not None else available(read())
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -104,7 +104,7 @@ class FactVerbs:
         owner = owner_of(address)
         # The lock serialises all rewrites of the user's facts, so that none undoes another.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
         return await self._shown(owner, fact_id, position, expected)
 
@@ -138,7 +138,7 @@ class FactVerbs:
     async def _shown(
         self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
     ) -> FactReplyV1:
-        seen = await self._memory.fact(owner, fact_id, min_seq)
+        seen = await self._memory.load_fact_history(owner, fact_id, min_seq)
         history = _found(seen.value, fact_id)
         return expected.model_construct(
             seen_seq=seen.seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
@@ -149,7 +149,7 @@ class FactVerbs:
         if fact.text != former.text and (refused := refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
-        seen = await self._memory.facts(owner_of(address), position)
+        seen = await self._memory.load_facts(owner_of(address), position)
         others = [other for other in unexpired(seen.value, now()) if other.id != fact_id]
         if problem := conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)
