@@ -19,10 +19,10 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import handler
 from mnemon_consumers.compact.in_flight import Working
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker import lifetime
-from mnemon_infra.broker.provisioning import topology
-from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.broker import broker
+from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
 from tests.integration.conftest import Stock
 from tests.support.pipelines.compaction import KEY, MODEL, PATIENCE, Compacting, covers_once, live
 
@@ -66,7 +66,7 @@ async def worker(compacting: Compacting) -> AsyncIterator[Process]:
 
 
 async def redelivered_after(connection: Client, seconds: float) -> None:
-    (config,) = (each for each in topology.CONSUMERS[WORK] if each.durable_name == "compact")
+    config = consumer_config(DURABLES["compact"])
     await connection.jetstream().add_consumer(WORK, config.evolve(ack_wait=seconds))
 
 
@@ -146,7 +146,7 @@ async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compacting: 
 async def test_those_who_wait_for_models_end_at_the_same_time(
     compacting: Compacting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
+    monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
     monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
     state = compacting.server.state
     state.seconds = 20

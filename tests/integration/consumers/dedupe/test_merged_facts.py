@@ -7,7 +7,7 @@ from typing import Any
 import pytest_asyncio
 
 from mnemon.operations.exports import markdown
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
@@ -57,7 +57,7 @@ async def facts(stock: Stock) -> dict[str, str]:
 async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
     stock: Stock, located: Deployment, tmp_path: Path, database_url: str
 ) -> None:
-    async with running(NAMES, located):
+    async with run_consumers(NAMES, located):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -78,7 +78,7 @@ async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
 async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
     stock: Stock, located: Deployment
 ) -> None:
-    async with running(NAMES, located):
+    async with run_consumers(NAMES, located):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -87,7 +87,7 @@ async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
 
 
 async def test_a_fact_merged_from_one_conversation_goes_with_it(stock: Stock, located: Deployment) -> None:
-    async with running(NAMES, located):
+    async with run_consumers(NAMES, located):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "one")
         await merge(stock)
@@ -98,7 +98,7 @@ async def test_a_fact_merged_from_one_conversation_goes_with_it(stock: Stock, lo
 async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
     stock: Stock, located: Deployment
 ) -> None:
-    async with running(NAMES, located):
+    async with run_consumers(NAMES, located):
         await learn(stock, 1, COAST, "one")
         by = {"proposal_id": "p2", "undecided": ["ar_001"]}
         saved = {"id": "s2", "fact_id": "ar_002", "fact": {"text": SEA}, "decision": by}
@@ -110,7 +110,7 @@ async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
 
 
 async def test_the_admin_page_shows_what_a_fact_was_merged_of(stock: Stock, located: Deployment) -> None:
-    async with running(CONSUMERS, located), browsing(located) as browser:
+    async with run_consumers(CONSUMERS, located), browsing(located) as browser:
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import origin_of
@@ -172,7 +172,7 @@ def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
 async def test_fifty_hostile_messages(
     stock: Stock, connection: Client, nats_url: str, with_vectors: Deployment
 ) -> None:
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await stock.ask("document", "globex.eva", action="add", text="What Eva likes: a page.")
@@ -246,13 +246,13 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
 async def test_a_reindex_leaves_such_points_out(
     stock: Stock, connection: Client, with_vectors: Deployment
 ) -> None:
-    async with running(("persist", "index"), with_vectors):
+    async with run_consumers(("persist", "index"), with_vectors):
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         end = await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
         await plant(with_vectors, ("acme", "ana"), poison)
     await begin_again(connection, LOG, "index")
     await reset_vectors(with_vectors)
-    async with running(("persist", "index"), with_vectors):
+    async with run_consumers(("persist", "index"), with_vectors):
         await indexed(stock, end)
         audited = (await audit(with_vectors)).vectors
         assert audited is not None
@@ -263,7 +263,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
     stock: Stock, connection: Client, with_vectors: Deployment
 ) -> None:
     owner = "acme", "ana"
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
         await stock.say("the otter swims", "acme.ana.-")
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
@@ -287,7 +287,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
 async def test_a_conversation_goes_in_every_spelling(
     stock: Stock, connection: Client, with_vectors: Deployment
 ) -> None:
-    async with running(("persist", "index", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         await stock.say("kept", "acme.ana.other")
         kept_on = [
             await stock.publish("chat.acme.ana.othe%72.message.v1", SAID),
@@ -314,7 +314,7 @@ async def test_letters_of_earlier_versions_with_wild_cards_in_their_subject_take
 ) -> None:
     await stock.publish("chat.acme.*.-.message.v1", b"{")
     theirs = await stock.publish("chat.acme.eva.-.message.v1", b"{")
-    async with running(("persist", "index", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         await stock.contents(min_seq=await stock.say("last"))
         jetstream = connection.jetstream()
         encoded = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.%2A.>")

@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
@@ -38,7 +38,7 @@ def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
 @pytest_asyncio.fixture
 async def remembering(with_vectors: Deployment) -> AsyncIterator[Deployment]:
     """All consumers, with vectors."""
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         yield with_vectors
 
 
@@ -167,7 +167,7 @@ async def test_without_embeddings_all_but_meaning_works(
     stock: Stock, connection: Client, with_vectors: Deployment
 ) -> None:
     await write(connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
         assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
