@@ -3,8 +3,9 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, unexpired
+from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -61,7 +62,7 @@ class GetVerb:
 
     async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
-        if seen.value is None or not unexpired([seen.value.fact], now()):
+        if seen.value is None or not select_unexpired([seen.value.fact], now()):
             return None
         return GetReplyV1.model_construct(
             seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
