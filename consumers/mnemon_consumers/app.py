@@ -14,7 +14,7 @@ from mnemon_contracts.subjects import work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.presence import require_streams
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -237,7 +237,10 @@ async def _allow_swaps(
         async with (
             answering_for(connection, vector_index.vectors, folder, vector_index.gate),
             recovering(
-                vector_index.vectors, folder, vector_index.gate, lambda: begin_again(connection, LOG, "index")
+                vector_index.vectors,
+                folder,
+                vector_index.gate,
+                lambda: reset_consumer(connection, LOG, "index"),
             ),
         ):
             yield
@@ -270,5 +273,5 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("vectors missing, indexing them from the rows", collections=lost, users=len(owners))
     elif lost or not has_points:
-        events = await begin_again(connection, LOG, "index")
+        events = await reset_consumer(connection, LOG, "index")
         log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

@@ -187,13 +187,13 @@ def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[Page
 def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None") -> None:
     """Show the addresses of all parts."""
     from mnemon_consumers.app import FRONT
-    from mnemon_infra.broker.connection import shown
+    from mnemon_infra.broker.connection import redact_address
 
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url
     database = database and database.set(drivername="postgresql")  # str() of a URL hides the password
     lines = {
-        "broker": f"{shown(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
+        "broker": f"{redact_address(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
         "database": f"{database}  ({titles.get('database', 'configured')})",
         "consumers": ", ".join(names),
         "folder": str(stack.data),
