@@ -66,7 +66,7 @@ class RetrieveConsumer:
             **EraseVerb(broker, log, database, vector_index).answers,
         }
         for verb, answer in answers.items():
-            self._service.endpoint(verb, answer)
+            self._service.add_endpoint(verb, answer)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -80,9 +80,9 @@ class RetrieveConsumer:
             await self._memory.follow(connection)
             async with (
                 self._snapshots.kept(),
-                self._service.completed(),
+                self._service.complete_requests(),
                 self.broker.run(),
-                self._service.listed(),
+                self._service.list_endpoints(),
             ):
                 yield
 
