@@ -16,7 +16,6 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.log_reader import user_tail
-from tests.e2e.conftest import PATIENCE, mnemon
 from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
 from tests.support.chaos.erasure_under_load import TENANT as OTHERS
 from tests.support.chaos.load import (
@@ -28,6 +27,7 @@ from tests.support.chaos.load import (
     users_that_miss_something,
 )
 from tests.support.processes.runner import Runner, running
+from tests.support.processes.stack import PATIENCE, mnemon
 from tests.support.servers.nats_cluster import SERVERS, Cluster, cluster
 
 pytestmark = pytest.mark.long

@@ -24,9 +24,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.models.wordllama import word_similarity
-from tests.e2e.conftest import PATIENCE
 from tests.support.facts.preset_embedder import Given
 from tests.support.processes.dedupe_workers import WORKERS
+from tests.support.processes.stack import PATIENCE
 
 pytestmark = pytest.mark.long
 

@@ -25,7 +25,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 from tests.support.settings_edit import setting
 
 pytestmark = pytest.mark.long

@@ -5,8 +5,8 @@ With 50,000 messages of 1,000 users and five kills: `python -m tests.support.cha
 
 import pytest
 
-from tests.e2e.conftest import Up
 from tests.support.chaos.load import Talk, runners_are_killed, up_is_killed
+from tests.support.processes.stack import Up
 
 pytestmark = pytest.mark.long
 

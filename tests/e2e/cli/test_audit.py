@@ -7,7 +7,7 @@ import nats
 import psycopg
 
 from mnemon_infra.broker.streams.applied_position import Position
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 PATIENCE = 30.0
 

@@ -9,7 +9,7 @@ import pytest
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, put
-from tests.e2e.conftest import Finished, mnemon
+from tests.support.processes.stack import Finished, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 WHY = "insufficient_quota: \x1b]0;title\x07 raise the limit"

@@ -14,7 +14,7 @@ from mnemon_consumers.app import WRITING
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from tests.e2e.conftest import Up, mnemon, until
+from tests.support.processes.stack import Up, mnemon, until
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
 

@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from nats.aio.client import Client
 
 from mnemon_consumers.app import running
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
-from tests.e2e.conftest import Finished, mnemon
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+from tests.support.processes.stack import Finished, mnemon
+from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[Finished]]
 
@@ -31,11 +30,6 @@ def run(deployment: Deployment) -> Run:
         )
 
     return run
-
-
-@pytest.fixture
-def stock(connection: Client) -> Stock:
-    return Stock(connection)
 
 
 async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, deployment: Deployment) -> None:

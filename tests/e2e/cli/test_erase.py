@@ -7,8 +7,8 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
-from tests.e2e.conftest import mnemon
-from tests.integration.conftest import Stock, indexed
+from tests.support.processes.stack import mnemon
+from tests.support.stock_client import Stock, indexed
 
 STORES = "log", "database", "vectors", "dead_letters", "work", "model_batches"
 NOTHING = dict.fromkeys(STORES, 0)

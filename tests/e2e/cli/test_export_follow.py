@@ -19,7 +19,7 @@ from mnemon.operations.exports.mirror_folder import STATE
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 TEA = "] Likes green tea without sugar\n"
 

@@ -15,8 +15,8 @@ from mnemon.cli.memory.facts import save, search
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
-from tests.e2e.conftest import Finished, mnemon
-from tests.integration.conftest import Stock, indexed
+from tests.support.processes.stack import Finished, mnemon
+from tests.support.stock_client import Stock, indexed
 
 
 async def asked(deployment: Deployment, *arguments: str) -> Finished:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 CHAT = {
     "name": "Helper",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nats
 
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 
 async def test_history_shows_what_was_said(shared: Up) -> None:

@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.settings.document import DEFAULTS, flat
-from tests.e2e.conftest import Finished, Up, mnemon
+from tests.support.processes.stack import Finished, Up, mnemon
 
 
 class Settings:

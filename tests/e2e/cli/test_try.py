@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 
 async def test_a_fact_is_saved_read_found_and_gone(stack: Up) -> None:

@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change
-from tests.e2e.conftest import PATIENCE, Finished, mnemon
+from tests.support.processes.stack import PATIENCE, Finished, mnemon
 
 MILLION = 1_000_000
 PRICES = [

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import Up
 from tests.support.processes.chat_session import Talk, talk
+from tests.support.processes.stack import Up
 
 
 async def test_a_talk(data: Path) -> None:

@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 from mnemon import MemoryClient
 from mnemon.langchain import MemoryMiddleware, MemoryUser
 from mnemon_contracts.verbs.function_tools import definitions
-from tests.e2e.conftest import Up
+from tests.support.processes.stack import Up
 
 
 class Model(BaseChatModel):

@@ -19,8 +19,8 @@ from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.function_tools import definitions
-from tests.e2e.conftest import Up, mnemon
 from tests.support.processes.chat_session import talk
+from tests.support.processes.stack import Up, mnemon
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:

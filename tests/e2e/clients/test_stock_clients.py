@@ -13,7 +13,7 @@ import nats
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 NODE = Path(__file__).parent / "node"
 CONTRACTS = Path(__file__).parents[3] / "docs" / "contracts.md"

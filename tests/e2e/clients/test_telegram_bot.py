@@ -12,7 +12,7 @@ import pytest
 
 from mnemon import MemoryClient
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import PATIENCE, Up
+from tests.support.processes.stack import PATIENCE, Up
 from tests.support.servers.telegram_server import Telegram
 
 BOT = Path(__file__).parents[3] / "docs" / "examples" / "telegram_bot.py"

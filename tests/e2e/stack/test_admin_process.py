@@ -6,7 +6,7 @@ import re
 import httpx
 import psutil
 
-from tests.e2e.conftest import PATIENCE, Up
+from tests.support.processes.stack import PATIENCE, Up
 
 
 def serving(stack: Up) -> list[psutil.Process]:

@@ -22,9 +22,9 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.data_folder import Endpoints
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up
 from tests.support.admin.chromium import browsing, needed
 from tests.support.admin.sample_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
+from tests.support.processes.stack import PATIENCE, Up
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
 """The folder that pictures are kept in; what the tests are run with is forgotten when they begin."""

@@ -5,7 +5,7 @@ import json
 import nats
 import psutil
 
-from tests.e2e.conftest import Up, until
+from tests.support.processes.stack import Up, until
 
 
 async def persisted(url: str, text: str) -> list[str]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Up
 from tests.support.code_blocks import Block, blocks
 from tests.support.command_lines import invocations, parse
+from tests.support.processes.stack import Up
 
 ROOT = Path(__file__).parents[3]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")

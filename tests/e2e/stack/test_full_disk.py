@@ -19,7 +19,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 Disk = Callable[[int], Path]
 

@@ -12,7 +12,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 
 async def say(url: str, text: str) -> int:

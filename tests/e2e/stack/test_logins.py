@@ -10,7 +10,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 PATIENT = Timeouts(publish=20, ask=20, save=30)
 

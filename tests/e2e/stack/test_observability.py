@@ -16,8 +16,8 @@ from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.monitoring.dashboard import queries
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up, until
 from tests.support.ports import free_port
+from tests.support.processes.stack import PATIENCE, Up, until
 from tests.support.servers.prometheus import Prometheus, prometheus
 from tests.support.servers.trace_collector import Collector, collecting
 

@@ -17,11 +17,11 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.e2e.conftest import PATIENCE, mnemon
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
+from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.stock_client import Stock
 
 IN_V2 = "chat.acme.u1.-.message.v2"
 

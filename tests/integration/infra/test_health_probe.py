@@ -15,7 +15,7 @@ from mnemon_infra.database.generations.generation_repository import begin
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.telemetry import metrics
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 @pytest_asyncio.fixture

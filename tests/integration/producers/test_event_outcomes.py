@@ -8,7 +8,7 @@ from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, EventRejected
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 MESSAGE = "chat.acme.u1.-.message.v1"
 

@@ -15,7 +15,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import BUCKETS, CONSUMERS, STREAMS
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 
 SERVERS = 3
 

@@ -18,7 +18,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.health import clock_skew
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 HOURS = 2
 PATIENCE = 20.0

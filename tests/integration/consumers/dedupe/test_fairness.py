@@ -22,8 +22,8 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock
-from tests.support.pipelines.compaction import Compacting
+from tests.support.pipelines.compaction import CompactionHarness
+from tests.support.stock_client import Stock
 
 FLOOD = 700
 PATIENCE = 60.0
@@ -92,7 +92,7 @@ async def test_a_user_with_many_conversations_has_half_of_the_room_and_the_rest_
     room = deployment.model_requests
     with ProviderServer() as server:
         server.state.seconds = 0.5
-        compacting = await Compacting.on(stock, deployment, server)
+        compacting = await CompactionHarness.on(stock, deployment, server)
         flood = room // 2 + 1
         for number in range(flood):
             await compacting.talk(17, ("flood",), conversation=f"c{number}")

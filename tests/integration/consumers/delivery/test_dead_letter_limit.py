@@ -12,8 +12,8 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

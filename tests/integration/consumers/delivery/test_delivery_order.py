@@ -30,9 +30,11 @@ async def state_of(database: Database, *places: str) -> State:
     return replace(state, texts=await texts_of(database))
 
 
-async def test_any_interleaving_gives_the_state_of_the_log(database: Database, beside: Database) -> None:
-    schemas = await _schema_of(database), await _schema_of(beside)
-    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, beside, schemas)
+async def test_any_interleaving_gives_the_state_of_the_log(
+    database: Database, other_database: Database
+) -> None:
+    schemas = await _schema_of(database), await _schema_of(other_database)
+    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, other_database, schemas)
     await asyncio.to_thread(
         run_state_machine_as_test,
         machine,

@@ -15,7 +15,7 @@ from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 MESSAGE = "chat.acme.u1.-.message.v1"

@@ -19,8 +19,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
 from tests.support.log.projected_state import texts_of
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

@@ -33,8 +33,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections import applied_events
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

@@ -8,10 +8,10 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import WORK
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
-pytestmark = pytest.mark.usefixtures("deciding")
+pytestmark = pytest.mark.usefixtures("mnemon_with_vectors")
 
 DRAWN, SAVED, CHANGED, CONFIRMED = (
     "Anna lives in Perm with a cat",

@@ -17,7 +17,6 @@ from mnemon_infra.delivery import Delivery
 OWNER = "acme", "u1"
 OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")
 SWEEPS = tuple(work_subject(consumer, *OWNER) for consumer in ("persist", "index"))
-TO_READ = work_subject("extract", *OWNER), work_subject("dedupe", *OWNER)
 
 
 def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:

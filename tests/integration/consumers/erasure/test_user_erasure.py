@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
@@ -22,16 +21,11 @@ from mnemon_infra.database.erasure.users import begin_writing, counted_below
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.delivery.test_redelivery import give_back, persisted, rows, swept, take
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock, indexed
 
 NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches": 0, "vectors": 0}
-
-
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
 
 
 async def positions(connection: Client, user: str) -> list[int]:
@@ -45,9 +39,9 @@ async def positions(connection: Client, user: str) -> list[int]:
 
 
 async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
-    stock: Stock, connection: Client, with_vectors: Deployment
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         for user in ("u1", "u2"):
             for number in range(3):
                 await stock.say(f"number {number} of {user}", f"acme.{user}.-")
@@ -172,7 +166,7 @@ async def test_dead_letters_go_as_far_as_the_events(
 
 
 async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
-    stock: Stock, connection: Client, with_vectors: Deployment
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said: dict[str, list[int]] = {"u1": [], "u2": []}
 
@@ -180,7 +174,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
         for number in range(400):
             said[user].append(await stock.say(f"{number} of {user}", f"acme.{user}.-"))
 
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         loads = [asyncio.create_task(load(user)) for user in said]
         while len(said["u1"]) < 100:
             await asyncio.sleep(0)
@@ -218,10 +212,10 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
 
 
 async def test_what_a_model_was_reading_meanwhile_is_taken_back(
-    stock: Stock, connection: Client, with_vectors: Deployment
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said = await stock.say("I like tea")
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         receipt = await stock.ask("erase")
         lineage = {"sources": [said], "extractor": "a-model"}
         proposed = {"text": "Likes tea", "lineage": lineage}
@@ -239,7 +233,7 @@ async def test_what_a_model_was_reading_meanwhile_is_taken_back(
 
 
 async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
-    stock: Stock, with_vectors: Deployment, tmp_path: Path
+    stock: Stock, vectors_deployment: Deployment, tmp_path: Path
 ) -> None:
     def bytes_of(words: bytes, folder: str = "nats") -> int:
         files = (path for path in (tmp_path / folder).rglob("*") if path.is_file())
@@ -249,7 +243,7 @@ async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
         await stock.say(f"{number}: zanzibar")
         await stock.say(f"{number}: timbuktu", "acme.u2.-")
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "zanzibar"})
-    async with running(("persist", "index", "retrieve"), with_vectors):
+    async with running(("persist", "index", "retrieve"), vectors_deployment):
         await indexed(stock, await stock.say("last: zanzibar"))
         assert bytes_of(b"zanzibar") > 61, "a dead letter, too"
         assert (await stock.ask("erase"))["removed"]["vectors"] == 61

@@ -13,7 +13,7 @@ from mnemon_infra.broker.streams.triggers import USERS, decode
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 async def _triggers(connection: Client, pattern: str) -> list[tuple[int, list[tuple[str, str]]]]:

@@ -23,9 +23,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.settings.store import LiveSettings, change
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 ANNA, BORIS, CLARA = ("acme", "anna"), ("acme", "boris"), ("globex", "clara")
 Owner = tuple[str, str]

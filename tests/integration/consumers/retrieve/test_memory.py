@@ -9,7 +9,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 pytestmark = pytest.mark.usefixtures("mnemon")
 

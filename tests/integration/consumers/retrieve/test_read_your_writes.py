@@ -32,7 +32,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerProcess
 from mnemon_producers.timeouts import DEFAULTS
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

@@ -17,9 +17,9 @@ from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.log.dead_letters import bury_next, kept
+from tests.support.stock_client import Stock
 
 
 class _InDomain(NatsServer):

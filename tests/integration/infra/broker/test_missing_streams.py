@@ -21,9 +21,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.log_identity import LogLost
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.support.log.projected_state import contents_of
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

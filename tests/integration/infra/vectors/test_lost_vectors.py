@@ -16,7 +16,7 @@ from mnemon_infra.vectors.edge import edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
 PATIENCE = 20.0
@@ -26,11 +26,6 @@ COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "vectors"
-
-
-@pytest.fixture
-def located(deployment: Deployment, folder: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": folder})
 
 
 @pytest.fixture
@@ -56,9 +51,9 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("lost", ["", "messages", "memories", "documents", "messages/current"])
 async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
-    stock: Stock, located: Deployment, folder: Path, lost: str
+    stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:
-    async with running(CONSUMERS, located):
+    async with running(CONSUMERS, vectors_deployment):
         await filled(stock)
         with capture_logs() as lines:
             path = folder / lost
@@ -71,17 +66,17 @@ async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
     said = [line["event"] for line in lines if line["log_level"] in ("error", "critical")]
     assert said == ["vectors lost, opening the folder again"]
     # It is on the disk.
-    async with running(CONSUMERS, located):
+    async with running(CONSUMERS, vectors_deployment):
         await whole(stock, facts=2)
 
 
 async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
-    stock: Stock, located: Deployment, folder: Path
+    stock: Stock, vectors_deployment: Deployment, folder: Path
 ) -> None:
-    async with running(CONSUMERS, located):
+    async with running(CONSUMERS, vectors_deployment):
         await filled(stock)
     shutil.rmtree(folder / "messages")
-    async with running(CONSUMERS, located):
+    async with running(CONSUMERS, vectors_deployment):
         await whole(stock)
 
 

@@ -15,9 +15,9 @@ from mnemon_infra.database.windows.batches import StoredBatch, put
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import put as put_windows
 from mnemon_infra.generation_names import name_of
-from tests.integration.conftest import Stock
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
+from tests.support.stock_client import Stock
 
 PRICES = {f"spending.prices.0.{part}": "" for part in Price.model_fields}
 

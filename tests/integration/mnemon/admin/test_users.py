@@ -7,8 +7,8 @@ from typing import Any
 from mnemon_consumers.app import CONSUMERS, running
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock, indexed
 from tests.support.admin.http_browser import browsing, words
+from tests.support.stock_client import Stock, indexed
 
 WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
 ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}

@@ -13,8 +13,8 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from tests.integration.conftest import Stock
 from tests.support.log.audited_log import Audited, every_kind, pass_over
+from tests.support.stock_client import Stock
 
 
 @pytest_asyncio.fixture

@@ -18,7 +18,7 @@ from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
 from mnemon_infra.vectors.port import Collection, Point
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'
 """What the database takes for no number."""

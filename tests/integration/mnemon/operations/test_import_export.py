@@ -43,7 +43,7 @@ from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 class CutOff(Exception):

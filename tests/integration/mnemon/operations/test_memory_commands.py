@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from mnemon.cli.app import app
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[Result]]
 

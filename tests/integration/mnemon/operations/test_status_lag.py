@@ -13,8 +13,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 

@@ -1,17 +1,14 @@
 """A database that is made anew takes up what the log knows of batches."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
 from mnemon_infra.database.migration import migrate
@@ -20,23 +17,9 @@ from mnemon_infra.database.windows.batch_recovery import adopt
 from mnemon_infra.database.windows.batches import StoredBatch, open_batches, stored
 from mnemon_infra.database.windows.window_repository import of_batch
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, Extracting
+from tests.support.pipelines.extraction import ExtractionHarness
 
 END = 2**62
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
-    return extracting
 
 
 def delivered(seq: int, subject: str, body: Any) -> Delivery:
@@ -165,23 +148,23 @@ async def test_a_line_that_no_batch_has_keeps_no_other_batch_from_being_taken_up
 
 @pytest.mark.parametrize("polls", [1_000_000, 2])
 async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
-    extracting: Extracting, polls: int
+    batch_extraction: ExtractionHarness, polls: int
 ) -> None:
     """In the one case the batch is still with the provider, in the other all is answered."""
-    extracting.server.state.polls = polls
-    async with extracting.running():
-        await extracting.cut_of(10)
+    batch_extraction.server.state.polls = polls
+    async with batch_extraction.running():
+        await batch_extraction.cut_of(10)
         if polls > 2:
-            await extracting.has(10, "batch.submitted")
+            await batch_extraction.has(10, "batch.submitted")
         else:
-            await extracting.has(10, "batch.completed")
-    (batch,) = extracting.server.state.batches("openai")
-    batch.polls = extracting.server.state.polls = 0
+            await batch_extraction.has(10, "batch.completed")
+    (batch,) = batch_extraction.server.state.batches("openai")
+    batch.polls = batch_extraction.server.state.polls = 0
     schema = f"test_{uuid4().hex[:12]}"
-    anew = Extracting(
-        extracting.stock,
-        extracting.deployment.model_copy(update={"database_schema": schema}),
-        extracting.server,
+    anew = ExtractionHarness(
+        batch_extraction.stock,
+        batch_extraction.deployment.model_copy(update={"database_schema": schema}),
+        batch_extraction.server,
     )
     assert anew.deployment.database_url is not None
     migrate(anew.deployment.database_url, schema)

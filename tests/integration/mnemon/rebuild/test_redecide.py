@@ -24,10 +24,10 @@ from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock, indexed
 from tests.support.facts.preset_embedder import Given
 from tests.support.log.audited_log import Audited
 from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.stock_client import Stock, indexed
 
 TEA, SENCHA = "User likes green tea", "They are fond of sencha"
 

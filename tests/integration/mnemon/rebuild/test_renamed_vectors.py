@@ -8,8 +8,8 @@ from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon_consumers.app import running
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import site_alone
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
+from tests.support.stock_client import Stock, indexed
 
 
 async def test_others_are_not_taken_for_the_former_vectors(

@@ -1,14 +1,11 @@
 """`context`, the whole way: every part in every format, within its budget, and without what fails."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, running
@@ -19,8 +16,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import change, write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
@@ -28,18 +25,6 @@ USUAL = set(SECTIONS) - {"documents"}
 """Sections that are shown unless a setting says otherwise."""
 
 QUERY = "Во сколько поезд в Пермь?"
-
-
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-@pytest_asyncio.fixture
-async def remembering(with_vectors: Deployment) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
-    async with running(CONSUMERS, with_vectors):
-        yield with_vectors
 
 
 async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
@@ -83,7 +68,7 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
     return {name: section["shown"] for name, section in reply["sections"].items()}
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_every_part_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
@@ -118,7 +103,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
             assert reply["tokens"] == tokens.count(text)
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_no_format_passes_a_budget(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
@@ -131,7 +116,7 @@ async def test_no_format_passes_a_budget(stock: Stock) -> None:
                 assert tokens.count(reply["text"]) == reply["tokens"]
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock) -> None:
     seq = await lived(stock)
     assert "cello" not in shown(await stock.ask("context", min_seq=seq))
@@ -146,7 +131,7 @@ async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock)
     )
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
     await lived(stock)
     result = {"role": "tool", "content": "calendar: rehearsal with the cello", "task_id": "t1"}
@@ -164,10 +149,10 @@ async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
 
 
 async def test_without_embeddings_all_but_meaning_works(
-    stock: Stock, connection: Client, with_vectors: Deployment
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await write(connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with running(CONSUMERS, with_vectors):
+    async with running(CONSUMERS, vectors_deployment):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
         assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
@@ -198,22 +183,22 @@ async def run_sql(deployment: Deployment, statement: str) -> None:
     ],
 )
 async def test_a_part_that_fails_is_named_and_left_out(
-    stock: Stock, remembering: Deployment, table: str, missing: list[str], there: str
+    stock: Stock, mnemon_with_vectors: Deployment, table: str, missing: list[str], there: str
 ) -> None:
     seq = await lived(stock)
-    await run_sql(remembering, f"ALTER TABLE {table} RENAME TO gone")
+    await run_sql(mnemon_with_vectors, f"ALTER TABLE {table} RENAME TO gone")
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["degraded"] == missing
     assert set(reply["sections"]) == USUAL - set(missing)
     assert there in shown(reply)
-    await run_sql(remembering, f"ALTER TABLE gone RENAME TO {table}")
+    await run_sql(mnemon_with_vectors, f"ALTER TABLE gone RENAME TO {table}")
     assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
 
 
-async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, remembering: Deployment) -> None:
+async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     await lived(stock)
     for table in ("starts", "profile_sets", "memory_events"):
-        await run_sql(remembering, f"ALTER TABLE {table} RENAME TO {table}_gone")
+        await run_sql(mnemon_with_vectors, f"ALTER TABLE {table} RENAME TO {table}_gone")
     stock_reply = await stock.ask("context", query=QUERY)
     assert (stock_reply["error"]["code"], stock_reply["error"]["retryable"]) == ("unavailable", True)
     context = await MemoryClient(stock.connection, tenant="acme").context("u1", query=QUERY)
@@ -254,7 +239,7 @@ async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
     assert "hotel" in shown(reply)
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection: Client) -> None:
     seq = await lived(stock)
     narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
@@ -272,7 +257,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None:
     await lived(stock)
     for number in range(300):
@@ -287,7 +272,7 @@ async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None
     assert "nuts" in shown(reply)
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
     seq = await lived(stock)
     memory = MemoryClient(stock.connection, tenant="acme")

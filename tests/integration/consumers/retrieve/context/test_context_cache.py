@@ -22,9 +22,9 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import site_alone, take_over
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
-from tests.integration.conftest import Stock, indexed
 from tests.support.pipelines.rebuild import Told, rebuilt
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 ASKING = "test-quiet-retrieve"
 """The name of retrieve's connections to PostgreSQL."""

@@ -11,8 +11,8 @@ from mnemon_consumers.app import running
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"

@@ -14,7 +14,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import opened, points
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 OWNER = ("acme", "u1")
 

@@ -19,9 +19,9 @@ from mnemon_infra.database.facts.fact_repository import FactEventRecord, fact_ev
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
-from tests.integration.conftest import Stock
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids, saved
+from tests.support.stock_client import Stock
 
 ASKED = 24
 """Questions of each kind: with two services in the queue group, each of them gets some."""

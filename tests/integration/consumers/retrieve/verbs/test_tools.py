@@ -18,7 +18,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import fact_events
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -98,7 +98,9 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
 
 
-async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: Deployment) -> None:
+async def test_get_takes_every_id_that_search_hands_out(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
     await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
     await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
     added = await stock.ask(
@@ -311,7 +313,7 @@ async def test_documents_are_listed_page_by_page(stock: Stock) -> None:
     assert "next" not in rest
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_save_answers_with_the_decision(stock: Stock) -> None:
     saved = await stock.ask("save", text="Anna is allergic to nuts", tier="profile", importance="high")
     assert (saved["decision"], saved.get("error")) == ("saved", None)
@@ -330,7 +332,7 @@ async def test_save_answers_with_the_decision(stock: Stock) -> None:
     assert await ids(stock) == [saved["id"]]
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_many_saves_at_the_same_time(stock: Stock) -> None:
     texts = [f"Anna has been to city number {chr(1040 + number) * 7}" for number in range(12)]
     replies = await asyncio.gather(*(stock.ask("save", text=text) for text in texts))
@@ -339,7 +341,7 @@ async def test_many_saves_at_the_same_time(stock: Stock) -> None:
     assert {reply["id"] for reply in replies} == set(known)
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_forget_by_query(stock: Stock) -> None:
     tea = await stock.ask("save", text="Anna drinks green tea every morning")
     dog = await stock.ask("save", text="У Анны есть собака по кличке Рекс")

@@ -23,8 +23,8 @@ from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock
 from tests.support.facts.preset_embedder import Given
+from tests.support.stock_client import Stock
 
 
 class Stuck(Given):

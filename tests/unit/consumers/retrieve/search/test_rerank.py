@@ -61,7 +61,9 @@ def test_nothing_is_shared_across_silence_or_where_it_is_unknown_what_follows() 
         2: 0.0,
     }
     apart = around(said(1), said(2), together=False)
-    assert all(each.parts["near"] == 0 for each in reranked({"e1": 1.0}, apart, QueryIntent("?"), 100))
+    ranked = reranked({"e1": 1.0}, apart, QueryIntent("?"), 100)
+    assert ranked
+    assert all(each.parts["near"] == 0 for each in ranked)
 
 
 def test_the_session_with_the_better_hits_lifts_all_that_was_said_in_it() -> None:
