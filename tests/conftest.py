@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
@@ -106,5 +106,5 @@ async def stock(connection: Client) -> Stock:
 @pytest_asyncio.fixture
 async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
     """The consumers `persist` and `retrieve`, in this process."""
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         yield deployment

@@ -10,7 +10,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
@@ -26,7 +26,7 @@ from tests.support.stock_client import Stock
 @pytest_asyncio.fixture
 async def mnemon_with_vectors(vectors_deployment: Deployment) -> AsyncIterator[Deployment]:
     """All consumers with vectors, in this process."""
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         yield vectors_deployment
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
@@ -59,7 +59,7 @@ async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, depl
 
     done = await run("redrive", "1")
     assert (done.code, done.out) == (0, "1 redriven\n")
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         end = (await stock.connection.jetstream().stream_info("LOG")).state.last_seq
         assert await stock.contents(min_seq=end) == ["Привет"]
     assert [each.id for each in await kept(stock.connection)] == [2]

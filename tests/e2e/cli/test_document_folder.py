@@ -7,7 +7,7 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from tests.support.processes.stack import Finished, mnemon
@@ -50,7 +50,7 @@ async def test_a_repository_is_indexed_and_only_what_changed_is_sent_again(
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     heating, stock = repository(tmp_path / "heating"), Stock(connection)
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         tried = await added(deployment, heating, "--dry-run")
         assert (counts(tried), tried["dry_run"]) == ((3, 0, 0, 0), True)
         assert (await stock.ask("document"))["documents"] == []
@@ -95,7 +95,7 @@ async def test_a_folder_of_the_same_name_removes_nothing_unasked(
     for place in ("one", "other"):
         (tmp_path / place / "docs").mkdir(parents=True)
         (tmp_path / place / "docs" / f"{place}.md").write_text(f"About {place}")
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         await added(deployment, tmp_path / "one" / "docs")
         refused = await asked(deployment, "document", "add", tmp_path / "other" / "docs")
         assert (refused.code, refused.out) == (1, "")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.processes.stack import mnemon
 from tests.support.stock_client import Stock, indexed
@@ -21,7 +21,7 @@ async def test_a_user_is_erased_and_nothing_is_left(
     stock = Stock(connection)
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     url = str(deployment.nats_url)
-    async with running(ALL, deployment):
+    async with run_consumers(ALL, deployment):
         await indexed(stock, await stock.say("I like tea"))
         there = await mnemon("erase", "acme", "u1", "--verify", "--json", MNEMON_NATS_URL=url)
         assert there.code == 1
@@ -56,7 +56,7 @@ async def test_a_user_is_erased_and_nothing_is_left(
 
 async def test_what_is_not_done_yet_is_said(connection: Client, deployment: Deployment) -> None:
     await Stock(connection).say("I like tea")
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         erased = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=str(deployment.nats_url))
     assert erased.code == 1
     assert "not done yet: log, dead_letters, work, database, model_batches, vectors" in erased.err

@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon.cli.memory.facts import save, search
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
 from tests.support.processes.stack import Finished, mnemon
@@ -34,7 +34,7 @@ def quoted(documentation: str | None) -> str:
 
 async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         told = await asked(deployment, "save", "Is Anna allergic to nuts?")
         assert (told.code, told.out.startswith("rejected: "), told.err) == (1, True, "")
         as_json = await asked(deployment, "save", "Is Anna allergic to nuts?", "--json")
@@ -45,7 +45,7 @@ async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deploy
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
 async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: tuple[str, ...]) -> None:
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         found = await asked(deployment, "search", "nuts", *form)
     assert found.code == 0
     assert found.err == "could not be searched: memories\n"
@@ -55,7 +55,7 @@ async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: 
 
 async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         await asked(deployment, "save", quoted(save.__doc__))
         for documented in (search.__doc__, MemoryTools.search.__doc__):
             found = await asked(deployment, "search", quoted(documented), "--json")
@@ -64,7 +64,7 @@ async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, 
 
 async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
             await asked(deployment, "save", text)
 
@@ -118,7 +118,7 @@ async def test_a_level_of_memory_is_a_scope(
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     text = "Anna plans a trip to Lisbon."
     covers = {"conversation": "c", "from_seq": 1, "to_seq": 1}
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         await stock.say("Let us fly to Lisbon", "acme.u1.c")
         written = {"summary_id": "s1", "text": text, **covers}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", written))

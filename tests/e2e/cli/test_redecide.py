@@ -5,7 +5,7 @@ from pathlib import Path
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import read
 from tests.support.processes.stack import mnemon
@@ -21,7 +21,9 @@ async def test_facts_and_settings_are_changed_and_told(
         "DATABASE_URL": database_url,
         "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
     }
-    async with running(CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})):
+    async with run_consumers(
+        CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    ):
         for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
             assert (await stock.ask("save", text=text))["decision"] == "saved"
         command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.domain.spending.calls import called
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_infra.broker.streams.applied_position import Position
@@ -79,7 +79,7 @@ class Asking:
 
 @pytest_asyncio.fixture
 async def asking(connection: Client, deployment: Deployment) -> AsyncIterator[Asking]:
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         yield Asking(connection)
 
 

@@ -18,7 +18,7 @@ import pytest
 from mnemon.demo.facts import CONTEXT_BUDGET
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.stack import embedded
 from tests.support.code_blocks import blocks
@@ -212,7 +212,7 @@ async def test_the_program_to_start_from_works(folder: Path) -> None:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8")
     async with (
         embedded(folder, Deployment.model_construct()) as stack,
-        running(CONSUMERS, stack.deployment),
+        run_consumers(CONSUMERS, stack.deployment),
     ):
         here = code.replace("connect(", f'connect("{stack.deployment.nats_url}", ')
         bot = await asyncio.create_subprocess_exec(sys.executable, "-c", here, stdout=PIPE)

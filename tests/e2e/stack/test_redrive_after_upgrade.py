@@ -6,7 +6,7 @@ import nats
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import connect
@@ -54,7 +54,7 @@ async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
 ) -> None:
     stock = Stock(connection)
     body = {"role": "user", "content": "without an id", "mood": "glad"}
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await stock.publish(IN_V2, body)
         await stock.publish(IN_V2, body | {"content": "with one", "id": "m2"})
         await stock.say("good")
@@ -95,7 +95,7 @@ async def test_where_everybody_logs_in(database_url: str, tmp_path: Path) -> Non
             for content, fields in {"nameless": {}, "named": {"id": "m2"}}.items():
                 await Stock(bot).say(content, **fields)
                 await bury_next(connection)
-            async with running(("persist",), worker):
+            async with run_consumers(("persist",), worker):
                 await Stock(bot).say("good")
                 redriven = await mnemon("dead", "redrive", "--all", "--yes", **environment(operator))
                 assert (redriven.code, redriven.out) == (0, "2 redriven\n"), redriven

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -31,7 +31,7 @@ async def test_it_says_why_it_is_not_ready(
     watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:
     assert await watching.look() == ["it is starting"]
-    async with running(("persist", "retrieve"), deployment), Database(deployment) as database:
+    async with run_consumers(("persist", "retrieve"), deployment), Database(deployment) as database:
         async with watching.begun(connection, database, None):
             assert await watching.look() == []
             assert metrics.READY.values == {(): 1}
@@ -60,7 +60,7 @@ async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
 ) -> None:
     monkeypatch.setattr(probe, "PATIENCE", 0.5)
     async with (
-        running(("persist",), deployment),
+        run_consumers(("persist",), deployment),
         Database(deployment) as database,
         watching.begun(connection, database, None),
     ):

@@ -17,8 +17,8 @@ from mnemon_contracts.settings.document import DEFAULTS, Document, with_value, w
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidId
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.lifetime import build_broker, connected
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -244,8 +244,8 @@ async def test_after_a_restart_of_the_server_all_is_current_again(tmp_path: Path
     await provision(admin)
     gaps = asyncio.Event()
     live = LiveSettings()
-    broker = build_broker(Deployment(nats_url=server.url), "test", on_gap=gaps.set)
-    async with connected(broker) as connection, live.watched(connection):
+    broker = Broker(Deployment(nats_url=server.url), "test", on_gap=gaps.set)
+    async with broker.connect() as connection, live.watched(connection):
         for messages in (5, 6):
             gaps.clear()
             server = await killed_and_started(server, tmp_path)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, EventRejected
@@ -69,11 +69,11 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
 
 async def test_what_nobody_applies_is_waiting(deployment: Deployment, stock: Stock) -> None:
     memory = MemoryClient(stock.connection, tenant="acme")
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         with pytest.raises(AskFailed, match="is stored, and not applied yet") as unknown:
             await memory.publish("u1", "user", "hi", wait=True)
         assert unknown.value.retryable
         seq = int(str(unknown.value).split()[2])
-        async with running(("persist",), deployment), asyncio.timeout(20):
+        async with run_consumers(("persist",), deployment), asyncio.timeout(20):
             while (await memory.outcome("u1", seq)).outcome == "waiting":
                 pass  # each question waits a moment for it

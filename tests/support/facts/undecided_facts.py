@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from mnemon_bench.provider_server.answers import ReceivedRequest, answer, shown_pairs
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from tests.support.pipelines.extraction import ExtractionHarness
 from tests.support.stock_client import indexed
 
@@ -30,7 +30,7 @@ def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
 async def remembering(extracting: ExtractionHarness, *consumers: str) -> AsyncIterator[None]:
     """All that reads or writes facts, in this process."""
     names = consumers or ("persist", "index", "dedupe", "extract", "retrieve")
-    async with running(names, extracting.deployment):
+    async with run_consumers(names, extracting.deployment):
         yield
 
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.streams.applied_position import Position
@@ -76,7 +76,7 @@ class CompactionHarness:
 
     @asynccontextmanager
     async def running(self, *consumers: str) -> AsyncIterator[None]:
-        async with running(consumers or ("persist", "compact"), self.deployment):
+        async with run_consumers(consumers or ("persist", "compact"), self.deployment):
             yield
 
     def gate(self) -> Gate:

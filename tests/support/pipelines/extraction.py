@@ -12,16 +12,16 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
-from mnemon_infra.broker.provisioning.topology import BATCHES
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import BATCHES
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -63,7 +63,7 @@ class ExtractionHarness:
 
     @asynccontextmanager
     async def running(self, *consumers: str) -> AsyncIterator[None]:
-        async with running(consumers or ("persist", "extract"), self.deployment):
+        async with run_consumers(consumers or ("persist", "extract"), self.deployment):
             yield
 
     async def cut_of(self, users: int) -> None:

@@ -5,8 +5,8 @@ import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from mnemon_consumers.dedupe import handler as dedupe
-from mnemon_consumers.persist import handler as persist
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.vectors.engines import open_vectors
@@ -26,8 +26,8 @@ async def work(deployment: Deployment, workers: int) -> None:
             database = Database(deployment, name=f"dedupe-{number}")
             await database.open()
             ends.push_async_callback(database.close)
-            await ends.enter_async_context(dedupe.consuming(database, finding, deployment))
-        await ends.enter_async_context(persist.consuming(database, deployment))
+            await ends.enter_async_context(DedupeConsumer(database, finding, deployment).run())
+        await ends.enter_async_context(PersistConsumer(database, deployment).run())
         print("ready", flush=True)
         await asyncio.Event().wait()
 

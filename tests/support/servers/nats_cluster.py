@@ -12,7 +12,8 @@ from nats.js.api import ClusterInfo
 
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import BUCKETS, CONSUMERS, STREAMS
+from mnemon_infra.broker.provisioning.topology import BUCKETS, STREAMS
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace
 from tests.support.processes.stack import PATIENCE
@@ -83,9 +84,9 @@ class Cluster:
         found: dict[str, ClusterInfo | None] = {}
         for name in (*(str(config.name) for config in STREAMS), *(f"KV_{each.bucket}" for each in BUCKETS)):
             found[name] = (await self._stream_context.stream_info(name)).cluster
-        for stream, configs in CONSUMERS.items():
-            for name in (str(config.durable_name) for config in configs):
-                found[name] = (await self._stream_context.consumer_info(stream, name)).cluster
+        for durable in DURABLES.values():
+            info = await self._stream_context.consumer_info(durable.stream, durable.name)
+            found[durable.name] = info.cluster
         return {name: 1 + len((at and at.replicas) or ()) for name, at in found.items()}
 
     async def _until_led(self, without: str) -> None:

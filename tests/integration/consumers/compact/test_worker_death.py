@@ -17,9 +17,9 @@ from nats.aio.client import Client
 from mnemon_consumers.compact import handler
 from mnemon_consumers.compact.in_flight import Working
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker import lifetime
-from mnemon_infra.broker.provisioning import topology
-from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.broker import broker
+from mnemon_infra.broker.provisioning.topology import consumer_config
+from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
 from tests.support.pipelines.compaction import KEY, MODEL, PATIENCE, CompactionHarness, covers_once, live
 
 pytestmark = pytest.mark.long
@@ -49,7 +49,7 @@ async def worker(compaction: CompactionHarness) -> AsyncIterator[Process]:
 
 
 async def redelivered_after(connection: Client, seconds: float) -> None:
-    (config,) = (each for each in topology.CONSUMERS[WORK] if each.durable_name == "compact")
+    config = consumer_config(DURABLES["compact"])
     await connection.jetstream().add_consumer(WORK, config.evolve(ack_wait=seconds))
 
 
@@ -131,7 +131,7 @@ async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compaction: 
 async def test_those_who_wait_for_models_end_at_the_same_time(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
+    monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
     monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
     state = compaction.server.state
     state.seconds = 20

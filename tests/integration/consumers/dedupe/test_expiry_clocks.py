@@ -12,7 +12,7 @@ from nats.aio.subscription import Subscription
 from structlog.testing import capture_logs
 
 from mnemon.operations.health.report import examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
@@ -49,7 +49,7 @@ async def expired(connection: Client) -> AsyncIterator[Subscription]:
 async def maintained(deployment: Deployment) -> AsyncIterator[Deployment]:
     # The test gives the trigger of the schedule.
     seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
-    async with running(("persist", "maintain"), seldom):
+    async with run_consumers(("persist", "maintain"), seldom):
         yield seldom
 
 
@@ -100,10 +100,10 @@ async def test_expiry_goes_by_the_time_of_the_log(
     stock: Stock, connection: Client, deployment: Deployment, expired: Subscription
 ) -> None:
     seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
-    async with running(("persist",), seldom):
+    async with run_consumers(("persist",), seldom):
         trigger = await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
         await save(stock, "since", datetime.now(UTC))
-    async with running(("persist", "maintain"), seldom):
+    async with run_consumers(("persist", "maintain"), seldom):
         await ended(connection, trigger.seq)
         assert expired.pending_msgs == 0
         await maintain(connection)

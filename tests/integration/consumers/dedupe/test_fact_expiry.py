@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.stock_client import Stock
 
@@ -21,7 +21,7 @@ async def test_a_working_fact_expires_when_its_words_say_so_and_only_then(
     stock: Stock, deployment: Deployment, tmp_path: Path, text: str, lasting: str
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "dedupe", "retrieve"), located):
+    async with run_consumers(("persist", "dedupe", "retrieve"), located):
         before = datetime.now(UTC).date()
         named, unnamed = [await stock.ask("save", text=each) for each in (text, lasting)]
         after = datetime.now(UTC).date()

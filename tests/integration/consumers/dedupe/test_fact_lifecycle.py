@@ -14,13 +14,12 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.app import running
-from mnemon_consumers.dedupe import handler as dedupe
-from mnemon_consumers.index import handler as index
-from mnemon_consumers.maintain import handler as maintain
-from mnemon_consumers.maintain.handler import LIMITS
-from mnemon_consumers.persist import handler as persist
-from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.maintain.handler import LIMITS, MaintainConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
@@ -117,11 +116,11 @@ async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> Asy
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)
-        await ends.enter_async_context(persist.consuming(database, located))
-        await ends.enter_async_context(index.consuming(database, finding, located))
-        await ends.enter_async_context(dedupe.consuming(database, finding, located))
-        await ends.enter_async_context(maintain.consuming(database, located))
-        await ends.enter_async_context(retrieve.consuming(database, finding, located))
+        await ends.enter_async_context(PersistConsumer(database, located).run())
+        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(MaintainConsumer(database, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
         yield Remembering(stock, located, finding.vectors)
 
 
@@ -304,7 +303,7 @@ async def test_vectors_that_are_lost_are_made_anew(
         saved = await memory.save("The user keeps a thing-1 in the garden")
         await memory.is_settled()
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "others"})
-    async with running(("index", "persist", "retrieve"), located):
+    async with run_consumers(("index", "persist", "retrieve"), located):
         reply: dict[str, Any] = {"hits": ()}
         async with asyncio.timeout(PATIENCE):
             while {hit["id"] for hit in reply["hits"]} != {f"LOG:{said}", saved["id"]}:

@@ -8,8 +8,8 @@ from pathlib import Path
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import running
-from mnemon_consumers.dedupe import handler as dedupe
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
 from mnemon_contracts.subjects import memory_subject, thing_filter
@@ -55,7 +55,7 @@ async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
         open_vectors(located, model="none", dimension=None) as vectors,
-        dedupe.consuming(database, VectorIndex(vectors, None), located),
+        DedupeConsumer(database, VectorIndex(vectors, None), located).run(),
     ):
         (quiet,) = await decisions(connection, "quiet", 1)
         flood = await decisions(connection, "flood", FLOOD)
@@ -74,14 +74,14 @@ async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_el
 ) -> None:
     await write(stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000))
     seq = await stock.say("something that nobody has persisted yet")
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         asking = [asyncio.create_task(stock.ask("history", min_seq=seq)) for _ in range(3)]
         done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
         (refused,) = [each.result()["error"] for each in done]
         assert (refused["code"], refused["retryable"]) == ("unavailable", True)
         assert "rates.requests_per_user" in refused["message"]
         assert await stock.contents("acme.u2") == []
-        async with running(("persist",), deployment):
+        async with run_consumers(("persist",), deployment):
             assert [len(reply["messages"]) for reply in await asyncio.gather(*waiting)] == [1, 1]
         assert len(await stock.contents(min_seq=seq)) == 1
 

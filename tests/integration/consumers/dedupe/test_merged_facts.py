@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemon.operations.exports import markdown
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
@@ -50,7 +50,7 @@ async def facts(stock: Stock) -> dict[str, str]:
 async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path, database_url: str
 ) -> None:
-    async with running(NAMES, vectors_deployment):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -71,7 +71,7 @@ async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
 async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with running(NAMES, vectors_deployment):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -82,7 +82,7 @@ async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
 async def test_a_fact_merged_from_one_conversation_goes_with_it(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with running(NAMES, vectors_deployment):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "one")
         await merge(stock)
@@ -93,7 +93,7 @@ async def test_a_fact_merged_from_one_conversation_goes_with_it(
 async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with running(NAMES, vectors_deployment):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         by = {"proposal_id": "p2", "undecided": ["ar_001"]}
         saved = {"id": "s2", "fact_id": "ar_002", "fact": {"text": SEA}, "decision": by}
@@ -107,7 +107,7 @@ async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
 async def test_the_admin_page_shows_what_a_fact_was_merged_of(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with running(CONSUMERS, vectors_deployment), browsing(vectors_deployment) as browser:
+    async with run_consumers(CONSUMERS, vectors_deployment), browsing(vectors_deployment) as browser:
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)

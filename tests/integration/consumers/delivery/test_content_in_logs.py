@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
@@ -47,7 +47,7 @@ async def test_refused_values_are_logged_nowhere(
             )
             await stock.publish("memory.acme.u1.fact.saved.v1", {"fact_id": "a", "fact": {"kind": "otter"}})
             await stock.publish("memory.acme.u1.profile.set.v1", b'{"fields":{"otter":1e400}}')
-            async with running(("persist",), deployment):
+            async with run_consumers(("persist",), deployment):
                 await persisted(connection)
         finally:
             await server.stop()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, VERBS
 from mnemon_contracts.streams import DEAD
@@ -28,7 +28,7 @@ OF_ANOTHER_MOMENT = {"as_of", "min_seq", "event_seq"}
 async def whole(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
     """All consumers, with vectors."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         yield with_vectors
 
 

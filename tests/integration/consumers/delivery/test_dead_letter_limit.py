@@ -7,7 +7,7 @@ import pytest
 from nats.aio.client import Client
 from structlog.testing import capture_logs
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
@@ -41,7 +41,7 @@ async def test_too_many_dead_letters_stop_it(
     end = await stock.say("after")
     jetstream = connection.jetstream()
     with capture_logs() as said:
-        async with running(("persist",), deployment.model_copy(update={"dead_limit": 3})):
+        async with run_consumers(("persist",), deployment.model_copy(update={"dead_limit": 3})):
             await stopped()
             late = await stock.say("while it is stopped")
     [error] = [line for line in said if line["log_level"] == "error"]
@@ -53,7 +53,7 @@ async def test_too_many_dead_letters_stop_it(
 
     # What was wrong is mended, say, and the pause is over.
     await jetstream.resume_consumer(LOG, "persist")
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         assert await Position().reach(jetstream, late, PATIENCE) == late
         assert await stock.contents(min_seq=end) == ["before", "after", "while it is stopped"]
     letters = [each.sequence for each in await kept(connection)]
@@ -66,7 +66,7 @@ async def test_as_many_as_there_may_be_do_not(
     for _ in range(3):
         await stock.publish("chat.acme.u1.-.whispered.v1", {})
     end = await stock.say("after")
-    async with running(("persist",), deployment.model_copy(update={"dead_limit": 3})):
+    async with run_consumers(("persist",), deployment.model_copy(update={"dead_limit": 3})):
         assert await Position().reach(connection.jetstream(), end, PATIENCE) == end
     assert not (await connection.jetstream().consumer_info(LOG, "persist")).paused
     assert len(await kept(connection)) == 3
@@ -78,7 +78,7 @@ async def test_provisioning_lets_it_rest(
     """A process that starts meanwhile brings consumers up to date: that is no reason to go on."""
     for _ in range(2):
         await stock.publish("chat.acme.u1.-.whispered.v1", {})
-    async with running(("persist",), deployment.model_copy(update={"dead_limit": 1})):
+    async with run_consumers(("persist",), deployment.model_copy(update={"dead_limit": 1})):
         await stopped()
     changes = await provision(connection)
     assert {change.action for change in changes} == {"unchanged"}

@@ -10,7 +10,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.compact.compaction import BUSY, Compacting
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
@@ -107,7 +107,7 @@ async def test_facts_expire_under_the_user_s_lock(
 ) -> None:
     expired = {"text": "Is in Riga", "expires_at": "2020-01-01T00:00:00Z"}
     body = {"fact_id": "pf_001", "fact": expired, "decision": {"proposal_id": "p"}}
-    async with running(("persist", "maintain"), deployment), Database(deployment) as database:
+    async with run_consumers(("persist", "maintain"), deployment), Database(deployment) as database:
         async with locked(database, *OWNER):
             await stock.publish("memory.acme.u1.fact.saved.v1", body)
             await persisted(connection)
@@ -125,7 +125,7 @@ async def test_a_conversation_that_another_process_compacts_is_left_to_it(
     await change(connection, setting(compaction__provider="offline"))
     for number in range(60):
         await stock.say(f"I like thing {number}, and I say so at some length.", "acme.u1.talk")
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
     settings = LiveSettings()
     place = (*OWNER, "talk")

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
 from tests.integration.consumers.delivery.test_hostile_input import NOTHING, UNSTORABLE, audit, memory_of
@@ -63,7 +63,7 @@ async def test_hostile_events_about_memory(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await indexed(stock, await log_end(connection.jetstream()))

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import origin_of
@@ -165,7 +165,7 @@ async def audit(deployment: Deployment) -> Audit:
 async def test_fifty_hostile_messages(
     stock: Stock, connection: Client, nats_url: str, vectors_deployment: Deployment
 ) -> None:
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await stock.ask("document", "globex.eva", action="add", text="What Eva likes: a page.")
@@ -239,13 +239,13 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
 async def test_a_reindex_leaves_such_points_out(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         end = await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
         await plant(vectors_deployment, ("acme", "ana"), poison)
     await begin_again(connection, LOG, "index")
     await reset_vectors(vectors_deployment)
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, end)
         audited = (await audit(vectors_deployment)).vectors
         assert audited is not None
@@ -256,7 +256,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     owner = "acme", "ana"
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         await stock.say("the otter swims", "acme.ana.-")
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
@@ -282,7 +282,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
 async def test_a_conversation_goes_in_every_spelling(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with running(("persist", "index", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await stock.say("kept", "acme.ana.other")
         kept_on = [
             await stock.publish("chat.acme.ana.othe%72.message.v1", SAID),
@@ -309,7 +309,7 @@ async def test_letters_of_earlier_versions_with_wild_cards_in_their_subject_take
 ) -> None:
     await stock.publish("chat.acme.*.-.message.v1", b"{")
     theirs = await stock.publish("chat.acme.eva.-.message.v1", b"{")
-    async with running(("persist", "index", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await stock.contents(min_seq=await stock.say("last"))
         jetstream = connection.jetstream()
         encoded = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.%2A.>")

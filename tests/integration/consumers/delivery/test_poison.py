@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from mnemon_bench.workloads.messages import fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
@@ -81,7 +81,7 @@ async def test_five_among_a_thousand(connection: Client, stock: Stock, deploymen
             await stock.publish(poison.subject, poison.body, Nats_Msg_Id=f"p{number}", X_Bot="Пётр")
         )
 
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
 
     assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(1000)]
@@ -107,7 +107,7 @@ async def test_a_redelivery_makes_no_second_letter(
         await stock.publish(poison.subject, poison.body)
     await stock.say("good")
     for _ in range(2):
-        async with running(("persist",), deployment):
+        async with run_consumers(("persist",), deployment):
             await persisted(connection)
         # Nothing of it was acknowledged, as far as the new consumer knows.
         await connection.jetstream().delete_consumer(LOG, "persist")
@@ -123,7 +123,7 @@ async def test_what_only_the_database_refuses(
     await stock.publish(MESSAGE, REFUSED)
     await fill(connection, 200, first=200)
 
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
 
     assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(400)]
@@ -140,7 +140,7 @@ async def test_the_largest_poison_that_the_server_takes(
     await stock.publish(MESSAGE, b"x" * connection.max_payload)
     await stock.say("good")
 
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
 
     assert stored(deployment) == ["good"]
@@ -157,7 +157,7 @@ async def test_the_longest_subject(connection: Client, stock: Stock, deployment:
     await stock.publish(subject, {"role": "user", "content": "x"})
     await stock.say("good")
 
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
 
     assert stored(deployment) == ["good"]
@@ -171,7 +171,7 @@ async def test_a_trigger_that_names_no_user(connection: Client, deployment: Depl
     buried = await connection.subscribe("dead.>")
     await connection.jetstream().publish("work.persist.acme.u1.more", stream=WORK)
 
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         letter = await buried.next_msg(timeout=20)
 
     assert letter.subject == "dead.persist-sweep.work.persist.acme.u1.more"

@@ -10,7 +10,7 @@ from nats.aio.msg import Msg
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
@@ -89,7 +89,7 @@ async def test_below_a_watermark_it_stays_gone(
     last = await stock.say("new", f"acme.u1.{marked}")
     changes = await connection.subscribe("changed.acme.u1")
 
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await changes.next_msg(PATIENCE)
         assert rows(deployment, "content") == [("new",)], "the watermark is there first"
         assert await stock.contents(min_seq=last) == ["new"]
@@ -115,7 +115,7 @@ async def test_after_the_sweep_the_content_does_not_come_back(
     await stock.say("old", id="m1")
     await stock.publish("chat.acme.u1.-.cleared.v1")
     for _ in range(2):
-        async with running(("persist", "retrieve"), deployment):
+        async with run_consumers(("persist", "retrieve"), deployment):
             await persisted(connection)
             await swept(connection)
             assert await stock.contents() == []
@@ -142,7 +142,7 @@ async def test_a_worker_that_died_between_commit_and_acknowledgement(
     assert len(before) == 2
     await give_back(taken)
 
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await persisted(connection)
         assert await stock.contents() == ["two"]
         assert (await stock.ask("profile"))["profile"] == {"city": "Kazan"}
@@ -158,7 +158,7 @@ async def test_what_comes_to_light_by_an_erasure_is_swept_as_all_else(
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2})
     await stock.publish("memory.acme.u1.fact.saved.v1", saved)
     await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
-    async with running(["persist"], deployment), Database(deployment) as database:
+    async with run_consumers(["persist"], deployment), Database(deployment) as database:
         await persisted(connection)
         await swept(connection)
         assert await texts_of(database) == set()

@@ -11,7 +11,7 @@ from nats.js.errors import NotFoundError
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, letters
@@ -75,7 +75,7 @@ async def test_it_is_remembered_by_the_id_that_it_had(
     nameless = await bury_said(stock, "nameless")
     named = await bury_said(stock, "named", id="m2")
     good = await stock.say("good")
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, good)
         assert [row[2] for row in rows(deployment)] == ["good"]
         ends = [await given_back(connection, each, is_applied) for each in (nameless, named)]
@@ -95,7 +95,7 @@ async def test_who_reads_the_log_from_its_beginning_finds_it_where_it_is_now(
     with pytest.raises(NotFoundError):
         await jetstream.get_msg(LOG, dead.sequence)
     await jetstream.delete_consumer(LOG, "persist")
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, end)
     assert rows(deployment) == [(2, "LOG:2", "good"), (3, "LOG:1", "nameless")]
 
@@ -117,7 +117,7 @@ async def test_killed_on_the_way_it_is_given_back_again(
     else:
         assert isinstance(done, Kept)
         assert "given back before" in done.why
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, first.seq)
     assert rows(deployment) == [(2, "LOG:1", "nameless")]
 
@@ -129,7 +129,7 @@ async def test_given_back_twice_it_is_remembered_once(
     dead = await bury_said(stock, "named", id="m1")
     await connection.jetstream().publish(dead.subject, dead.body)
     end = await given_back(connection, dead, is_applied)
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, end)
     assert rows(deployment) == [(2, "m1", "named")]
 
@@ -149,7 +149,7 @@ async def test_what_is_still_broken_becomes_one_letter_again(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     broken = await stock.publish("chat.acme.u1.-.message.v9", {"role": "user", "content": "x"})
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, broken)
         [dead] = await kept(connection)
         end = await given_back(connection, dead, is_applied)
@@ -252,7 +252,7 @@ async def written_anew(connection: Client, deployment: Deployment, end: int) -> 
     """Have the log read from its beginning."""
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection, end)
 
 

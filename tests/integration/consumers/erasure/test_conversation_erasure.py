@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 
 from mnemon.operations.audit.run import examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
@@ -179,7 +179,7 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
     stock: Stock, connection: Client, database: Database, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "index", "dedupe", "retrieve"), deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):
         home = await stock.say("I live in Riga", "acme.u1.home")
         trip = await stock.say("I like zanzibar", "acme.u1.trip")
         on_trip = await stock.say("zanzibar is warm")

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
@@ -41,7 +41,7 @@ async def positions(connection: Client, user: str) -> list[int]:
 async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         for user in ("u1", "u2"):
             for number in range(3):
                 await stock.say(f"number {number} of {user}", f"acme.{user}.-")
@@ -90,7 +90,7 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
     last = await stock.say("new")
     changes = await connection.subscribe("changed.acme.u1")
 
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await changes.next_msg(30)
         assert await stock.contents(min_seq=last) == ["new"]
         assert len(await positions(connection, "u1")) == 5, "nobody has read all of it yet"
@@ -108,7 +108,7 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
     anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
     assert anew.database_url is not None
     migrate(anew.database_url, anew.database_schema)
-    async with running(("persist", "retrieve"), anew):
+    async with run_consumers(("persist", "retrieve"), anew):
         await persisted(connection)
         await swept(connection)
         assert await stock.contents(min_seq=last) == ["new"]
@@ -122,7 +122,7 @@ async def test_what_has_the_id_of_something_erased_is_something_new_even_where_i
     await stock.say("new", id="m1")
     old, erased, new = await take(connection, 3)
     changes = await connection.subscribe("changed.acme.u1")
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await give_back([old, new])
         while await stock.contents() != ["old"]:
             await changes.next_msg(30)
@@ -139,7 +139,7 @@ async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
     await stock.say("kept")
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": old + 1})
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 9, "conversation": "trip"})
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await persisted(connection)
         await swept(connection)
         assert await stock.contents() == ["kept"]
@@ -157,7 +157,7 @@ async def test_dead_letters_go_as_far_as_the_events(
     await stock.publish("chat.acme.u1.-.message.v1", b"old")
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
     new = await stock.publish("chat.acme.u1.-.message.v1", b"new")
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await persisted(connection)
         await swept(connection)
     letters = await kept(connection)
@@ -174,7 +174,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
         for number in range(400):
             said[user].append(await stock.say(f"{number} of {user}", f"acme.{user}.-"))
 
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         loads = [asyncio.create_task(load(user)) for user in said]
         while len(said["u1"]) < 100:
             await asyncio.sleep(0)
@@ -215,7 +215,7 @@ async def test_what_a_model_was_reading_meanwhile_is_taken_back(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said = await stock.say("I like tea")
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         receipt = await stock.ask("erase")
         lineage = {"sources": [said], "extractor": "a-model"}
         proposed = {"text": "Likes tea", "lineage": lineage}
@@ -243,7 +243,7 @@ async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
         await stock.say(f"{number}: zanzibar")
         await stock.say(f"{number}: timbuktu", "acme.u2.-")
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "zanzibar"})
-    async with running(("persist", "index", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await indexed(stock, await stock.say("last: zanzibar"))
         assert bytes_of(b"zanzibar") > 61, "a dead letter, too"
         assert (await stock.ask("erase"))["removed"]["vectors"] == 61

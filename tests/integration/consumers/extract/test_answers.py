@@ -14,7 +14,7 @@ from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answers import window_outcome
 from mnemon_consumers.extract.answers.parser import MOST_FACTS
 from mnemon_contracts.events.memory import Window
-from mnemon_infra.broker import lifetime
+from mnemon_infra.broker import broker
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from tests.support.pipelines.extraction import KEY, MODEL, WAITING, ExtractionHarness
 
@@ -236,7 +236,7 @@ async def test_what_cannot_be_used_harms_nobody_else(
 async def test_an_end_is_not_held_up_by_a_model_that_thinks(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
+    monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
     online_extraction.server.state.seconds = 60
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")

@@ -4,7 +4,7 @@ import asyncio
 
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import memory_subject
@@ -37,7 +37,7 @@ async def test_who_spoke_is_named_and_nobody_else(deployment: Deployment, stock:
     await stock.publish(memory_subject("acme", "u3", "profile.set"), {"fields": {"city": "Oslo"}})
     end = await stock.publish("chat.acme.u4.-.cleared.v1")
 
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         await _applied(stock.connection, end)
 
     for consumer in ("compact", "extract"):
@@ -49,7 +49,7 @@ async def test_who_spoke_is_named_and_nobody_else(deployment: Deployment, stock:
 
 async def test_many_users_are_named_together(deployment: Deployment, connection: Client) -> None:
     everybody = [f"пользователь {number}" for number in range(USERS * 2 + 1)]
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         await connection.jetstream().pause_consumer("LOG", "persist", pause_until="2099-01-01T00:00:00Z")
         client = MemoryClient(connection, tenant="acme")
         said = (ChatEvent(user, MessageV1(role="user", content="привет")) for user in everybody)

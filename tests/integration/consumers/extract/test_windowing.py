@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.extract.periodic_scan import Interval
 from mnemon_consumers.extract.windowing import UNSETTLED, Cutting
 from mnemon_contracts.streams import LOG, WORK
@@ -54,7 +54,7 @@ class Cutter:
         ]
 
     async def project(self) -> None:
-        async with running(("persist",), self.deployment):
+        async with run_consumers(("persist",), self.deployment):
             await persisted(self.connection)
         await self.connection.jetstream().purge_stream(WORK)
 

@@ -10,7 +10,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from mnemon.operations.rebuild.generations import made as made_with_vectors
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
@@ -103,7 +103,10 @@ async def test_each_moment_is_searched_for_itself(
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     told = ToldOfBoth()
     question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
-    async with running(("persist", "index", "retrieve"), with_vectors), site_alone(with_vectors) as place:
+    async with (
+        run_consumers(("persist", "index", "retrieve"), with_vectors),
+        site_alone(with_vectors) as place,
+    ):
         moments = await lived(stock)
         await indexed(stock, moments[-1][0])
         seq, town, _ = moments[0]

@@ -17,7 +17,7 @@ from nats.aio.client import Client
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
@@ -40,7 +40,7 @@ PATIENCE = 60.0
 @pytest_asyncio.fixture
 async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
     """Answers requests; nobody persists."""
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         yield deployment
 
 
@@ -81,7 +81,7 @@ def tables(deployment: Deployment) -> dict[str, int]:
 
 async def persist(connection: Client, deployment: Deployment, up_to: int) -> None:
     """Project what the log has now."""
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         assert await Position().reach(connection.jetstream(), up_to, PATIENCE) >= up_to
 
 
@@ -106,7 +106,7 @@ async def test_what_is_not_projected_is_read_from_the_log(
     await persist(connection, deployment, projected)
     before = tables(deployment)
 
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         asked = {
             "said": await stock.say("beyond"),
             "cleared": await stock.publish("chat.acme.u1.-.cleared.v1"),
@@ -144,7 +144,7 @@ async def test_what_is_not_projected_is_read_from_the_log(
         assert tables(deployment) == before
 
     await persist(connection, deployment, seq)
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         assert await stock.contents() == ["at work"]
         assert (await stock.ask("profile"))["profile"] == {"name": "Anna", "age": 30}
 
@@ -213,7 +213,7 @@ async def test_after_the_broker_is_back_nothing_is_as_it_was(tmp_path: Path, dat
     database = Database(deployment)
     await database.open()
     try:
-        async with running(("persist", "retrieve"), deployment):
+        async with run_consumers(("persist", "retrieve"), deployment):
             first = await stock.say("first")
             assert await stock.contents(min_seq=first) == ["first"]
             assert await stock.contents() == ["first"]
@@ -248,7 +248,7 @@ async def test_a_database_that_is_down_is_said_to_be(
     migrate(deployment.database_url, deployment.database_schema)
     stock = Stock(connection)
     try:
-        async with running(("persist", "retrieve"), deployment):
+        async with run_consumers(("persist", "retrieve"), deployment):
             seq = await stock.say("before")
             assert await stock.contents(min_seq=seq) == ["before"]
 
@@ -278,11 +278,11 @@ async def test_a_database_that_is_down_is_said_to_be(
 async def test_what_is_shown_before_the_first_acknowledgement_has_its_position(
     stock: Stock, connection: Client, deployment: Deployment, verb: str
 ) -> None:
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         seq = await stock.say("said")
         assert await Position().reach(connection.jetstream(), seq, 20) >= seq
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
-    async with running(["retrieve"], deployment):
+    async with run_consumers(["retrieve"], deployment):
         assert await stock.contents() == ["said"]
         assert (await stock.ask(verb))["seen_seq"] >= seq

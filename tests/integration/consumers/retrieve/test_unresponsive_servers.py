@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
@@ -72,7 +72,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
 async def test_a_database_that_hangs_is_not_waited_for(
     own_database: Postgres, deployed: Deployment, stock: Stock
 ) -> None:
-    async with running(CONSUMERS, deployed):
+    async with run_consumers(CONSUMERS, deployed):
         await stock.publish("memory.acme.u1.fact.saved.v1", SAVED)
         seq = await stock.say("I heard a violin", id="heard")
         await indexed(stock, seq)
@@ -117,7 +117,7 @@ async def test_without_an_embedding_words_are_searched_for(
             "embedding_api_key": ours.embedding_api_key,
         }
     )
-    async with running(CONSUMERS, deployed):
+    async with run_consumers(CONSUMERS, deployed):
         await stock.publish("memory.acme.u1.fact.saved.v1", SAVED)
         seq = await stock.say("I heard a violin", "acme.u1.past", id="heard")
         await indexed(stock, seq)

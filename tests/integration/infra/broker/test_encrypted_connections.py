@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import BrokerRefused, connect
-from mnemon_infra.broker.lifetime import build_broker, connected
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
@@ -98,7 +98,7 @@ async def test_consumers_and_bots_get_in(encrypted_server: EncryptedNatsServer) 
     connection = await connect(encrypted_server.url, name="test")
     await provision(connection)
     await connection.close()
-    async with connected(build_broker(Deployment(nats_url=encrypted_server.url), "test")) as connection:
+    async with Broker(Deployment(nats_url=encrypted_server.url), "test").connect() as connection:
         await connection.flush()
     async with MemoryClient.connect(encrypted_server.url, tenant="acme") as memory:
         assert await memory.publish("u1", "user", "hi") == 1

@@ -7,7 +7,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon.operations.audit.run import examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
@@ -69,7 +69,7 @@ async def test_what_is_said_is_remembered_and_what_is_poison_is_buried(
     assert (letter.stream, letter.sequence) == (LOG, 1)
     await stock.publish("chat.acme.u1.-.message.v1", b"{")
     last = await stock.say("good bye")
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         await persisted(connection)
         assert await stock.contents(min_seq=last) == ["good bye"]
         async with Database(deployment) as database:

@@ -16,8 +16,9 @@ from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
-from mnemon_infra.broker.provisioning.topology import ACK_WAIT, provision
+from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import ACK_WAIT
 from mnemon_infra.embedded import nats_server
 from mnemon_infra.embedded.nats_server import NatsServer
 

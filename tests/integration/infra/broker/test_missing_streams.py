@@ -10,7 +10,7 @@ from nats.js.errors import NotFoundError
 from structlog.testing import capture_logs
 
 from mnemon.operations.health.report import examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.provisioning import presence
@@ -29,7 +29,7 @@ PATIENCE = 60.0
 
 
 async def consumed(deployment: Deployment, *names: str) -> None:
-    async with running(names, deployment):
+    async with run_consumers(names, deployment):
         pass
 
 
@@ -62,7 +62,7 @@ async def test_consumers_do_not_start_without_the_settings(
 async def test_rows_keep_a_new_log_from_being_written_beside_them(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
-    async with running(["persist", "retrieve"], deployment):
+    async with run_consumers(["persist", "retrieve"], deployment):
         seq = await persisted(stock)
         assert await stock.contents() == ["said before"]
     await connection.jetstream().delete_stream(LOG)
@@ -81,7 +81,7 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
 async def test_status_advises_the_backup_before_a_new_log(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         await persisted(stock)
     for stream in (LOG, WORK):
         await connection.jetstream().delete_stream(stream)
@@ -109,7 +109,7 @@ async def terminated() -> AsyncIterator[asyncio.Event]:
 async def test_a_deleted_log_is_said_once_and_not_made_anew(
     stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
 ) -> None:
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         await persisted(stock)
         with capture_logs() as lines:
             await connection.jetstream().delete_stream(LOG)
@@ -133,7 +133,7 @@ async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_use
     stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
 ) -> None:
     jetstream = connection.jetstream()
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         await persisted(stock)
         for stream in (WORK, DEAD):
             await jetstream.delete_stream(stream)

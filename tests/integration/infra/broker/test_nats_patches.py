@@ -8,7 +8,6 @@ from importlib.util import find_spec, module_from_spec
 
 import nats.errors
 import pytest
-from faststream.nats import NatsBroker
 from hypothesis import example, given
 from hypothesis import strategies as st
 from nats.aio.client import Client
@@ -18,9 +17,11 @@ from nats.js.api import ConsumerConfig
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, decode_token
 from mnemon_infra.broker import patches
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome
-from mnemon_infra.broker.subscriptions import consume_stream
+from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import BatchPolicy, DurableConsumer
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 
@@ -96,19 +97,16 @@ async def test_no_batch_is_dropped_when_its_time_is_up(connection: Client, nats_
         return [ACK] * len(deliveries)
 
     await connection.jetstream().add_consumer(LOG, ConsumerConfig(durable_name="taker", ack_wait=300))
-    broker = NatsBroker(nats_url, logger=None, apply_types=False)
-    consume_stream(
-        broker, stream=LOG, durable="taker", batch=5, linger=0.004, overlap=2, consume=take, dead_limit=1000
-    )
-    await broker.start()
-    chance = random.Random(1)
-    for number in range(count):
-        await connection.publish(SUBJECT, str(number).encode())
-        if chance.random() < 0.5:
-            # Bursts and gaps of the length of the linger: that is what there must be, not what is awaited.
-            await asyncio.sleep(chance.uniform(0, 0.008))
-    await asyncio.wait_for(complete.wait(), 60)
-    await broker.stop()
+    broker = Broker(Deployment(nats_url=nats_url), "taker")
+    broker.subscribe_durable(DurableConsumer("taker", LOG, "Test", BatchPolicy(5, 0.004, overlap=2)), take)
+    async with broker.connect(), broker.run():
+        chance = random.Random(1)
+        for number in range(count):
+            await connection.publish(SUBJECT, str(number).encode())
+            if chance.random() < 0.5:
+                # Bursts and gaps of the length of the linger, which no part of the test waits for.
+                await asyncio.sleep(chance.uniform(0, 0.008))
+        await asyncio.wait_for(complete.wait(), 60)
     assert sorted(int(each.body) for each in taken) == list(range(count))
     assert {each.deliveries for each in taken} == {1}
 

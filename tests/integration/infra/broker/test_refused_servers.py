@@ -12,7 +12,7 @@ from sqlalchemy import create_engine, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import NullPool
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.authorization import anybody
 from mnemon_infra.config import Deployment
@@ -63,7 +63,7 @@ async def test_a_server_that_is_too_old_is_refused() -> None:
 async def test_consumers_do_not_start_on_a_server_that_is_too_old(deployment: Deployment) -> None:
     async with server_of_version("2.13.0") as url:
         with pytest.raises(BrokerTooOld):
-            async with running(["persist"], deployment.model_copy(update={"nats_url": url})):
+            async with run_consumers(["persist"], deployment.model_copy(update={"nats_url": url})):
                 pass
 
 
@@ -130,16 +130,16 @@ async def test_a_schema_from_the_future_is_left_alone(deployment: Deployment) ->
     with pytest.raises(SchemaTooNew, match=r"newer mnemon .*9001.*upgrade mnemon"):
         migrate(url, schema)
     with pytest.raises(SchemaTooNew):
-        async with running(["persist"], deployment):
+        async with run_consumers(["persist"], deployment):
             pass
     assert current_revision(url, schema) == "9001"
     _set_revision(deployment, head_revision())
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         pass
 
 
 async def test_consumers_do_not_start_on_a_schema_from_the_past(deployment: Deployment) -> None:
     _set_revision(deployment, "0001")
     with pytest.raises(DatabaseUnavailable, match="run `mnemon migrate`"):
-        async with running(["persist"], deployment):
+        async with run_consumers(["persist"], deployment):
             pass

@@ -16,7 +16,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import inbox_prefix
@@ -228,7 +228,7 @@ async def test_a_worker_does_all_that_consumers_have_to_do(
     assert deployment.database_url is not None
     migrate(deployment.database_url, deployment.database_schema)
     async with (
-        running(("persist", "index", "dedupe", "retrieve", "maintain"), deployment),
+        run_consumers(("persist", "index", "dedupe", "retrieve", "maintain"), deployment),
         MemoryClient.connect(guarded.address("A"), tenant="A") as memory,
     ):
         said = await memory.publish("u", "user", "the otter")

@@ -4,7 +4,8 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from mnemon_infra.broker.provisioning.topology import CONSUMERS, TooFewServers, drift, provision
+from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_config, drift, provision
+from mnemon_infra.durables import DURABLES
 
 
 async def test_everything_is_created_once(connection: Client) -> None:
@@ -36,7 +37,7 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
 async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "dedupe")
-    (dedupe,) = (each for each in CONSUMERS["LOG"] if each.durable_name == "dedupe")
+    dedupe = consumer_config(DURABLES["dedupe"])
     assert dedupe.filter_subjects is not None
     proposed = dedupe.filter_subjects[0]
     await stream_context.add_consumer("LOG", dedupe.evolve(filter_subject=proposed, filter_subjects=None))

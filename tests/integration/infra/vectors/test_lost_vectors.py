@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
@@ -53,7 +53,7 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
     stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await filled(stock)
         with capture_logs() as lines:
             path = folder / lost
@@ -66,17 +66,17 @@ async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
     said = [line["event"] for line in lines if line["log_level"] in ("error", "critical")]
     assert said == ["vectors lost, opening the folder again"]
     # It is on the disk.
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await whole(stock, facts=2)
 
 
 async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
     stock: Stock, vectors_deployment: Deployment, folder: Path
 ) -> None:
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await filled(stock)
     shutil.rmtree(folder / "messages")
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await whole(stock)
 
 

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from mnemon.admin.application import application
 from mnemon.admin.connections import Parts
 from mnemon.admin.session.access import Access
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import ADDRESS, words
 
@@ -52,7 +52,7 @@ async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[http
     parts = Parts(deployment)
     transport = httpx.ASGITransport(application(parts, Access(TOKEN)))
     async with (
-        running(("persist", "index", "dedupe", "retrieve"), deployment),
+        run_consumers(("persist", "index", "dedupe", "retrieve"), deployment),
         parts.used(),
         httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=ORIGIN) as client,
     ):

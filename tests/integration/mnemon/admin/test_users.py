@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import browsing, words
@@ -18,7 +18,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
     stock: Stock, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, deployment), browsing(deployment) as browser:
+    async with run_consumers(CONSUMERS, deployment), browsing(deployment) as browser:
         for number in range(30):
             await stock.say("hi", place=f"acme.visitor-{number:02}.-")
         await stock.say("ho", place="globex.other.-")

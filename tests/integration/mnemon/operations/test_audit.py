@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from mnemon.operations.audit.run import NotProvisioned
 from mnemon_bench.workloads.messages import fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
@@ -28,7 +28,7 @@ async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited
 @pytest_asyncio.fixture
 async def where(audited: Audited) -> dict[str, int]:
     """Every kind of event, persisted; whoever persists has ended, so that nothing mends a fault."""
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         found = await every_kind(audited)
     await pass_over(audited.stock)
     return found
@@ -169,7 +169,7 @@ async def test_a_row_that_no_event_has_made_is_named(audited: Audited, where: di
 
 
 async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         forgotten = await audited.decide("fact.proposed", text="User likes tea")
         later = await audited.decide("fact.proposed", text="User likes cake")
         decided = await audited.decide("fact.proposed", id="p", text="User likes tea")
@@ -186,7 +186,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
     found = await audited.found()
     assert found.beyond == 1
     assert found.faults.sequences() == [forgotten, later]
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
         await audited.settled()
     assert ("decided_twice", again) in await audited.faults()
@@ -200,7 +200,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
 
 
 async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> None:
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         said = await audited.stock.say("hello")
         await audited.decide("user.erased", conversation="x", up_to_seq=1)
         last = await audited.decide("user.erased", up_to_seq=2**40)
@@ -229,7 +229,7 @@ async def test_nobody_who_projects_is_no_clean_audit(audited: Audited) -> None:
 
 
 async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: Audited) -> None:
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         seqs = [await audited.stock.say("hello", f"acme.user-{number}.-") for number in range(30)]
         await audited.settled()
     async with audited.database.transaction() as connection:
@@ -243,7 +243,7 @@ async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: A
 
 async def test_a_log_longer_than_a_page(audited: Audited) -> None:
     await fill(audited.stock.connection, 2500)
-    async with running(("persist",), audited.deployment):
+    async with run_consumers(("persist",), audited.deployment):
         await audited.settled()
     assert await applied_position(audited.stock.connection.jetstream()) == 2500
     assert (await audited.found()).persist.applied == 2500

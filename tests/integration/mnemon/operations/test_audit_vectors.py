@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import point_id
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
@@ -34,7 +34,7 @@ async def test_what_has_no_point_and_what_has_one_too_many(
         async with site(deployment) as place, live_pages(place) as pages:
             return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
 
-    async with running(("persist", "index", "dedupe", "retrieve"), deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):
         for number in range(70):
             await stock.say(f"number {number}", id=f"m{number}")
         await stock.say("gone soon", "acme.u1.talk")

@@ -28,7 +28,7 @@ from mnemon.operations.imports.records import ImportRecord, Incoming
 from mnemon.operations.imports.report import ImportReport
 from mnemon.operations.imports.run import Bringing
 from mnemon_bench.workloads.all_events import fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import LOG
@@ -121,7 +121,7 @@ async def another(
     connection = await connect(server.url, name="test")
     await provision(connection)
     try:
-        async with running(names, deployment):
+        async with run_consumers(names, deployment):
             yield deployment, connection
     finally:
         await connection.close()
@@ -157,7 +157,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(ANSWERING, located):
+    async with run_consumers(ANSWERING, located):
         await say_the_sample(located, connection)
         await an_old_file_is_rewritten(connection, located, tmp_path)
         before = await exported(connection, located)
@@ -199,7 +199,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
 async def test_whatever_happened_to_it_a_memory_comes_back_as_it_was(
     deployment: Deployment, connection: Client, tmp_path: Path, database_url: str
 ) -> None:
-    async with running(("persist",), deployment):
+    async with run_consumers(("persist",), deployment):
         await fill(connection, 2000, seed=7, users=3)
         before = await exported(connection, deployment)
         known = await exported(connection, deployment, markdown.lines)

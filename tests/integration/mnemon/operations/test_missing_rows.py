@@ -8,7 +8,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon.operations.health.report import examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -46,12 +46,12 @@ async def problems(deployment: Deployment) -> list[str]:
 async def test_rows_of_an_empty_database_are_made_from_the_log(
     stock: Stock, connection: Client, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         await stock.say("said before")
         await audited.settled()
     await emptied(audited.database)
     assert ["position 1 " in each for each in await problems(deployment)] == [True]
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         await audited.settled()
         assert await stock.contents() == ["said before"]
     assert not await problems(deployment)
@@ -61,13 +61,13 @@ async def test_rows_of_an_empty_database_are_made_from_the_log(
 async def test_rows_of_an_older_backup_are_completed(
     stock: Stock, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         for number in range(2 * LOOKED_BACK):
             await stock.say(f"{number}")
         await audited.settled()
     await emptied(audited.database, after=100)
     assert ["position 101 " in each for each in await problems(deployment)] == [True]
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         await audited.settled()
     assert not await audited.faults()
 
@@ -75,7 +75,7 @@ async def test_rows_of_an_older_backup_are_completed(
 async def test_rows_missing_below_newer_ones_are_noticed(
     stock: Stock, connection: Client, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         for _ in range(3):
             seq = await stock.say("x")
         await audited.settled()
@@ -86,26 +86,26 @@ async def test_rows_missing_below_newer_ones_are_noticed(
 async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
     stock: Stock, connection: Client, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         await every_kind(audited)
         await stock.ask("erase", "acme.u2")
         await audited.settled()
         assert await first_missing(connection, audited.database) is None
     created = (await connection.jetstream().consumer_info(LOG, "persist")).created
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         assert (await connection.jetstream().consumer_info(LOG, "persist")).created == created
 
 
 async def test_several_processes_begin_one_replay(
     stock: Stock, connection: Client, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(CONSUMERS, deployment):
+    async with run_consumers(CONSUMERS, deployment):
         seq = await stock.say("said before")
         await audited.settled()
     await emptied(audited.database)
 
     async def run() -> None:
-        async with running(CONSUMERS, deployment):
+        async with run_consumers(CONSUMERS, deployment):
             await audited.settled()
 
     await asyncio.gather(run(), run())
@@ -116,7 +116,7 @@ async def test_several_processes_begin_one_replay(
 async def test_an_audit_names_rows_beyond_the_end_of_the_log(
     stock: Stock, connection: Client, deployment: Deployment, audited: Audited
 ) -> None:
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         positions = [await stock.say("x") for _ in range(3)]
         await audited.settled()
     await connection.jetstream().delete_stream(LOG)

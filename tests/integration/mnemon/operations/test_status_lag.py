@@ -5,7 +5,7 @@ from itertools import count
 
 from mnemon.operations.health.lag import MANY
 from mnemon.operations.health.report import Health, examine
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
 from mnemon_infra.broker.streams.applied_position import Position
@@ -66,7 +66,7 @@ async def test_who_falls_behind_is_named_and_so_is_a_tenant_that_says_too_much(
     await change(stock.connection, meant, "acme")
     await warned_while_saying("above its rate of 1 ")
 
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         last = await say(1)
         assert await Position().reach(stock.connection.jetstream(), last, PATIENCE) >= last
     assert (await examine(deployment)).broker.consumers["persist"].waiting == 0

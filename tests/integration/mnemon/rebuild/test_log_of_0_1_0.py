@@ -8,7 +8,7 @@ from typing import Any
 import pytest_asyncio
 
 from mnemon.operations.rebuild.redecide import Redeciding
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
 from mnemon_contracts.streams import LOG
@@ -38,7 +38,7 @@ async def end(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIter
         headers = {"Nats_Msg_Id": event["id"]} if "id" in event else {}
         await stock.publish(event["subject"], event["body"], **headers)
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(NAMES, located):
+    async with run_consumers(NAMES, located):
         yield await indexed(stock, len(EVENTS))
 
 

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
 from mnemon_bench.workloads.all_events import fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
@@ -77,7 +77,7 @@ async def test_what_persist_has_not_come_to_is_no_difference(
 ) -> None:
     seq = await stock.say("cleared later")
     async with site_alone(deployment) as place:
-        async with running(("persist",), deployment):
+        async with run_consumers(("persist",), deployment):
             await applied(place)
         await stock.publish("chat.acme.u1.-.cleared.v1")
         verdict = await verdict_on(place, told, patience=0)

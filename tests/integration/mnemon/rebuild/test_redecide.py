@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest_asyncio
 
 from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
-from mnemon_consumers.dedupe import handler as dedupe
-from mnemon_consumers.index import handler as index
-from mnemon_consumers.persist import handler as persist
-from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.document import Document, with_value
 from mnemon_contracts.subjects import thing_filter
 from mnemon_infra.broker.streams.log_reader import events
@@ -82,10 +82,10 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
         finding = VectorIndex(await ends.enter_async_context(opened), model)
         database = await ends.enter_async_context(Database(located))
-        await ends.enter_async_context(persist.consuming(database, located))
-        await ends.enter_async_context(index.consuming(database, finding, located))
-        await ends.enter_async_context(dedupe.consuming(database, finding, located))
-        await ends.enter_async_context(retrieve.consuming(database, finding, located))
+        await ends.enter_async_context(PersistConsumer(database, located).run())
+        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
         yield Decided(stock, located, database, finding.vectors, model)
 
 

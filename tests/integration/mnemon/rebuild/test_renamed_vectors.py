@@ -5,7 +5,7 @@ from pathlib import Path
 from mnemon.operations.rebuild.generations import made
 from mnemon.operations.rebuild.live_vectors import counted
 from mnemon.operations.rebuild.swap import finish, former, take_over
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import site_alone
 from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
@@ -17,7 +17,7 @@ async def test_others_are_not_taken_for_the_former_vectors(
 ) -> None:
     told = ToldOfBoth()
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "index"), located):
+    async with run_consumers(("persist", "index"), located):
         await indexed(stock, await stock.say("the walrus sings"))
     async with site_alone(located) as place:
         async with made(place, "next", told) as generation:

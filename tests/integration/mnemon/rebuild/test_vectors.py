@@ -19,7 +19,7 @@ from mnemon.operations.rebuild.reembed import Preview, preview
 from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon.operations.rebuild.verification import VerifyingAll
 from mnemon_bench.workloads.all_events import TENANT, fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import as_of, drop
@@ -42,7 +42,7 @@ EVENTS, USERS = 500, 6
 @pytest_asyncio.fixture
 async def live_vectors(vectors_deployment: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
     """The live vectors, as those have them who run in this process."""
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         embedding = (await read(connection)).embedding
         async with opened(vectors_deployment, embedding) as finding:
             yield finding
@@ -159,12 +159,12 @@ async def test_dedupe_decides_by_the_repaired_rows(
     vectors_deployment: Deployment, stock: Stock, told: Told
 ) -> None:
     consumers = "persist", "index", "dedupe", "retrieve"
-    async with running(consumers, vectors_deployment):
+    async with run_consumers(consumers, vectors_deployment):
         tea = await stock.ask("save", text="Drinks green tea")
         # Of what comes after dedupe's last proposal, it reads the log.
         later = await stock.ask("save", text="Owns a red boat")
         await indexed(stock, later["seen_seq"])
-    async with running(consumers, vectors_deployment), site_alone(vectors_deployment) as place:
+    async with run_consumers(consumers, vectors_deployment), site_alone(vectors_deployment) as place:
         await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
         assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
         async with rebuilt(place, told) as replay:
@@ -200,7 +200,7 @@ async def test_cut_off_between_rows_and_vectors(
 
 async def test_at_rest(vectors_deployment: Deployment, stock: Stock, told: Told) -> None:
     """No process has the vectors open: their folders change names."""
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
     async with site_alone(vectors_deployment) as place:
@@ -219,7 +219,7 @@ async def test_at_rest(vectors_deployment: Deployment, stock: Stock, told: Told)
         await dropped(place, "before")
         assert not await are_there(of_generation(vectors_deployment, "next"))
     # Both are indexed again, and are found once.
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
         async with site_alone(vectors_deployment) as place:
             assert await counted(place, vectors_deployment) == 2
@@ -229,7 +229,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
     vectors_deployment: Deployment, stock: Stock, told: Told
 ) -> None:
     covered = {"conversation": "c", "from_seq": 1, "to_seq": 1, "text": "It is about a walrus"}
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await stock.say("the walrus sings", "acme.u1.c")
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
@@ -281,7 +281,7 @@ async def test_another_model(
     texts = ["Anna likes tea with milk", "Anna likes tea with milk.", "The train to Riga leaves at seven"]
     decision = {"decision": {"proposal_id": "p"}}
     seq = 0
-    async with running(("persist", "index"), vectors_deployment):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         for number, text in enumerate(texts):
             body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
@@ -305,6 +305,9 @@ async def test_another_model(
     ((*owner, one, two, near, far, _, _),) = shown.first
     assert (owner, {one, two}) == (["acme", "u1"], set(texts[:2]))
     assert near > 0.97 > far
-    async with running(("persist", "index"), vectors_deployment), site_alone(vectors_deployment) as place:
+    async with (
+        run_consumers(("persist", "index"), vectors_deployment),
+        site_alone(vectors_deployment) as place,
+    ):
         await indexed(stock, await stock.say("it goes on"))
         assert await counted(place, vectors_deployment) == 4

@@ -10,7 +10,6 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, ends
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.exposition import registry
 from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
@@ -105,8 +104,3 @@ def test_all_of_it_can_be_read_by_prometheus() -> None:
         ("thing_size_sum", None): 6.5,
     }
     assert {"mnemon_build_info", "process_resident_memory_bytes"} <= families.keys()
-
-
-def test_every_durable_consumer_is_a_label() -> None:
-    declared = [config.durable_name for configs in CONSUMERS.values() for config in configs]
-    assert sorted(metrics.DURABLES) == sorted(map(str, declared))

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
@@ -152,7 +152,7 @@ async def test_without_embeddings_all_but_meaning_works(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await write(connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
         assert (set(context["sections"]), context["degraded"]) == (USUAL, [])

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.index import handler as index
-from mnemon_consumers.persist import handler as persist
-from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_consumers.retrieve.hit_rows import MOST_HELD
 from mnemon_consumers.retrieve.search import statistics
 from mnemon_contracts.settings.groups import Embedding
@@ -64,12 +64,12 @@ class Quiet:
 
     @asynccontextmanager
     async def persisting(self) -> AsyncIterator[None]:
-        async with persist.consuming(self.database, self.deployment):
+        async with PersistConsumer(self.database, self.deployment).run():
             yield
 
     @asynccontextmanager
     async def indexing(self) -> AsyncIterator[None]:
-        async with index.consuming(self.database, self.finding, self.deployment):
+        async with IndexConsumer(self.database, self.finding, self.deployment).run():
             yield
 
 
@@ -81,7 +81,7 @@ async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> Async
         opened(with_vectors, Embedding()) as finding,
         Database(with_vectors) as database,
         Database(with_vectors, name=ASKING) as asking,
-        retrieve.consuming(asking, finding, with_vectors),
+        RetrieveConsumer(asking, finding, with_vectors).run(),
     ):
         yield Quiet(with_vectors, stock, database, finding)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from nats.aio.client import Client
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.presets import PRESETS
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
@@ -27,7 +27,7 @@ def preset(connection: Client, deployment: Deployment) -> Preset:
     @asynccontextmanager
     async def start(name: str) -> AsyncIterator[None]:
         await change(connection, setting(**PRESETS[name].values), "acme")
-        async with running(("persist", "retrieve"), deployment):
+        async with run_consumers(("persist", "retrieve"), deployment):
             yield
 
     return start

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import document
 from mnemon_consumers.index.sweep import sweep
@@ -24,8 +24,8 @@ async def test_a_message_without_a_row_yet_is_not_gone(
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     context = stock.connection.jetstream()
-    async with running(("index",), located), Database(located) as database:
-        async with running(("persist",), located):
+    async with run_consumers(("index",), located), Database(located) as database:
+        async with run_consumers(("persist",), located):
             await stock.say("cleared")
             cleared = await indexed(stock, await stock.publish("chat.acme.u1.-.cleared.v1"))
         body = {"document_id": "d", "text": "A text.", "title": "A title"}
@@ -38,7 +38,7 @@ async def test_a_message_without_a_row_yet_is_not_gone(
             assert not await sweep(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
                 assert await finding.vectors.count(collection) == 1
-            async with running(("persist",), located):
+            async with run_consumers(("persist",), located):
                 await indexed(stock, last)
             assert await sweep(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
@@ -49,7 +49,7 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("index", "persist"), located), Database(located) as database:
+    async with run_consumers(("index", "persist"), located), Database(located) as database:
         body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
         last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))
         async with opened(located, (await read(stock.connection)).embedding) as finding:

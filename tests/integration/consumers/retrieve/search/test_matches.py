@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from tests.support.stock_client import Stock, indexed
 
@@ -39,7 +39,7 @@ CONVERSATIONS = {
 @pytest_asyncio.fixture
 async def searching(deployment: Deployment, tmp_path: Path) -> AsyncIterator[None]:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(("persist", "index", "dedupe", "retrieve"), located):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), located):
         yield
 
 

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from mnemon.operations.audit.ledger import Audit
 from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
@@ -34,7 +34,7 @@ async def mnemon_with_short_window(
 ) -> AsyncIterator[Deployment]:
     """Consumers with vectors, and a short-term window of two messages."""
     await change(connection, lambda document: {**document, "recent_messages": 2})
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         yield vectors_deployment
 
 
@@ -219,7 +219,7 @@ async def test_the_summaries_of_an_erased_user_have_no_points(
 async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_again(
     stock: Stock, vectors_deployment: Deployment, connection: Client
 ) -> None:
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         for owner in ("acme.u1", "globex.u2"):
             said = await stock.say("Let us fly to Lisbon", f"{owner}.c")
             await summarised(stock, "s1", "A trip to Oslo.", said, owner=owner)
@@ -230,7 +230,7 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
     read = await applied_position(connection.jetstream(), "index")
 
     with capture_logs() as lines:
-        async with running(CONSUMERS, vectors_deployment):
+        async with run_consumers(CONSUMERS, vectors_deployment):
             assert await applied_position(connection.jetstream(), "index") == read
             await indexed(stock, read)
             assert await found(stock, "Lisbon", "summaries") == ["s2"]
@@ -244,7 +244,7 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
 async def test_an_audit_names_a_summary_that_cannot_be_found(
     stock: Stock, vectors_deployment: Deployment, connection: Client
 ) -> None:
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         said = await stock.say("Let us fly to Lisbon", "acme.u1.c")
         seq = await indexed(stock, await summarised(stock, "s1", "A trip to Lisbon.", said))
     assert vectors_deployment.vectors_folder

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
@@ -156,12 +156,12 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
     former = "The boiler is switched off with the red lever in the cellar."
-    async with running(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         added = {"document_id": "house", "text": former}
         await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
         assert await found(stock, "boiler", scope=["documents"]) == ["house"]
     # The vectors are behind: they say where the former text had its words.
-    async with running(("persist", "retrieve"), vectors_deployment):
+    async with run_consumers(("persist", "retrieve"), vectors_deployment):
         added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
         stream_context = stock.connection.jetstream()
@@ -212,7 +212,7 @@ async def test_without_an_embedder_words_are_searched_for(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
     await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with running(CONSUMERS, vectors_deployment):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await stock.say("I took my dog to the vet", id="vet")
         await stock.say("Собаки лаяли всю ночь", id="собаки")
         await indexed(stock, await saved(stock, "ar_001", "Anna has a dog"))
@@ -226,7 +226,7 @@ async def test_without_an_embedder_words_are_searched_for(
 async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
     stock: Stock, deployment: Deployment
 ) -> None:
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("search", query="dogs", scope=["memories", "documents"])
 
     assert reply["degraded"] == ["memories", "documents"]

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
@@ -38,7 +38,7 @@ async def two_services(deployment: Deployment, stock: Stock, connection: Client)
     await persist(connection, deployment, seq)
     async with AsyncExitStack() as services:
         for _ in range(2):
-            await services.enter_async_context(running(("retrieve",), deployment))
+            await services.enter_async_context(run_consumers(("retrieve",), deployment))
         yield seq
 
 
@@ -104,9 +104,9 @@ async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
 
 async def test_what_is_searched_for(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         fact = await stock.ask("save", text=SECRETIVE, tier="profile")
-    async with running([each for each in CONSUMERS if each != "persist"], with_vectors):
+    async with run_consumers([each for each in CONSUMERS if each != "persist"], with_vectors):
         assert SECRETIVE in str(await stock.ask("search", query="penicillin"))
         await stock.ask("forget", id=fact["id"])
         for verb in ("search", "context"):
@@ -126,7 +126,7 @@ async def test_without_the_database_nothing_is_said_to_be_forgotten(
     migrate(deployment.database_url, deployment.database_schema)
     stock = Stock(connection)
     try:
-        async with running(("persist", "retrieve"), deployment):
+        async with run_consumers(("persist", "retrieve"), deployment):
             seq = await saved(stock, "ar_001", SECRETIVE)
             assert await Position().reach(connection.jetstream(), seq, 60) >= seq
             await crash(server)

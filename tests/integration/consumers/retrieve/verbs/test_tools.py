@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
@@ -212,7 +212,7 @@ async def test_a_forgotten_fact_is_in_no_answer(stock: Stock, kept: int, mnemon:
 
 async def test_read_your_writes_without_projections(deployment: Deployment, stock: Stock) -> None:
     """Nobody persists: everything is read from the log."""
-    async with running(("retrieve",), deployment):
+    async with run_consumers(("retrieve",), deployment):
         seq = await saved(stock, "pf_001", "Anna is allergic to nuts")
         assert await ids(stock, min_seq=seq) == ["pf_001"]
         updated = await stock.ask("update", id="pf_001", importance="low")
@@ -355,7 +355,7 @@ async def test_forget_by_query(stock: Stock) -> None:
 async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     """Not even when nobody remembers the fact any more, and its text is gone from the database."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         first = await stock.ask("save", text="Anna drinks green tea every morning", tier="profile")
         await stock.ask("forget", id=first["id"])
         # So that what came before is read from the database.
@@ -366,7 +366,7 @@ async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, 
             while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
                 await asyncio.sleep(0.05)
         await database.close()
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         second = await stock.ask("save", text="Anna plays the violin at home", tier="profile")
     assert (first["id"], second["id"]) == ("pf_001", "pf_002")
 
@@ -375,7 +375,7 @@ async def test_a_save_that_nobody_decides(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(save, "PATIENCE", 0.3)
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("save", text="Anna is allergic to nuts")
         assert (code(reply), reply["error"]["retryable"]) == ("unavailable", True)
         assert "still be decided" in reply["error"]["message"]
@@ -388,7 +388,7 @@ async def test_a_request_in_hand_is_answered_whatever_ends_the_process(
     monkeypatch.setattr(save, "PATIENCE", 2)
     proposed = await stock.connection.subscribe("memory.acme.u1.fact.proposed.v1")
     with suppress(InterruptedError):
-        async with running(("retrieve",), deployment):
+        async with run_consumers(("retrieve",), deployment):
             asking = asyncio.create_task(stock.ask("save", text="Likes tea"))
             await proposed.next_msg(60)
             raise InterruptedError

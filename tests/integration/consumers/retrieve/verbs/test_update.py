@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from numpy.typing import NDArray
 
-from mnemon_consumers.dedupe import handler as dedupe
-from mnemon_consumers.persist import handler as persist
-from mnemon_consumers.retrieve import handler as retrieve
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_consumers.retrieve.verbs.facts import read_and_update
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.config import Deployment
@@ -68,9 +68,9 @@ async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> Asy
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)
-        await ends.enter_async_context(persist.consuming(database, located))
-        await ends.enter_async_context(dedupe.consuming(database, finding, located))
-        await ends.enter_async_context(retrieve.consuming(database, finding, located))
+        await ends.enter_async_context(PersistConsumer(database, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
         yield Unindexed(stock, finding.vectors)
 
 
