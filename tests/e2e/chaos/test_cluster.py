@@ -42,7 +42,7 @@ async def three() -> AsyncIterator[Cluster]:
             yield servers
 
 
-async def test_one_copy_becomes_three_and_whatever_server_reads_what_is_acknowledged(three: Cluster) -> None:
+async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(three: Cluster) -> None:
     assert (await mnemon("provision", MNEMON_NATS_URL=three.url)).code == 0
     assert set((await three.copies()).values()) == {1}
     environment = {"MNEMON_NATS_URL": three.url, "MNEMON_REPLICAS": str(SERVERS)}
@@ -75,7 +75,7 @@ async def _keep_busy(connection: Client) -> None:
         await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
 
 
-async def test_the_leader_dies_three_times_and_who_is_erased_meanwhile_stays_gone(
+async def test_cluster_keeps_erasure_over_three_leader_deaths(
     three: Cluster, database_url: str, tmp_path: Path
 ) -> None:
     schema = f"test_{uuid4().hex[:12]}"

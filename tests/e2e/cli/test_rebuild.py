@@ -44,7 +44,7 @@ async def filled(stack: Up) -> None:
     await connection.close()
 
 
-async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
+async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
     await up.start("--only", "persist")
     await filled(up)
     process = await asyncio.create_subprocess_exec(

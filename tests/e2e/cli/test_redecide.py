@@ -12,7 +12,7 @@ from tests.support.processes.stack import mnemon
 from tests.support.stock_client import Stock
 
 
-async def test_facts_and_settings_are_changed_and_told(
+async def test_redecide_changes_facts_and_settings_and_reports_them(
     connection: Client, deployment: Deployment, database_url: str, tmp_path: Path
 ) -> None:
     stock = Stock(connection)

@@ -66,7 +66,7 @@ async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
 
 @needed
 @pytest.mark.timeout(600)
-async def test_a_day_at_the_admin_page(shared: Up, tmp_path: Path) -> None:
+async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None:
     endpoints = shared.endpoints
     assert endpoints is not None
     expect.set_options(timeout=PATIENCE * 1000)

@@ -32,7 +32,7 @@ TRACED = {
 
 
 @pytest.mark.timeout(400)
-async def test_a_trace_and_metrics_of_a_running_stack(up: Up, tmp_path: Path) -> None:
+async def test_running_stack_exports_one_trace_and_metrics(up: Up, tmp_path: Path) -> None:
     port = free_port(1)
     with collecting() as collector:
         await up.start(

@@ -49,7 +49,7 @@ async def rows(deployment: Deployment) -> list[tuple[str, str]]:
         return [(event_id, content) for event_id, content in await found.fetchall()]
 
 
-async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
+async def test_event_of_newer_version_is_redriven_after_the_upgrade(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     stock = Stock(connection)
@@ -78,7 +78,7 @@ async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
     assert await kept(connection) == []
 
 
-async def test_where_everybody_logs_in(database_url: str, tmp_path: Path) -> None:
+async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edited() as users:
         acme = users.issue_tenant("acme")
     server = NatsServer(tmp_path, None)

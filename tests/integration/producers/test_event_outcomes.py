@@ -67,7 +67,7 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
     assert (refused.value.seq, refused.value.reason) == (2, "invalid_body")
 
 
-async def test_what_nobody_applies_is_waiting(deployment: Deployment, stock: Stock) -> None:
+async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
     memory = MemoryClient(stock.connection, tenant="acme")
     async with run_consumers(("retrieve",), deployment):
         with pytest.raises(AskFailed, match="is stored, and not applied yet") as unknown:

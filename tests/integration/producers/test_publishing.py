@@ -156,7 +156,7 @@ async def test_many_may_come_one_by_one_and_of_several_kinds(
     assert info.state.subjects == {"chat.acme.u1.c1.started.v1": 1, "chat.acme.u1.c1.message.v1": 1}
 
 
-async def test_none_is_no_batch(memory_client: MemoryClient) -> None:
+async def test_empty_sequence_publishes_nothing(memory_client: MemoryClient) -> None:
     assert await memory_client.publish_many([]) == Published()
 
 
@@ -184,7 +184,7 @@ async def test_events_are_taken_as_the_log_takes_them(memory_client: MemoryClien
     assert max(ahead) <= 2 * BATCH_MESSAGES + 1
 
 
-async def test_what_is_there_already_is_left_out_of_a_batch(
+async def test_existing_messages_are_left_out_of_a_batch(
     memory_client: MemoryClient, connection: Client
 ) -> None:
     await memory_client.publish_many(messages(range(500)))
@@ -220,7 +220,7 @@ async def test_the_last_position_is_the_highest_of_all_batches(memory_client: Me
     assert done == Published(2 * BATCH_MESSAGES, BATCH_MESSAGES, 2 * BATCH_MESSAGES)
 
 
-async def test_what_is_before_an_event_that_cannot_be_sent_is_published(
+async def test_events_before_an_invalid_one_are_published(
     memory_client: MemoryClient, connection: Client
 ) -> None:
     wrong = ChatEvent("", MessageV1(role="user", content="x"))
@@ -314,7 +314,7 @@ def refusal(code: int, err_code: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("answer", [refusal(500, 10074), refusal(503, 10077), refusal(400, 10176)])
-async def test_what_may_succeed_another_time_is_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+async def test_transient_error_is_retried(nats_url: str, answer: dict[str, Any]) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([answer, answer, {"seq": 7}])
         await own.subscribe("chat.>", cb=answering.answer)
@@ -323,7 +323,7 @@ async def test_what_may_succeed_another_time_is_tried_again(nats_url: str, answe
 
 
 @pytest.mark.parametrize("answer", [refusal(400, 10071), refusal(404, 10059), refusal(499, 10177)])
-async def test_what_is_refused_for_good_is_not_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+async def test_permanent_refusal_is_not_retried(nats_url: str, answer: dict[str, Any]) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([answer])
         await own.subscribe("chat.>", cb=answering.answer)
@@ -333,7 +333,7 @@ async def test_what_is_refused_for_good_is_not_tried_again(nats_url: str, answer
         assert answering.asked == 1
 
 
-async def test_what_fails_for_too_long_is_given_up_and_may_be_sent_again(nats_url: str) -> None:
+async def test_lasting_failure_is_raised_and_the_message_can_be_sent_again(nats_url: str) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([refusal(503, 10077)])
         await own.subscribe("chat.>", cb=answering.answer)

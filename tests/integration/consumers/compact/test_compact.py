@@ -21,7 +21,7 @@ async def key_facts(stock: Stock) -> None:
         await stock.publish(memory_subject("acme", "u1", "fact.saved"), body)
 
 
-async def test_a_conversation_of_500_messages(compaction: CompactionHarness) -> None:
+async def test_conversation_of_500_messages_is_summarised_completely(compaction: CompactionHarness) -> None:
     server, seen = compaction.server, []
     await key_facts(compaction.stock)
     async with compaction.running("persist", "compact", "retrieve"):
@@ -56,7 +56,7 @@ async def test_a_conversation_of_500_messages(compaction: CompactionHarness) -> 
     assert len(await compaction.log_of("model.called")) == len(all_of_them) == len(server.state.questions)
 
 
-async def test_two_workers_at_once_write_each_once(compaction: CompactionHarness) -> None:
+async def test_two_workers_write_each_summary_once(compaction: CompactionHarness) -> None:
     users = [f"u{number}" for number in range(12)]
     compaction.server.state.seconds = 0.02
     async with compaction.running(), compaction.running("compact"):
@@ -77,7 +77,7 @@ async def test_two_workers_at_once_write_each_once(compaction: CompactionHarness
     assert all(each["tokens"]["input"] and each["tokens"]["output"] for each in called)
 
 
-async def test_in_the_language_that_is_spoken(compaction: CompactionHarness) -> None:
+async def test_summary_uses_the_language_of_the_conversation(compaction: CompactionHarness) -> None:
     async with compaction.running():
         await compaction.talk(17, ["анна"], text="мы говорили о поездке на море, номер {number}")
         await compaction.talk(17, ["ben"], text="we spoke of the trip to the sea, number {number}")
@@ -106,7 +106,7 @@ async def test_without_a_model_the_sentences_that_tell_most_are_kept(compaction:
         assert len(live(summaries)) == 2
 
 
-async def test_the_numbers_are_settings(compaction: CompactionHarness) -> None:
+async def test_settings_control_the_number_of_messages_and_summaries(compaction: CompactionHarness) -> None:
     await compaction.set(after_messages=4, messages=2, merge_above=2, instructions="Mention boats.")
     async with compaction.running():
         await compaction.talk(10)
@@ -120,7 +120,7 @@ async def test_the_numbers_are_settings(compaction: CompactionHarness) -> None:
     assert all("Mention boats." in each.instructions for each in compaction.server.state.questions)
 
 
-async def test_fewer_summaries_than_before_cover_all_that_there_were(compaction: CompactionHarness) -> None:
+async def test_lower_summary_limit_merges_existing_summaries(compaction: CompactionHarness) -> None:
     await compaction.set(after_messages=2, messages=2, merge_above=30)
     async with compaction.running():
         await compaction.talk(62)
@@ -136,7 +136,9 @@ async def test_fewer_summaries_than_before_cover_all_that_there_were(compaction:
     assert len(covers_once(summaries, said, 2)) == 2
 
 
-async def test_each_conversation_by_itself(compaction: CompactionHarness, stock: Stock) -> None:
+async def test_each_conversation_is_summarised_separately(
+    compaction: CompactionHarness, stock: Stock
+) -> None:
     async with compaction.running():
         for name in "abab":
             await stock.publish(f"chat.acme.u1.{name}.started.v1")
@@ -149,7 +151,7 @@ async def test_each_conversation_by_itself(compaction: CompactionHarness, stock:
     assert all(len(each["lineage"]["sources"]) == 6 for each in summaries)
 
 
-async def test_switched_off_nothing_is_done_and_switched_on_it_goes_on(compaction: CompactionHarness) -> None:
+async def test_compaction_stops_when_disabled_and_resumes_when_enabled(compaction: CompactionHarness) -> None:
     await compaction.set(enabled=False)
     async with compaction.running():
         await compaction.talk(20)
@@ -161,7 +163,7 @@ async def test_switched_off_nothing_is_done_and_switched_on_it_goes_on(compactio
     assert len(compaction.server.state.questions) == 1
 
 
-async def test_another_model_is_asked_as_soon_as_it_is_set(compaction: CompactionHarness) -> None:
+async def test_changed_model_setting_applies_to_the_next_call(compaction: CompactionHarness) -> None:
     async with compaction.running():
         await compaction.talk(17)
         await compaction.has(1, "summary.written")
@@ -180,7 +182,7 @@ async def test_another_model_is_asked_as_soon_as_it_is_set(compaction: Compactio
     ]
 
 
-async def test_triggers_that_say_nothing_stop_nobody(compaction: CompactionHarness, stock: Stock) -> None:
+async def test_empty_triggers_stop_no_compaction(compaction: CompactionHarness, stock: Stock) -> None:
     stream_context = stock.connection.jetstream()
     for body in (b"", b'{"users":[["acme"]]}', json.dumps({"users": [["acme", "\0"]]}).encode()):
         await stream_context.publish(f"work.compact.{len(body)}", body, stream="WORK")

@@ -29,7 +29,7 @@ from tests.support.stock_client import Stock
     [("cleared", {}), ("started", {"discard_previous": True})],
     ids=["cleared", "discarded"],
 )
-async def test_what_is_cleared_while_the_model_is_asked_gives_no_summary(
+async def test_conversation_cleared_during_the_call_gets_no_summary(
     compaction: CompactionHarness, stock: Stock, event: str, body: dict[str, Any]
 ) -> None:
     gate = compaction.gate()
@@ -48,7 +48,7 @@ async def test_what_is_cleared_while_the_model_is_asked_gives_no_summary(
     assert summary["from_seq"] == (await compaction.said())[17]
 
 
-async def test_what_is_cleared_in_the_last_moment_is_shown_nowhere(
+async def test_summary_of_conversation_cleared_last_is_never_shown(
     compaction: CompactionHarness, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clears: list[int] = []
@@ -76,7 +76,7 @@ async def test_what_is_cleared_in_the_last_moment_is_shown_nowhere(
     assert (new["from_seq"], new["to_seq"]) == (said[17], said[22])
 
 
-async def test_an_answer_is_not_lost_while_the_log_is_away(
+async def test_answer_survives_an_outage_of_the_log(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[int] = []
@@ -101,7 +101,7 @@ async def test_an_answer_is_not_lost_while_the_log_is_away(
     assert set(compaction.server.state.asked.values()) == {1}
 
 
-async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
+async def test_answer_is_counted_during_an_outage_of_the_database(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[Sequence[UnsummarisedQuery]] = []
@@ -122,7 +122,7 @@ async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
     assert len(await compaction.log_of("model.called")) == len(compaction.server.state.questions) == 2
 
 
-async def test_a_model_that_thinks_long_keeps_no_other_conversation_waiting(
+async def test_slow_call_delays_no_other_conversation(
     compaction: CompactionHarness,
 ) -> None:
     late = compaction.server.state.faults.requests
@@ -142,7 +142,7 @@ async def test_a_model_that_thinks_long_keeps_no_other_conversation_waiting(
     assert set(compaction.server.state.asked.values()) == {1}
 
 
-async def test_what_a_provider_refuses_is_not_tried_with_each_message(compaction: CompactionHarness) -> None:
+async def test_refused_request_is_not_repeated_with_each_message(compaction: CompactionHarness) -> None:
     usual = compaction.server.state.longest
     compaction.server.state.longest = 3000
     long_ones = "{user} says {number} " + "and so on " * 100
@@ -162,7 +162,7 @@ async def test_what_a_provider_refuses_is_not_tried_with_each_message(compaction
         await compaction.has(1, "summary.written", "u1")
 
 
-async def test_what_a_model_will_never_take_becomes_a_dead_letter(compaction: CompactionHarness) -> None:
+async def test_permanently_refused_request_becomes_a_dead_letter(compaction: CompactionHarness) -> None:
     compaction.server.state.longest = 3000
     async with compaction.running():
         await compaction.talk(17, text="{user} says {number} " + "and so on " * 100)
@@ -174,7 +174,7 @@ async def test_what_a_model_will_never_take_becomes_a_dead_letter(compaction: Co
     assert len(await compaction.summaries("u2")) == 1
 
 
-async def test_a_model_that_does_not_answer_is_asked_again(compaction: CompactionHarness) -> None:
+async def test_unanswered_call_is_retried(compaction: CompactionHarness) -> None:
     failing = [HttpFault(status=500)] * 6 + [HttpFault(status=429, retry_after=0.2)] * 3
     compaction.server.state.faults.requests.extend(failing)
     async with compaction.running():
@@ -184,7 +184,7 @@ async def test_a_model_that_does_not_answer_is_asked_again(compaction: Compactio
     assert len(await compaction.log_of("model.called")) == 1
 
 
-async def test_a_model_that_refuses_the_key_is_left_alone_until_that_is_mended(
+async def test_refused_key_pauses_calls_until_it_is_replaced(
     compaction: CompactionHarness, provider: ProviderServer
 ) -> None:
     provider.state.key = "another"
@@ -202,7 +202,7 @@ async def test_a_model_that_refuses_the_key_is_left_alone_until_that_is_mended(
     assert not await compaction.letters()
 
 
-async def test_a_tenant_without_budget_waits(compaction: CompactionHarness) -> None:
+async def test_compaction_waits_for_budget_of_the_tenant(compaction: CompactionHarness) -> None:
     price = [{"model": "a-model-of-our-own", "input": 1.0, "output": 1.0}]
     await compaction.set(spending__prices=price, spending__usd_per_day=0.0)
     async with compaction.running():
@@ -218,7 +218,7 @@ async def test_a_tenant_without_budget_waits(compaction: CompactionHarness) -> N
     assert call["usd"] > 0
 
 
-async def test_however_many_wait_others_have_their_turn(compaction: CompactionHarness) -> None:
+async def test_waiting_conversations_block_no_other_user(compaction: CompactionHarness) -> None:
     # More than a server hands out by itself before the first of them are acknowledged.
     many = [f"w{number}" for number in range(1100)]
     await compaction.set(after_messages=2, messages=1)

@@ -16,7 +16,7 @@ from tests.support.pipelines.compaction import MODEL, CompactionHarness
         '{"summary": "They talked."}',
     ],
 )
-async def test_what_is_no_summary_is_asked_for_once_more_and_then_the_rules_write_it(
+async def test_unusable_answer_is_retried_once_then_rules_write_the_summary(
     compaction: CompactionHarness, answer: str
 ) -> None:
     usual = compaction.server.state.answering
@@ -44,7 +44,7 @@ async def test_what_is_no_summary_is_asked_for_once_more_and_then_the_rules_writ
     assert not await compaction.letters()
 
 
-async def test_the_second_answer_of_a_model_is_taken_where_it_is_a_summary(
+async def test_usable_second_answer_becomes_the_summary(
     compaction: CompactionHarness,
 ) -> None:
     compaction.server.state.answering = lambda question: (
@@ -59,7 +59,7 @@ async def test_the_second_answer_of_a_model_is_taken_where_it_is_a_summary(
     assert len(await compaction.log_of("model.called")) == 2
 
 
-async def test_a_refused_answer_is_counted_though_the_model_is_away_when_asked_again(
+async def test_refused_answer_is_counted_when_the_retry_fails(
     compaction: CompactionHarness,
 ) -> None:
     faults = compaction.server.state.faults.requests

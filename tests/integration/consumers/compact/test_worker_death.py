@@ -53,7 +53,7 @@ async def redelivered_after(connection: Client, seconds: float) -> None:
     await connection.jetstream().add_consumer(WORK, config.evolve(ack_wait=seconds))
 
 
-async def test_a_worker_that_dies_while_the_model_is_asked(compaction: CompactionHarness) -> None:
+async def test_worker_death_during_a_call_loses_no_summary(compaction: CompactionHarness) -> None:
     gate = compaction.gate()
     await redelivered_after(compaction.connection, 2)
     async with compaction.running("persist"):
@@ -72,7 +72,7 @@ async def test_a_worker_that_dies_while_the_model_is_asked(compaction: Compactio
     assert len(await compaction.log_of("model.called")) == 1, "what the dead one paid is not known"
 
 
-async def test_workers_that_die_at_any_time(compaction: CompactionHarness) -> None:
+async def test_worker_deaths_at_any_time_lose_no_summary(compaction: CompactionHarness) -> None:
     compaction.server.state.seconds = 0.05
     await redelivered_after(compaction.connection, 2)
     users = [f"u{number}" for number in range(6)]
@@ -95,7 +95,7 @@ async def test_workers_that_die_at_any_time(compaction: CompactionHarness) -> No
         assert len(set(names)) == len(names)
 
 
-async def test_a_worker_that_ends_hands_over_what_the_model_has_not_answered(
+async def test_stopping_worker_hands_over_open_calls(
     compaction: CompactionHarness,
 ) -> None:
     gate = compaction.gate()
@@ -114,7 +114,7 @@ async def test_a_worker_that_ends_hands_over_what_the_model_has_not_answered(
             await compaction.has(1, "summary.written")
 
 
-async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compaction: CompactionHarness) -> None:
+async def test_stopping_worker_waits_for_imminent_answers(compaction: CompactionHarness) -> None:
     gate = compaction.gate()
     async with compaction.running("persist"):
         async with worker(compaction) as process:
@@ -128,7 +128,7 @@ async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compaction: 
     assert set(compaction.server.state.asked.values()) == {1}
 
 
-async def test_those_who_wait_for_models_end_at_the_same_time(
+async def test_stopping_worker_ends_all_calls_together(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)

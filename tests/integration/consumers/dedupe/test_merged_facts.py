@@ -47,7 +47,7 @@ async def facts(stock: Stock) -> dict[str, str]:
     return {each["id"]: each["text"] for each in (await stock.ask("read", min_seq=end))["facts"]}
 
 
-async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
+async def test_merged_fact_keeps_former_versions_over_export_and_import(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path, database_url: str
 ) -> None:
     async with run_consumers(NAMES, vectors_deployment):
@@ -79,7 +79,7 @@ async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
         assert await facts(stock) == {"ar_001": SEA}
 
 
-async def test_a_fact_merged_from_one_conversation_goes_with_it(
+async def test_fact_merged_from_one_conversation_is_erased_with_it(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(NAMES, vectors_deployment):
@@ -90,7 +90,7 @@ async def test_a_fact_merged_from_one_conversation_goes_with_it(
         assert await facts(stock) == {}
 
 
-async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
+async def test_fact_saved_by_a_tool_too_outlives_the_conversation(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(NAMES, vectors_deployment):
@@ -116,7 +116,7 @@ async def test_the_admin_page_shows_what_a_fact_was_merged_of(
     assert COAST in seen.partition("Former versions")[2]
 
 
-async def test_the_date_of_a_former_version_ends_no_merged_fact(database: Database) -> None:
+async def test_expiry_of_former_version_does_not_expire_the_merged_fact(database: Database) -> None:
     over, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
     former, fact = Fact(text=COAST, expires_at=over), Fact(text=SEA, expires_at=later)
     saved = FactSavedV1.model_validate({"fact_id": "f", "fact": former, "decision": {"proposal_id": "p"}})

@@ -86,7 +86,7 @@ async def test_a_fact_of_an_earlier_turn_is_found(vector_index: VectorIndex) -> 
     assert found["ar_001"] > 0.8 > found["ar_002"]
 
 
-async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(
+async def test_neighbour_from_the_turn_equals_neighbour_from_the_engine(
     vector_index: VectorIndex,
 ) -> None:
     known, written = UserState(), UserState()
@@ -100,7 +100,7 @@ async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(
     assert await near(here, MORE_TEA) == await near(by_engine, MORE_TEA)
 
 
-async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(vector_index: VectorIndex) -> None:
+async def test_fact_reworded_in_the_turn_matches_by_its_new_words_only(vector_index: VectorIndex) -> None:
     known = UserState()
     await turn(vector_index, known, saved("ar_001", TEA))
     neighbours = Neighbours(vector_index, ANNA, known)
@@ -113,7 +113,7 @@ async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(vecto
     assert (await near(neighbours, HARP))["ar_001"] == 1
 
 
-async def test_what_was_only_said_again_stays_as_near_as_it_was(vector_index: VectorIndex) -> None:
+async def test_confirmed_fact_keeps_its_similarity(vector_index: VectorIndex) -> None:
     known = UserState()
     await turn(vector_index, known, saved("ar_001", TEA))
     neighbours = Neighbours(vector_index, ANNA, known)
@@ -124,7 +124,7 @@ async def test_what_was_only_said_again_stays_as_near_as_it_was(vector_index: Ve
     assert await near(neighbours, MORE_TEA) == before != {}
 
 
-async def test_what_ended_in_the_turn_is_near_to_nothing(vector_index: VectorIndex) -> None:
+async def test_fact_ended_in_the_turn_is_no_neighbour(vector_index: VectorIndex) -> None:
     known = UserState()
     await turn(
         vector_index, known, saved("ar_001", TEA), saved("ar_002", TEA, expires_at=AT + timedelta(days=1))
@@ -141,7 +141,7 @@ async def test_what_ended_in_the_turn_is_near_to_nothing(vector_index: VectorInd
     assert await near(neighbours, MORE_TEA, AT + timedelta(days=2)) == {}
 
 
-async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ended(
+async def test_turn_writes_only_last_versions_of_live_facts(
     vector_index: VectorIndex,
 ) -> None:
     known = UserState()
@@ -162,7 +162,7 @@ async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ende
     assert known.findable
 
 
-async def test_a_point_of_a_former_version_stands_for_no_fact(vector_index: VectorIndex) -> None:
+async def test_point_of_former_version_matches_no_fact(vector_index: VectorIndex) -> None:
     known = UserState()
     await turn(vector_index, known, saved("ar_001", TEA))
     known.findable = True

@@ -73,7 +73,7 @@ REQUESTS: dict[str, Callable[[Stock, str], Awaitable[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_who_changes_a_user_s_facts_waits_for_the_user_s_lock(
+async def test_fact_change_waits_for_the_lock_of_its_user(
     stock: Stock, mnemon_with_vectors: Deployment, name: str
 ) -> None:
     saved = await stock.ask("save", text="Likes otters")
@@ -89,7 +89,7 @@ async def test_who_changes_a_user_s_facts_waits_for_the_user_s_lock(
     assert "error" not in reply
 
 
-async def test_who_changes_facts_of_another_user_does_not_wait(
+async def test_fact_change_ignores_locks_of_other_users(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     async with Database(mnemon_with_vectors) as database, locked(database, *OWNER):
@@ -119,7 +119,7 @@ async def test_facts_expire_under_the_user_s_lock(
                 await asyncio.sleep(0.02)
 
 
-async def test_a_conversation_that_another_process_compacts_is_left_to_it(
+async def test_conversation_locked_by_another_process_is_not_compacted(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await change(connection, setting(compaction__provider="offline"))
@@ -140,7 +140,7 @@ async def test_a_conversation_that_another_process_compacts_is_left_to_it(
         assert await last_position(connection, SUMMARIES)
 
 
-async def test_batches_that_another_process_claims_or_looks_after_are_left_to_it(
+async def test_batches_claimed_by_another_process_are_skipped(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     with ProviderServer() as server:

@@ -59,7 +59,7 @@ EVENTS: Final[tuple[tuple[str, Any, str], ...]] = (
 )
 
 
-async def test_hostile_events_about_memory(
+async def test_hostile_memory_events_harm_only_their_user(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

@@ -162,7 +162,7 @@ async def audit(deployment: Deployment) -> Audit:
         return await examine(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 
-async def test_fifty_hostile_messages(
+async def test_fifty_hostile_messages_harm_only_themselves(
     stock: Stock, connection: Client, nats_url: str, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
@@ -236,7 +236,7 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
         await vectors.upsert(Collection.MESSAGES, [Point(place, owner, payload, some.sparse, some.dense)])
 
 
-async def test_a_reindex_leaves_such_points_out(
+async def test_reindex_skips_points_with_hostile_ids(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(("persist", "index"), vectors_deployment):
@@ -252,7 +252,7 @@ async def test_a_reindex_leaves_such_points_out(
         assert audited[Collection.MESSAGES].points == 1
 
 
-async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
+async def test_old_points_with_unstorable_ids_are_ignored(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     owner = "acme", "ana"
@@ -279,7 +279,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
             assert await vectors.count(Collection.MESSAGES, owner) == 0
 
 
-async def test_a_conversation_goes_in_every_spelling(
+async def test_conversation_erasure_covers_every_spelling_of_its_id(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
@@ -304,7 +304,7 @@ async def test_a_conversation_goes_in_every_spelling(
         assert await positions_of(connection, ("acme", "eva")) == kept_on[1:]
 
 
-async def test_letters_of_earlier_versions_with_wild_cards_in_their_subject_take_nobody_else_along(
+async def test_old_letters_with_wildcards_are_purged_alone(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await stock.publish("chat.acme.*.-.message.v1", b"{")

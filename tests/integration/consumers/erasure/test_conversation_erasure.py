@@ -98,7 +98,7 @@ async def schema_of(database: Database) -> str:
     return str(schema)
 
 
-async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
+async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     database: Database,
     other_database: Database,
 ) -> None:
@@ -175,7 +175,7 @@ async def decided(connection: Client) -> None:
     await persisted(connection)
 
 
-async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
+async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
     stock: Stock, connection: Client, database: Database, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

@@ -10,7 +10,7 @@ from tests.support.pipelines.extraction import ExtractionHarness
 from tests.support.stock_client import Stock
 
 
-async def test_of_a_batch_in_flight_nothing_comes_back_and_the_others_are_answered(
+async def test_erased_user_of_a_running_batch_stays_gone_and_others_are_answered(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000
@@ -32,7 +32,7 @@ async def test_of_a_batch_in_flight_nothing_comes_back_and_the_others_are_answer
         assert set((await stock.ask("erase", verify=True))["left"].values()) == {0}
 
 
-async def test_a_batch_that_is_about_nobody_any_more_is_cancelled(
+async def test_batch_of_only_erased_users_is_cancelled(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000
@@ -46,7 +46,7 @@ async def test_a_batch_that_is_about_nobody_any_more_is_cancelled(
         assert await positions(connection, "u0") == [receipt["seen_seq"]]
 
 
-async def test_an_answer_that_a_model_gives_meanwhile_is_dropped(
+async def test_answer_arriving_during_the_erasure_is_dropped(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     await batch_extraction.set(mode="online")
@@ -65,7 +65,7 @@ async def test_an_answer_that_a_model_gives_meanwhile_is_dropped(
         assert await positions(connection, "u1") == [receipt["seen_seq"]]
 
 
-async def test_what_was_answered_at_that_very_moment_is_taken_out_of_the_log(
+async def test_answer_published_during_the_erasure_is_purged(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     said = await stock.say("I like tea")
@@ -83,7 +83,7 @@ async def test_what_was_answered_at_that_very_moment_is_taken_out_of_the_log(
     assert sorted(await positions(connection, "u1")) == [erased, new]
 
 
-async def test_of_a_conversation_in_a_batch_nothing_comes_back_and_the_rest_of_the_user_is_answered(
+async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered(
     batch_extraction: ExtractionHarness, stock: Stock, connection: Client
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000

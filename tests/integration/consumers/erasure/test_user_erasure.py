@@ -38,7 +38,7 @@ async def positions(connection: Client, user: str) -> list[int]:
     ]
 
 
-async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
+async def test_user_erasure_clears_all_stores_and_counts_them(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
@@ -79,7 +79,7 @@ async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
         assert (await stock.ask("erase", verify=True))["left"] == NOTHING
 
 
-async def test_what_a_dead_worker_had_in_hand_comes_too_late(
+async def test_redelivery_after_user_erasure_stores_nothing(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     for place in ("-", "trip"):
@@ -114,7 +114,7 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
         assert await stock.contents(min_seq=last) == ["new"]
 
 
-async def test_what_has_the_id_of_something_erased_is_something_new_even_where_it_came_first(
+async def test_new_event_with_an_erased_id_is_stored(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await stock.say("old", id="m1")
@@ -132,7 +132,7 @@ async def test_what_has_the_id_of_something_erased_is_something_new_even_where_i
         assert await stock.contents() == ["new"]
 
 
-async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
+async def test_erasure_stops_at_its_own_position(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     old = await stock.say("old")
@@ -147,7 +147,7 @@ async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
     assert old not in await positions(connection, "u1")
 
 
-async def test_dead_letters_go_as_far_as_the_events(
+async def test_erasure_purges_dead_letters_up_to_its_position(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
@@ -165,7 +165,7 @@ async def test_dead_letters_go_as_far_as_the_events(
     assert [each.sequence for each in letters if each.kind == "event"] == [new]
 
 
-async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
+async def test_erasure_under_load_removes_nothing_of_other_users(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said: dict[str, list[int]] = {"u1": [], "u2": []}
@@ -194,7 +194,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
     assert sorted(await positions(connection, "u1")) == [position, *after]
 
 
-async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(database: Database) -> None:
+async def test_erasure_waits_for_writers_below_it(database: Database) -> None:
     erased = plan(
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
@@ -211,7 +211,7 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
     assert await database.read(counted_below("acme", "u1", 100)) == {}
 
 
-async def test_what_a_model_was_reading_meanwhile_is_taken_back(
+async def test_erasure_withdraws_windows_sent_to_a_model(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said = await stock.say("I like tea")
@@ -232,7 +232,7 @@ async def test_what_a_model_was_reading_meanwhile_is_taken_back(
     assert receipt["seen_seq"] < late
 
 
-async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
+async def test_erased_text_is_absent_from_disk(
     stock: Stock, vectors_deployment: Deployment, tmp_path: Path
 ) -> None:
     def bytes_of(words: bytes, folder: str = "nats") -> int:

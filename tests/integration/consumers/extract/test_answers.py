@@ -21,7 +21,7 @@ from tests.support.pipelines.extraction import KEY, MODEL, WAITING, ExtractionHa
 DAY = 86_400.0
 
 
-async def test_what_is_cleared_while_a_model_thinks_teaches_nothing(
+async def test_messages_cleared_during_the_call_give_no_fact(
     online_extraction: ExtractionHarness,
 ) -> None:
     online_extraction.server.state.seconds = 2
@@ -37,7 +37,7 @@ async def test_what_is_cleared_while_a_model_thinks_teaches_nothing(
     assert await online_extraction.texts() == []
 
 
-async def test_what_was_cleared_before_is_not_asked(online_extraction: ExtractionHarness) -> None:
+async def test_cleared_messages_are_not_sent(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set(enabled=False)
     async with online_extraction.running("persist"):
         await online_extraction.stock.say("I like tea", "acme.u1.one")
@@ -54,7 +54,7 @@ async def test_what_was_cleared_before_is_not_asked(online_extraction: Extractio
     assert online_extraction.server.state.questions == []
 
 
-async def test_known_facts_are_told_and_may_be_superseded(online_extraction: ExtractionHarness) -> None:
+async def test_known_facts_are_sent_and_superseded(online_extraction: ExtractionHarness) -> None:
     def answer(question: ReceivedRequest) -> str:
         fact = {"memory_type": "user_fact", "importance": 7, "tier": "profile", "expires_at": None}
         facts = [
@@ -82,7 +82,7 @@ async def test_known_facts_are_told_and_may_be_superseded(online_extraction: Ext
     assert [each["lineage"]["sources"] for each in proposed] == [[said], [said]]
 
 
-async def test_an_answer_that_cannot_be_read_is_asked_for_again_and_kept_in_the_end(
+async def test_unreadable_answer_is_retried_then_kept_as_letter(
     online_extraction: ExtractionHarness,
 ) -> None:
     online_extraction.server.state.answering = lambda _: "Sorry, I would rather not."
@@ -132,7 +132,7 @@ async def test_a_window_that_was_given_up_is_read_when_its_letter_is_redriven(
     ) == [(3,)]
 
 
-async def test_facts_beyond_the_limit_are_said_and_kept(online_extraction: ExtractionHarness) -> None:
+async def test_facts_beyond_the_limit_are_reported_in_a_letter(online_extraction: ExtractionHarness) -> None:
     texts = [f"Has been to town number {number}" for number in range(MOST_FACTS + 2)]
     online_extraction.server.state.answering = lambda _: json.dumps({"facts": texts})
     async with online_extraction.running():
@@ -145,7 +145,7 @@ async def test_facts_beyond_the_limit_are_said_and_kept(online_extraction: Extra
     assert letter["answer"] == "\n".join(texts[MOST_FACTS:])
 
 
-async def test_a_model_that_is_away_is_waited_for_and_no_attempt_is_counted(
+async def test_model_outage_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
     await online_extraction.set(attempts=1)
@@ -160,7 +160,7 @@ async def test_a_model_that_is_away_is_waited_for_and_no_attempt_is_counted(
     assert await online_extraction.letters() == []
 
 
-async def test_who_found_no_time_where_others_did_waits_and_no_attempt_is_counted(
+async def test_rate_limited_call_counts_no_attempt(
     online_extraction: ExtractionHarness,
 ) -> None:
     await online_extraction.set(mode="batch", pool_seconds=3600, attempts=1)
@@ -182,7 +182,7 @@ async def test_who_found_no_time_where_others_did_waits_and_no_attempt_is_counte
     assert [each["outcome"] for each in answers] == ["proposed", "proposed"]
 
 
-async def test_a_key_that_is_mended_is_used(online_extraction: ExtractionHarness) -> None:
+async def test_replaced_key_is_used(online_extraction: ExtractionHarness) -> None:
     online_extraction.server.state.key = "another"
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
@@ -194,7 +194,7 @@ async def test_a_key_that_is_mended_is_used(online_extraction: ExtractionHarness
     assert await online_extraction.texts() == ["User likes tea"]
 
 
-async def test_a_key_that_is_refused_is_said_once_a_minute_and_never_shown(
+async def test_refused_key_is_logged_once_a_minute_without_its_value(
     online_extraction: ExtractionHarness, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -213,7 +213,7 @@ async def test_a_key_that_is_refused_is_said_once_a_minute_and_never_shown(
     assert "I like tea" not in told
 
 
-async def test_what_cannot_be_used_harms_nobody_else(
+async def test_unusable_answer_harms_no_other_user(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As a fault of our own would be: whoever it concerns is given up, and nothing of it is logged."""
@@ -233,7 +233,7 @@ async def test_what_cannot_be_used_harms_nobody_else(
     assert "I like tea" not in caplog.text
 
 
-async def test_an_end_is_not_held_up_by_a_model_that_thinks(
+async def test_shutdown_does_not_wait_for_a_slow_model(
     online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)

@@ -11,7 +11,7 @@ from mnemon_bench.provider_server.faults import Damage, HttpFault
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
-async def test_users_and_tenants_share_a_batch_and_learn_nothing_of_each_other(
+async def test_shared_batch_separates_users_and_tenants(
     batch_extraction: ExtractionHarness,
 ) -> None:
     await batch_extraction.set(pool_seconds=3600)
@@ -49,7 +49,7 @@ async def test_users_and_tenants_share_a_batch_and_learn_nothing_of_each_other(
     assert not [each for each in requests if each.startswith("GET ") and each.endswith("/batches")]
 
 
-async def test_what_has_not_waited_long_enough_is_not_submitted(batch_extraction: ExtractionHarness) -> None:
+async def test_young_windows_are_not_submitted(batch_extraction: ExtractionHarness) -> None:
     async with batch_extraction.running():
         await batch_extraction.cut_of(3)
         await batch_extraction.set(pool_seconds=3600)
@@ -61,7 +61,7 @@ async def test_what_has_not_waited_long_enough_is_not_submitted(batch_extraction
         await batch_extraction.has(3, "window.answered")
 
 
-async def test_what_a_tenant_cannot_pay_for_is_in_no_batch(batch_extraction: ExtractionHarness) -> None:
+async def test_windows_beyond_the_budget_are_in_no_batch(batch_extraction: ExtractionHarness) -> None:
     await batch_extraction.set(pool_seconds=3600)
     await batch_extraction.set("acme", spending__usd_per_day=0.0)
     async with batch_extraction.running():
@@ -86,7 +86,9 @@ BROKEN: Mapping[str, Damage] = {
 
 
 @pytest.mark.timeout(400)
-async def test_of_a_thousand_lines_five_are_broken(batch_extraction: ExtractionHarness) -> None:
+async def test_batch_of_a_thousand_lines_retries_five_broken_ones(
+    batch_extraction: ExtractionHarness,
+) -> None:
     def damage(text: str) -> Damage | None:
         return next((kind for mark, kind in BROKEN.items() if mark in text), None)
 
@@ -122,7 +124,7 @@ async def test_of_a_thousand_lines_five_are_broken(batch_extraction: ExtractionH
     assert asked == {1: 995, 2: 5}
 
 
-async def test_half_a_file_of_results_is_read_again_and_nothing_asked_again(
+async def test_truncated_results_are_read_again_without_new_calls(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.faults.results = "half"
@@ -137,7 +139,7 @@ async def test_half_a_file_of_results_is_read_again_and_nothing_asked_again(
     assert len(await batch_extraction.log_of("model.called")) == 60
 
 
-async def test_results_come_in_any_order(batch_extraction: ExtractionHarness) -> None:
+async def test_results_are_matched_in_any_order(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.faults.order = "shuffled"
     async with batch_extraction.running():
         await batch_extraction.cut_of(60)
@@ -146,7 +148,7 @@ async def test_results_come_in_any_order(batch_extraction: ExtractionHarness) ->
         assert fact["text"] == f"User likes thing {fact['owner'][1][1:]}"
 
 
-async def test_what_an_expired_batch_has_not_come_to_is_asked_at_once(
+async def test_unanswered_lines_of_expired_batch_are_asked_at_once(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.faults.ending = "expired"
@@ -191,7 +193,7 @@ async def test_a_batch_that_failed_is_asked_for_again_and_in_the_end_line_by_lin
     assert await batch_extraction.letters() == []
 
 
-async def test_what_is_cleared_while_its_batch_runs_teaches_nothing(
+async def test_messages_cleared_during_the_batch_give_no_fact(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.polls = 4

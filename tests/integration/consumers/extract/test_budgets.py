@@ -46,7 +46,7 @@ async def spend(budgeted_extraction: ExtractionHarness) -> None:
 
 
 @pytest.mark.timeout(120)
-async def test_calls_in_flight_count(budgeted_extraction: ExtractionHarness) -> None:
+async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 1 USD: one alone may go beyond the budget."""
     budgeted_extraction.server.state.seconds = 0.2
     async with budgeted_extraction.running():
@@ -59,7 +59,7 @@ async def test_calls_in_flight_count(budgeted_extraction: ExtractionHarness) -> 
 
 
 @pytest.mark.timeout(120)
-async def test_lines_of_a_batch_count_before_it_is_submitted(budgeted_extraction: ExtractionHarness) -> None:
+async def test_budget_counts_lines_before_submission(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 0.5 USD."""
     async with budgeted_extraction.running():
         await budgeted_extraction.cut_of(USERS)
@@ -73,7 +73,7 @@ async def test_lines_of_a_batch_count_before_it_is_submitted(budgeted_extraction
     ]
 
 
-async def test_what_a_batch_may_cost_keeps_others_from_the_same_budget(
+async def test_budget_reserves_the_cost_of_a_batch(
     budgeted_extraction: ExtractionHarness,
 ) -> None:
     """Also after a restart, when only the log knows of it."""

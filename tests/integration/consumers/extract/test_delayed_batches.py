@@ -9,7 +9,7 @@ from mnemon_bench.provider_server.faults import HttpFault
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
-async def test_what_was_answered_while_nobody_looked_for_days_is_read_and_not_paid_for_again(
+async def test_results_fetched_days_later_are_not_paid_again(
     batch_extraction: ExtractionHarness,
 ) -> None:
     batch_extraction.server.state.polls = 1_000_000
@@ -27,7 +27,7 @@ async def test_what_was_answered_while_nobody_looked_for_days_is_read_and_not_pa
     assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
-async def test_a_batch_that_never_ends_is_given_up(batch_extraction: ExtractionHarness) -> None:
+async def test_endless_batch_is_given_up(batch_extraction: ExtractionHarness) -> None:
     batch_extraction.server.state.polls = 1_000_000
     batch_extraction.server.state.faults.requests.extend([HttpFault(400, path="/cancel")] * 100)
     await batch_extraction.set(deadline_hours=2 / 3600)
@@ -46,7 +46,7 @@ LEAVING: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("how", LEAVING)
-async def test_who_has_left_is_not_handed_over_with_those_who_stay(
+async def test_tenant_with_changed_settings_leaves_the_batch(
     batch_extraction: ExtractionHarness, how: str
 ) -> None:
     await batch_extraction.set(pool_seconds=3600)

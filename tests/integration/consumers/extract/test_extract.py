@@ -11,7 +11,7 @@ DAY = 86_400.0
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])
-async def test_a_conversation_that_rests_is_read(online_extraction: ExtractionHarness, mode: str) -> None:
+async def test_resting_conversation_is_read(online_extraction: ExtractionHarness, mode: str) -> None:
     await online_extraction.set(mode=mode, time_stamps__zone="Europe/Moscow")
     async with online_extraction.running():
         first = await online_extraction.stock.say(
@@ -39,7 +39,7 @@ async def test_a_conversation_that_rests_is_read(online_extraction: ExtractionHa
     assert bool(batches) == (mode == "batch")
 
 
-async def test_whoever_rests_not_yet_is_looked_at_again(online_extraction: ExtractionHarness) -> None:
+async def test_active_conversation_is_checked_again_later(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set(idle_seconds=2.0)
     async with online_extraction.running():
         for number in range(6):
@@ -67,7 +67,7 @@ async def test_a_conversation_that_has_grown_long_is_read_before_it_rests(
     ]
 
 
-async def test_now_and_then_everybody_is_read_rested_or_not(online_extraction: ExtractionHarness) -> None:
+async def test_interval_reads_active_conversations_too(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set(idle_seconds=DAY, interval_hours=0.0005)
     async with online_extraction.running("persist"):
         for number in range(45):
@@ -84,7 +84,7 @@ async def test_now_and_then_everybody_is_read_rested_or_not(online_extraction: E
     ]
 
 
-async def test_it_reads_on_where_it_was(online_extraction: ExtractionHarness) -> None:
+async def test_extraction_continues_after_the_last_window(online_extraction: ExtractionHarness) -> None:
     async with online_extraction.running():
         for number in range(3):
             await online_extraction.stock.say(f"I like thing {number}")
@@ -94,7 +94,7 @@ async def test_it_reads_on_where_it_was(online_extraction: ExtractionHarness) ->
     assert all(text.count("I like") == 1 for text in online_extraction.server.state.asked)
 
 
-async def test_what_came_from_memory_is_not_read(online_extraction: ExtractionHarness) -> None:
+async def test_text_from_memory_is_not_read(online_extraction: ExtractionHarness) -> None:
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea", metadata={"from_memory": True})
         await online_extraction.stock.say("[id:pf_001] I like coffee")
@@ -121,7 +121,7 @@ async def test_a_tenant_without_budget_waits_and_others_go_on(online_extraction:
     assert all(each["usd"] > 0 for each in called)
 
 
-async def test_it_can_be_switched_off_and_on_for_a_tenant(online_extraction: ExtractionHarness) -> None:
+async def test_extraction_is_disabled_and_enabled_per_tenant(online_extraction: ExtractionHarness) -> None:
     await online_extraction.set("acme", enabled=False)
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea", "acme.u1.-")
@@ -133,7 +133,7 @@ async def test_it_can_be_switched_off_and_on_for_a_tenant(online_extraction: Ext
     assert sorted(await online_extraction.texts(tenant="acme")) == ["User likes coffee", "User likes tea"]
 
 
-async def test_other_models_and_words_are_taken_up_at_once(online_extraction: ExtractionHarness) -> None:
+async def test_changed_model_and_instructions_apply_at_once(online_extraction: ExtractionHarness) -> None:
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
         await online_extraction.has(1, "window.answered")
@@ -150,7 +150,7 @@ async def test_other_models_and_words_are_taken_up_at_once(online_extraction: Ex
     assert len(await online_extraction.log_of("batch.intended")) == 1
 
 
-async def test_two_processes_read_everything_once(online_extraction: ExtractionHarness) -> None:
+async def test_two_processes_read_each_window_once(online_extraction: ExtractionHarness) -> None:
     online_extraction.server.state.seconds = 0.2
     async with online_extraction.running(), online_extraction.running("extract"):
         for number in range(40):
@@ -160,7 +160,7 @@ async def test_two_processes_read_everything_once(online_extraction: ExtractionH
     assert len(await online_extraction.texts()) == 40
 
 
-async def test_who_rests_before_all_is_settled_is_read_once_it_is(
+async def test_conversation_resting_before_settlement_is_read_afterwards(
     online_extraction: ExtractionHarness,
 ) -> None:
     stream_context = online_extraction.connection.jetstream()

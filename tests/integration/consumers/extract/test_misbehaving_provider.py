@@ -268,7 +268,7 @@ async def check(impatient_extraction: ExtractionHarness, ends: dict[str, End], t
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("mode", ["online", "batch"])
-async def test_answers_of_every_sort(
+async def test_misbehaving_answers_cover_every_sort(
     mode: str, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = {f"thing {number}\n": change for number, (change, _) in enumerate(ANSWERS.values())}
@@ -287,7 +287,7 @@ async def test_answers_of_every_sort(
 
 
 @pytest.mark.parametrize("case", ONLINE, ids=str)
-async def test_online(
+async def test_misbehaving_provider_online_answers_each_window_once(
     case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     await impatient_extraction.set(mode="online")
@@ -300,7 +300,7 @@ async def test_online(
 
 
 @pytest.mark.parametrize("case", BATCHED, ids=str)
-async def test_in_a_batch(
+async def test_misbehaving_provider_in_batches_answers_each_window_once(
     case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with impatient_extraction.running():

@@ -29,7 +29,7 @@ MODES = ["online", "batch"]
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
+async def test_pair_called_same_is_merged_without_another_call(
     vector_extraction: ExtractionHarness, mode: str
 ) -> None:
     await vector_extraction.set(mode=mode)
@@ -106,7 +106,7 @@ async def test_an_update_keeps_the_older_id_and_a_former_version(
         assert [version["text"] for version in shown["versions"]] == ["Работает в пекарне"]
 
 
-async def test_a_fact_that_changed_while_the_model_thought_is_not_merged(
+async def test_fact_changed_during_the_call_is_not_merged(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = relating("same")
@@ -178,7 +178,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(
     assert [len(shown_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
 
 
-async def test_an_answer_that_comes_again_or_after_a_kill_is_one_answer(
+async def test_repeated_answer_counts_once(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = relating("same")
@@ -228,7 +228,7 @@ async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(
     assert shown_pairs(online.text) == []
 
 
-async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(
+async def test_request_limits_pairs_and_rules_ask_none(
     vector_extraction: ExtractionHarness,
 ) -> None:
     await vector_extraction.set(provider="offline", model=None)

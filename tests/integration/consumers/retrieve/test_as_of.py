@@ -73,7 +73,9 @@ async def lived(stock: Stock) -> list[tuple[int, str, datetime]]:
     return times
 
 
-async def test_each_moment_has_its_own_truth(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
+async def test_read_as_of_shows_the_state_of_that_moment(
+    site: Site, stock: Stock, memory_client: MemoryClient
+) -> None:
     moments = await lived(stock)
     await kept(site, *(seq for seq, _, _ in moments))
     towns = [town for _, town, _ in moments]
@@ -97,7 +99,7 @@ async def test_each_moment_has_its_own_truth(site: Site, stock: Stock, memory_cl
     assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
 
 
-async def test_each_moment_is_searched_for_itself(
+async def test_search_as_of_finds_the_state_of_that_moment(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
@@ -127,7 +129,7 @@ async def test_each_moment_is_searched_for_itself(
         assert (await problem(stock, "search", as_of=seq, **question))[0] == "not_found"
 
 
-async def test_a_date_is_judged_as_of_then(site: Site, stock: Stock) -> None:
+async def test_expiry_is_judged_as_of_that_moment(site: Site, stock: Stock) -> None:
     patience = timedelta(seconds=0.5)
     stored = expires = datetime.now(UTC)
     while stored >= expires:  # on a busy machine the log may take it too late
@@ -146,7 +148,7 @@ async def test_a_date_is_judged_as_of_then(site: Site, stock: Stock) -> None:
         assert ("Rome" in shown(await stock.ask("context", as_of=as_of))) is is_shown
 
 
-async def test_what_there_is_not(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
+async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
     assert "the log is empty" in (await problem(stock, as_of=1))[2]
     for number in range(3):
         await stock.say(str(number))
@@ -176,7 +178,7 @@ async def test_what_there_is_not(site: Site, stock: Stock, memory_client: Memory
     assert await stock.contents(as_of=2) == ["0", "1"]
 
 
-async def test_one_that_was_dropped_while_it_was_open(site: Site, stock: Stock) -> None:
+async def test_dropped_snapshot_is_opened_again(site: Site, stock: Stock) -> None:
     await stock.say("a")
     await kept(site, 1)
     asking = True
@@ -198,7 +200,7 @@ async def test_one_that_was_dropped_while_it_was_open(site: Site, stock: Stock) 
     assert set(answered) - {"unavailable"} == {"a", "not_found"}
 
 
-async def test_what_was_erased_is_in_no_former_moment(site: Site, stock: Stock) -> None:
+async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> None:
     await stock.say("mine")
     other = await stock.say("not erased", "acme.u2.-")
     await kept(site, other)
@@ -215,7 +217,7 @@ async def test_what_was_erased_is_in_no_former_moment(site: Site, stock: Stock) 
     assert await stock.contents(as_of=later) == ["a new life"]
 
 
-async def test_what_is_erased_while_it_is_written_is_not_in_it(site: Site, stock: Stock) -> None:
+async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
     async with made(site, "as of", Told(), said) as replay:
@@ -260,7 +262,7 @@ async def test_a_gap_in_the_log_changes_nothing(site: Site, stock: Stock) -> Non
     assert (await problem(stock, as_of=last))[0] == "not_found"
 
 
-async def test_few_are_open_at_a_time(site: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_open_snapshots_are_limited(site: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_pool, "KEPT", 1)
     await kept(site, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None

@@ -69,7 +69,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
     return deployment
 
 
-async def test_a_database_that_hangs_is_not_waited_for(
+async def test_context_does_not_wait_for_a_hanging_database(
     own_database: Postgres, deployed: Deployment, stock: Stock
 ) -> None:
     async with run_consumers(CONSUMERS, deployed):
@@ -105,7 +105,7 @@ async def test_a_database_that_hangs_is_not_waited_for(
                 await asyncio.sleep(0.05)
 
 
-async def test_without_an_embedding_words_are_searched_for(
+async def test_search_without_embedding_uses_words(
     embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     await write(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))

@@ -94,7 +94,7 @@ async def encrypted_server(
     await server.stop()
 
 
-async def test_consumers_and_bots_get_in(encrypted_server: EncryptedNatsServer) -> None:
+async def test_consumers_and_bots_connect_over_tls(encrypted_server: EncryptedNatsServer) -> None:
     connection = await connect(encrypted_server.url, name="test")
     await provision(connection)
     await connection.close()
@@ -117,7 +117,7 @@ async def test_another_key_is_refused_and_not_repeated(
     assert seed not in f"{refused.value!r}{refused_bot.value!r}"
 
 
-async def test_a_server_that_nobody_vouches_for_is_refused(
+async def test_server_without_trusted_certificate_is_refused(
     encrypted_server: EncryptedNatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(AUTHORITY)
@@ -129,7 +129,7 @@ async def test_a_server_that_nobody_vouches_for_is_refused(
 
 
 @pytest.mark.parametrize("variable", [AUTHORITY, CREDENTIALS, NKEY_SEED])
-async def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+async def test_missing_key_file_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "nowhere.pem")
     with pytest.raises(BrokerRefused, match=f"{variable}: nowhere.pem cannot be read"):
         await connect("nats://127.0.0.1:1", name="test")

@@ -58,7 +58,7 @@ async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
         Response(b"<html>", headers={"Content-Type": "text/html"}),
     ],
 )
-async def test_what_is_no_message_is_no_answer(
+async def test_malformed_message_is_no_answer(
     response: Response, provider: ProviderServer, answers: Callable[[str, Response], None]
 ) -> None:
     answers("POST /v1/messages", response)
@@ -67,7 +67,7 @@ async def test_what_is_no_message_is_no_answer(
             await model.complete(asking("I like tea"))
 
 
-async def test_money_that_is_spent_is_not_waited_for(
+async def test_exhausted_credit_is_not_retried(
     provider: ProviderServer, answers: Callable[[str, Response], None]
 ) -> None:
     error = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
@@ -99,7 +99,7 @@ async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None
 
 
 @pytest.mark.parametrize(("variables", "key"), [({}, "none"), ({"ANTHROPIC_API_KEY": f"{KEY}\n"}, KEY)])
-async def test_the_key_and_the_address_are_ours_to_say(
+async def test_key_and_address_ignore_the_environment_of_the_sdk(
     variables: Mapping[str, str], key: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)

@@ -69,7 +69,7 @@ async def test_of_openais_models_the_dimension_is_known(embedding_endpoint: Endp
             await model.embed(["tea"])
 
 
-async def test_nothing_is_asked_about_nothing(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
+async def test_no_texts_make_no_request(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
     vectors = await model.embed(["", "tea", " \n"])
     assert not vectors[[0, 2]].any()
     assert vectors[1] == pytest.approx(expected("tea")[0], abs=1e-6)
@@ -109,7 +109,7 @@ async def test_a_query_does_not_wait_behind_batches(
         embedding_endpoint.released.set()
 
 
-async def test_when_there_is_no_time_it_is_asked_again_as_late_as_it_says(
+async def test_rate_limited_request_is_retried_after_the_stated_delay(
     embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [lambda _: refusal(429, {"Retry-After": "1"})]
@@ -119,13 +119,13 @@ async def test_when_there_is_no_time_it_is_asked_again_as_late_as_it_says(
     assert len(embedding_endpoint.requests) == 2
 
 
-async def test_a_failure_is_tried_again(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
+async def test_failed_request_is_retried(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
     embedding_endpoint.faults = [lambda _: refusal(500)]
     assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
     assert len(embedding_endpoint.requests) == 2
 
 
-async def test_a_failure_that_lasts_is_told(embedding_endpoint: Endpoint) -> None:
+async def test_lasting_failure_is_raised(embedding_endpoint: Endpoint) -> None:
     async with open_openai(MODEL, embedding_endpoint.deployment, retries=1) as model:
         embedding_endpoint.faults = [lambda _: refusal(503)] * 2
         with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 fails \(HTTP 503\)") as raised:
@@ -141,7 +141,7 @@ async def test_one_batch_that_fails_fails_all_of_them(embedding_endpoint: Endpoi
             await model.embed([f"message {number}" for number in range(1000)])
 
 
-async def test_who_is_slow_is_not_waited_for(embedding_endpoint: Endpoint) -> None:
+async def test_slow_server_times_out(embedding_endpoint: Endpoint) -> None:
     async with open_openai(MODEL, embedding_endpoint.deployment, try_seconds=0.2, retries=1) as model:
         embedding_endpoint.requests.clear()
         embedding_endpoint.released.clear()
@@ -150,7 +150,7 @@ async def test_who_is_slow_is_not_waited_for(embedding_endpoint: Endpoint) -> No
         assert len(embedding_endpoint.requests) == 2
 
 
-async def test_who_is_not_there_is_told(embedding_endpoint: Endpoint) -> None:
+async def test_unreachable_server_is_reported(embedding_endpoint: Endpoint) -> None:
     embedding_endpoint.server.server_close()
     with pytest.raises(EmbeddingUnavailable, match="APIConnectionError"):
         async with open_openai(MODEL, embedding_endpoint.deployment, retries=0):
@@ -168,7 +168,7 @@ def in_numbers(request: Body) -> Answer:
 
 
 @pytest.mark.parametrize("way", [turned_round, in_numbers])
-async def test_other_ways_to_answer_right(
+async def test_alternative_answer_formats_are_accepted(
     way: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [way]
@@ -206,7 +206,7 @@ def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], Answer]:
         pytest.param(lambda _: Answer(200, b"{"), id="half an answer"),
     ],
 )
-async def test_what_is_no_answer_is_not_stored(
+async def test_malformed_answer_is_not_stored(
     fault: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [fault] * 4
@@ -255,7 +255,7 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
 
 
-async def test_where_every_text_is_refused_it_is_not_the_texts(
+async def test_refusal_of_every_text_blames_the_server(
     embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     embedding_endpoint.faults = [lambda _: refusal(400)] * 10

@@ -53,7 +53,7 @@ def kept(provider: ProviderServer) -> list[str]:
     return [name for name in provider.state.files if name.startswith("cachedContents/")]
 
 
-async def test_they_are_created_once_used_and_deleted_in_the_end(
+async def test_cached_instructions_are_created_once_and_deleted(
     provider: ProviderServer, model: GoogleModel, stack: AsyncExitStack
 ) -> None:
     await model.complete(asking("I like thing 0"))
@@ -69,7 +69,9 @@ async def test_they_are_created_once_used_and_deleted_in_the_end(
     assert kept(provider) == []
 
 
-async def test_other_instructions_are_others(provider: ProviderServer, model: GoogleModel) -> None:
+async def test_different_instructions_have_separate_caches(
+    provider: ProviderServer, model: GoogleModel
+) -> None:
     other = replace(asking("I like tea"), instructions=INSTRUCTIONS[::-1])
     for request in (asking("I like tea"), other) * 3:
         await model.complete(request)
@@ -80,9 +82,7 @@ async def test_other_instructions_are_others(provider: ProviderServer, model: Go
     }
 
 
-async def test_they_live_on_while_they_are_used(
-    provider: ProviderServer, model: GoogleModel, time: Time
-) -> None:
+async def test_used_cache_is_renewed(provider: ProviderServer, model: GoogleModel, time: Time) -> None:
     for seconds in range(0, 3000, 100):
         time.now = seconds
         await model.complete(asking("I like tea"))
@@ -90,7 +90,7 @@ async def test_they_live_on_while_they_are_used(
     assert len(kept(provider)) == 1
 
 
-async def test_once_in_a_lifetime_is_not_worth_it(
+async def test_rare_requests_create_no_cache(
     provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for seconds in range(0, 6000, 600):
@@ -99,7 +99,7 @@ async def test_once_in_a_lifetime_is_not_worth_it(
     assert managed(provider) == []
 
 
-async def test_when_they_are_gone_the_request_is_answered_and_the_next_has_others(
+async def test_lost_cache_is_replaced_by_the_next_request(
     provider: ProviderServer, model: GoogleModel
 ) -> None:
     for _ in range(2):
@@ -114,7 +114,7 @@ async def test_when_they_are_gone_the_request_is_answered_and_the_next_has_other
     assert kept(provider) != [name]
 
 
-async def test_when_they_are_gone_before_they_are_renewed_there_are_others(
+async def test_cache_lost_before_renewal_is_recreated(
     provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for _ in range(2):
@@ -126,7 +126,7 @@ async def test_when_they_are_gone_before_they_are_renewed_there_are_others(
     assert provider.state.asked["I like tea"] == 3
 
 
-async def test_those_that_google_does_not_take_are_sent(
+async def test_refused_cache_falls_back_to_sending(
     provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     short = replace(asking("I like tea"), instructions="Write down what is said.")
@@ -137,7 +137,7 @@ async def test_those_that_google_does_not_take_are_sent(
     assert provider.state.questions[-1].instructions == "Write down what is said."
 
 
-async def test_when_google_has_no_time_for_them_they_are_sent_and_it_is_tried_later(
+async def test_rate_limited_cache_falls_back_and_is_retried(
     provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     provider.state.faults.requests.extend([HttpFault(503, path="/cachedContents")] * 2)
@@ -148,7 +148,7 @@ async def test_when_google_has_no_time_for_them_they_are_sent_and_it_is_tried_la
     assert len(kept(provider)) == 1
 
 
-async def test_when_they_cannot_be_renewed_they_are_used_to_their_end(
+async def test_unrenewable_cache_is_used_until_it_expires(
     provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for seconds in (0, 0, 400):

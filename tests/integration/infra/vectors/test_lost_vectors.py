@@ -50,7 +50,7 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("lost", ["", "messages", "memories", "documents", "messages/current"])
-async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
+async def test_deleted_vectors_are_rebuilt_with_new_points(
     stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:
     async with run_consumers(CONSUMERS, vectors_deployment):
@@ -80,7 +80,7 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
         await whole(stock)
 
 
-async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, database: Database) -> None:
+async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
     async with edge(folder, MadeBy(model="none", dimension=None)) as vectors:
         await vectors.require_kept()
         shutil.rmtree(folder)
@@ -91,7 +91,7 @@ async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, databas
                 await vectors.delete(Collection.MESSAGES, ("acme", "u1"))
 
 
-async def test_an_error_of_something_else_is_not_the_database_s(database: Database) -> None:
+async def test_other_error_is_not_reported_as_lost_vectors(database: Database) -> None:
     with pytest.raises(FileNotFoundError):
         async with database.transaction():
             raise FileNotFoundError

@@ -82,7 +82,7 @@ async def batch(database: Database, batch_id: str) -> StoredBatch:
     return found
 
 
-async def test_what_was_submitted_is_asked_after_and_what_was_intended_looked_for(database: Database) -> None:
+async def test_recovered_batches_are_polled_or_searched(database: Database) -> None:
     events = [
         intended(100, "b1", (1, 5, 0), (6, 9, 1)),
         intended(101, "b1", (3, 4, 7), user="u2"),
@@ -100,7 +100,7 @@ async def test_what_was_submitted_is_asked_after_and_what_was_intended_looked_fo
     assert lines == {("u1", 1): 0, ("u1", 6): 1, ("u2", 3): 7}
 
 
-async def test_what_a_batch_had_no_answer_to_waits_or_is_with_a_later_one(database: Database) -> None:
+async def test_unanswered_windows_wait_or_join_a_later_batch(database: Database) -> None:
     events = [
         intended(100, "b1", (1, 5, 0), (6, 9, 1), (10, 12, 2)),
         answered(101, 1, 5, batch_id="b1"),
@@ -112,7 +112,7 @@ async def test_what_a_batch_had_no_answer_to_waits_or_is_with_a_later_one(databa
     assert (await batch(database, "b1")).state == "completed"
 
 
-async def test_nothing_that_was_answered_is_read_again_and_the_rest_is(database: Database) -> None:
+async def test_only_unanswered_windows_are_read_again(database: Database) -> None:
     """One stretch waits that is before others that are answered, one by one and in a batch."""
     events = [
         *(said(seq) for seq in range(1, 21)),
@@ -138,16 +138,14 @@ async def test_an_event_holds_windows_of_its_own_user_only(database: Database) -
 
 
 @pytest.mark.parametrize("line", [10**30, 2**31, 1_000_000])
-async def test_a_line_that_no_batch_has_keeps_no_other_batch_from_being_taken_up(
-    database: Database, line: int
-) -> None:
+async def test_line_without_batch_blocks_no_recovery(database: Database, line: int) -> None:
     assert await adopted(database, intended(100, "b1", (1, 5, line)), intended(101, "b2", (6, 9, 0))) == 2
     assert await held(database) == [(1, None, None, False), (6, "b2", 0, False)]
     assert (await batch(database, "b1")).lines == 1
 
 
 @pytest.mark.parametrize("polls", [1_000_000, 2])
-async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
+async def test_rebuilt_database_continues_batches_without_paying_twice(
     batch_extraction: ExtractionHarness, polls: int
 ) -> None:
     """In the one case the batch is still with the provider, in the other all is answered."""

@@ -22,7 +22,7 @@ from tests.support.stock_client import Stock
 EVENTS, USERS = 6000, 40
 
 
-async def test_all_kinds_of_events_give_the_same_rows(
+async def test_rebuild_of_all_events_gives_equal_rows(
     site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
@@ -72,9 +72,7 @@ async def test_a_row_changed_by_hand_is_found_and_named(
     assert third.rebuilt is None
 
 
-async def test_what_persist_has_not_come_to_is_no_difference(
-    deployment: Deployment, stock: Stock, told: Told
-) -> None:
+async def test_unprojected_events_are_no_difference(deployment: Deployment, stock: Stock, told: Told) -> None:
     seq = await stock.say("cleared later")
     async with site_alone(deployment) as place:
         async with run_consumers(("persist",), deployment):
@@ -85,9 +83,7 @@ async def test_what_persist_has_not_come_to_is_no_difference(
     assert verdict.rows["messages"] == 1
 
 
-async def test_what_was_left_in_the_middle_goes_on_from_there(
-    site: Site, connection: Client, told: Told
-) -> None:
+async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: Told) -> None:
     await fill(connection, EVENTS, users=USERS)
     await applied(site)
     with suppress(asyncio.CancelledError):
@@ -110,7 +106,7 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
 
-async def test_each_position_has_its_own_truth(site: Site, stock: Stock, told: Told) -> None:
+async def test_rebuild_as_of_shows_the_state_of_its_position(site: Site, stock: Stock, told: Told) -> None:
     decision = {"decision": {"proposal_id": "p"}}
     saved = await stock.publish(
         "memory.acme.u1.fact.saved.v1", {"fact_id": "f", "fact": {"text": "lives in Riga"}, **decision}
@@ -133,7 +129,7 @@ async def test_each_position_has_its_own_truth(site: Site, stock: Stock, told: T
     }
 
 
-async def test_what_is_not_of_a_rebuild_is_left_alone(site: Site, told: Told) -> None:
+async def test_foreign_schemas_stay_untouched(site: Site, told: Told) -> None:
     async with site.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{site.live}_next")))
     with pytest.raises(InTheWay, match="is not of a rebuild"):
@@ -141,7 +137,7 @@ async def test_what_is_not_of_a_rebuild_is_left_alone(site: Site, told: Told) ->
             pass
 
 
-async def test_one_at_a_time(site: Site) -> None:
+async def test_second_rebuild_is_refused(site: Site) -> None:
     with pytest.raises(InTheWay, match="another rebuild"):
         async with site_alone(site.deployment):
             pass

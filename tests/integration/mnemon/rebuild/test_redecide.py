@@ -89,7 +89,7 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
         yield Decided(stock, located, database, finding.vectors, model)
 
 
-async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
+async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     for user in ("u1", "erased"):
         for text in (TEA, SENCHA):
             assert (await decided.stock.ask("save", f"acme.{user}", text=text))["decision"] == "saved"

@@ -12,7 +12,7 @@ from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
 from tests.support.stock_client import Stock, indexed
 
 
-async def test_others_are_not_taken_for_the_former_vectors(
+async def test_foreign_vectors_are_not_taken_for_former_ones(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     told = ToldOfBoth()

@@ -79,7 +79,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
     await mended(stock)
 
 
-async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
+async def test_switch_loses_no_event_and_fails_no_reader(
     site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, 2000, users=USERS)
@@ -124,7 +124,7 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
     assert (await verdict_on(site, told)).differences == 0
 
 
-async def test_work_in_hand_goes_along(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_open_work(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("x")
     await applied(site)
     async with site.database.transaction() as held:
@@ -135,7 +135,7 @@ async def test_work_in_hand_goes_along(site: Site, stock: Stock, told: Told) -> 
         assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
 
 
-async def test_there_and_back_with_what_came_since(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("before")
     await applied(site)
     await change(site, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
@@ -156,7 +156,7 @@ async def test_there_and_back_with_what_came_since(site: Site, stock: Stock, tol
             pass
 
 
-async def test_who_was_erased_stays_erased(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("forgotten")
     assert "removed" in await stock.ask("erase")
     await stock.say("by somebody new")
@@ -177,7 +177,7 @@ async def settled(site: Site) -> bool:
     return found is not None and found.is_settled
 
 
-async def test_it_waits_for_what_is_held(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_waits_for_locks(site: Site, stock: Stock, told: Told) -> None:
     """Such as a stretch that a model is asked about."""
     await stock.say("x")
     await applied(site)

@@ -79,7 +79,7 @@ async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
     return found
 
 
-async def test_points_are_what_the_log_says_and_what_is_not_is_named(
+async def test_rebuild_names_points_contrary_to_the_log(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
@@ -108,7 +108,7 @@ async def test_points_are_what_the_log_says_and_what_is_not_is_named(
     assert by_place["vectors of memories", str(changed.id)].rebuilt is None
 
 
-async def test_exchanged_while_it_is_searched_and_back(
+async def test_vectors_switch_and_return_during_searches(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
@@ -173,7 +173,7 @@ async def test_dedupe_decides_by_the_repaired_rows(
     assert (again["id"], again["decision"] == "saved") == (tea["id"], False)
 
 
-async def test_cut_off_between_rows_and_vectors(
+async def test_switch_killed_between_rows_and_vectors_is_completed(
     site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: Told
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
@@ -198,7 +198,9 @@ async def test_cut_off_between_rows_and_vectors(
     assert not await are_there(of_generation(site_with_vectors.deployment, "next"))
 
 
-async def test_at_rest(vectors_deployment: Deployment, stock: Stock, told: Told) -> None:
+async def test_stopped_deployment_switches_vectors(
+    vectors_deployment: Deployment, stock: Stock, told: Told
+) -> None:
     """No process has the vectors open: their folders change names."""
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
@@ -271,7 +273,7 @@ async def test_vectors_as_of_a_position(
     )
 
 
-async def test_another_model(
+async def test_rebuild_with_another_model_keeps_facts_apart(
     vectors_deployment: Deployment, stock: Stock, told: Told, embedding_endpoint: Endpoint
 ) -> None:
     """Of two facts that were near to each other, and to the new model are not."""

@@ -85,7 +85,7 @@ async def test_uncovered_messages_without_room_are_counted(offline_compaction: C
         assert 0 < recent["left_out"] < 16
 
 
-async def test_where_summaries_are_off_all_others_are_counted(offline_compaction: CompactionHarness) -> None:
+async def test_disabled_summaries_leave_all_messages_counted(offline_compaction: CompactionHarness) -> None:
     await offline_compaction.set(enabled=False)
     async with offline_compaction.running("persist", "retrieve"):
         end = await offline_compaction.talk(UNCOVERED, ["ben"], text=TEXTS["ben"])
@@ -100,7 +100,7 @@ async def test_where_summaries_are_off_all_others_are_counted(offline_compaction
         assert all(each["coverage"] == reply["coverage"] for each in again)
 
 
-async def test_a_clear_takes_what_was_counted(offline_compaction: CompactionHarness) -> None:
+async def test_clear_resets_counted_messages(offline_compaction: CompactionHarness) -> None:
     async with offline_compaction.running("persist", "compact", "retrieve"):
         end = await offline_compaction.talk(70, ["ben"], text=TEXTS["ben"])
         await offline_compaction.settled()
@@ -111,7 +111,7 @@ async def test_a_clear_takes_what_was_counted(offline_compaction: CompactionHarn
         assert reply["coverage"] == {"shown": 3, "summarised": 0, "left_out": 0}
 
 
-async def test_what_was_counted_once_is_not_counted_again(offline_compaction: CompactionHarness) -> None:
+async def test_counts_are_reused(offline_compaction: CompactionHarness) -> None:
     async with offline_compaction.running("persist", "compact", "retrieve"):
         end = await offline_compaction.talk(90, ["ben"], text=TEXTS["ben"])
         await offline_compaction.settled()

@@ -69,7 +69,7 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_every_part_in_every_format(stock: Stock) -> None:
+async def test_context_has_every_section_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
         reply = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
@@ -104,7 +104,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_no_format_passes_a_budget(stock: Stock) -> None:
+async def test_context_stays_within_budget_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
         whole = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
@@ -117,7 +117,7 @@ async def test_no_format_passes_a_budget(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock) -> None:
+async def test_context_without_query_searches_the_last_user_message(stock: Stock) -> None:
     seq = await lived(stock)
     assert "cello" not in shown(await stock.ask("context", min_seq=seq))
     seq = await stock.say("Who plays the cello here?")
@@ -132,7 +132,7 @@ async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock)
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
+async def test_task_results_extend_the_query(stock: Stock) -> None:
     await lived(stock)
     result = {"role": "tool", "content": "calendar: rehearsal with the cello", "task_id": "t1"}
     await stock.publish("chat.acme.u1.other.message.v1", result)
@@ -148,7 +148,7 @@ async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
     assert "plays the cello" not in shown(await stock.ask("context", task_id="t1", **asked)), "it is cleared"
 
 
-async def test_without_embeddings_all_but_meaning_works(
+async def test_context_without_embeddings_searches_words(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await write(connection, SettingsV1(embedding=Embedding(provider="none")))
@@ -182,7 +182,7 @@ async def run_sql(deployment: Deployment, statement: str) -> None:
         ("memory_events", ["facts", "summaries", "working", "relevant"], "дождь"),
     ],
 )
-async def test_a_part_that_fails_is_named_and_left_out(
+async def test_failed_section_is_named_and_left_out(
     stock: Stock, mnemon_with_vectors: Deployment, table: str, missing: list[str], there: str
 ) -> None:
     seq = await lived(stock)
@@ -195,7 +195,9 @@ async def test_a_part_that_fails_is_named_and_left_out(
     assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
 
 
-async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, mnemon_with_vectors: Deployment) -> None:
+async def test_unreadable_memory_gives_an_empty_context(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
     await lived(stock)
     for table in ("starts", "profile_sets", "memory_events"):
         await run_sql(mnemon_with_vectors, f"ALTER TABLE {table} RENAME TO {table}_gone")
@@ -205,7 +207,7 @@ async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, mnemon_with_
     assert (context.messages, context.degraded) == ((), ("memory",))
 
 
-async def test_what_is_at_hand_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
+async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
     """Without vectors: a search reads what it shows."""
     await stock.say("hello")
     seq = await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile")
@@ -221,7 +223,7 @@ async def test_what_is_at_hand_is_not_read_again(stock: Stock, mnemon: Deploymen
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
+async def test_expired_fact_leaves_the_cached_context(stock: Stock) -> None:
     soon = datetime.now(UTC) + timedelta(seconds=1.5)
     await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at=soon.isoformat())
     seq = await saved(
@@ -258,7 +260,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None:
+async def test_long_conversation_does_not_enlarge_the_context(stock: Stock) -> None:
     await lived(stock)
     for number in range(300):
         seq = await stock.say(f"Ещё о погоде, день {number}: дождь, and the train is late again")
@@ -273,7 +275,7 @@ async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
+async def test_client_requests_every_context_option(stock: Stock) -> None:
     seq = await lived(stock)
     memory = MemoryClient(stock.connection, tenant="acme")
     context = await memory.context("u1", query=QUERY, format="xml", budget=400, task_id="t1", min_seq=seq)

@@ -106,7 +106,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
 
-async def test_a_hit_is_given_whole_by_its_id(
+async def test_hit_is_read_whole_by_its_id(
     stock: Stock, mnemon_with_short_window: Deployment, memory_client: MemoryClient
 ) -> None:
     said = await stock.say("Let us fly to Lisbon in May", "acme.u1.c")
@@ -125,7 +125,7 @@ async def test_a_hit_is_given_whole_by_its_id(
     assert refused["error"]["code"] == "bad_request"
 
 
-async def test_version_1_goes_on_as_it_was(stock: Stock, mnemon_with_short_window: Deployment) -> None:
+async def test_search_version_1_is_unchanged(stock: Stock, mnemon_with_short_window: Deployment) -> None:
     await stock.say("The walrus sings in Lisbon", "acme.u1.-", id="m1")
     await saved(stock, "ar_001", "archive", "Anna saw a walrus in Lisbon")
     await indexed(stock, await summarised(stock, "s1", "A walrus sang in Lisbon.", conversation="d"))
@@ -166,7 +166,7 @@ async def test_version_1_goes_on_as_it_was(stock: Stock, mnemon_with_short_windo
         ),
     ],
 )
-async def test_the_levels_of_memory(
+async def test_scopes_select_levels_of_memory(
     stock: Stock,
     mnemon_with_short_window: Deployment,
     old: str,

@@ -57,9 +57,7 @@ async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
     assert await found(stock, "What is the name of Anna's dog?", "other.u1", scope=["messages"]) == []
 
 
-async def test_what_was_just_said_is_found_by_who_names_its_position(
-    stock: Stock, mnemon_with_vectors: Deployment
-) -> None:
+async def test_new_message_is_found_by_its_position(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(20):
         seq = await stock.say(f"The code of room {number} is zq{number}", id=f"m{number}")
 
@@ -69,9 +67,7 @@ async def test_what_was_just_said_is_found_by_who_names_its_position(
         assert reply["seen_seq"] >= seq
 
 
-async def test_the_parts_of_a_score_are_given_when_asked_for(
-    stock: Stock, mnemon_with_vectors: Deployment
-) -> None:
+async def test_explain_returns_the_parts_of_a_score(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     await indexed(stock, await stock.say("I took my dog to the vet", name="Anna", id="vet"))
     request: dict[str, Any] = {"query": "When was Anna's dog at the vet?", "scope": ["messages"]}
 
@@ -84,7 +80,7 @@ async def test_the_parts_of_a_score_are_given_when_asked_for(
     assert 0 < plain["score"] <= 1
 
 
-async def test_what_is_gone_is_not_found_from_the_reply_on_that_carries_it(
+async def test_removed_content_is_not_found_after_the_reply(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     await stock.say("The secret garden is behind the house", id="garden")
@@ -112,7 +108,7 @@ async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, mnemon_with_
     assert await found(stock, "photosynthesis of algae") == []
 
 
-async def test_settings_give_what_a_request_leaves_out(stock: Stock, mnemon_with_vectors: Deployment) -> None:
+async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(1, 8):
         seq = await saved(stock, f"ar_{number:03}", f"Anna has {number} cats")
     await indexed(stock, seq)
@@ -172,7 +168,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
 
 
 @pytest.mark.parametrize("scope", ["memories", "messages", "documents"])
-async def test_as_many_hits_as_are_asked_for(
+async def test_search_returns_the_requested_number_of_hits(
     stock: Stock, mnemon_with_vectors: Deployment, scope: str
 ) -> None:
     """More than are looked at for a usual limit; each stands alone, so that none comes as a neighbour."""
@@ -190,7 +186,7 @@ async def test_as_many_hits_as_are_asked_for(
     assert len(set(await found(stock, "walnut", scope=[scope], limit=45))) == 45
 
 
-async def test_documents_of_one_collection(stock: Stock, mnemon_with_vectors: Deployment) -> None:
+async def test_search_filters_by_collection(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for name, fields in {
         "a": {"collection": "kitchen"},
         "b": {"collection": "garden", "origin": "repository"},
@@ -223,9 +219,7 @@ async def test_without_an_embedder_words_are_searched_for(
         assert await found(stock, "trouble with an automobile", scope=["messages"]) == []
 
 
-async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
-    stock: Stock, deployment: Deployment
-) -> None:
+async def test_search_without_vectors_is_empty_and_degraded(stock: Stock, deployment: Deployment) -> None:
     async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("search", query="dogs", scope=["memories", "documents"])
 

@@ -44,7 +44,7 @@ async def forgotten_events(stock: Stock) -> int:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_two_hundred_queries_that_fit_nothing_remove_nothing(stock: Stock) -> None:
+async def test_forget_by_200_unfitting_queries_removes_nothing(stock: Stock) -> None:
     users = {(language, number): f"{language}{number}" for language in FACTS for number in range(1, 31)}
     last = 0
     for (language, number), user in users.items():
@@ -68,7 +68,7 @@ async def test_two_hundred_queries_that_fit_nothing_remove_nothing(stock: Stock)
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_fifty_queries_that_fit_remove_their_fact_or_offer_it_first(stock: Stock) -> None:
+async def test_forget_by_50_fitting_queries_removes_or_offers_their_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     outcomes = []
@@ -90,7 +90,7 @@ def outcome(reply: dict[str, Any], fact_id: str, text: str) -> str:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_candidates_say_what_there_is_to_choose_from(stock: Stock) -> None:
+async def test_forget_candidates_list_ids_texts_and_scores(stock: Stock) -> None:
     await indexed(
         stock, await keep(stock, "u1", ("Likes green tea", "Likes green tea with milk", "Keeps bees"))
     )
@@ -109,7 +109,7 @@ async def test_candidates_say_what_there_is_to_choose_from(stock: Stock) -> None
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_what_was_forgotten_is_brought_back_by_its_reply(stock: Stock) -> None:
+async def test_forget_reply_restores_the_fact(stock: Stock) -> None:
     saved = await stock.ask(
         "save",
         text="Анна летит в Рим с двумя пересадками",
@@ -134,7 +134,7 @@ async def test_what_was_forgotten_is_brought_back_by_its_reply(stock: Stock) -> 
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> None:
+async def test_query_names_no_expired_fact(stock: Stock) -> None:
     past = {"text": "Is in Rome", "tier": "working", "expires_at": "2020-01-01T00:00:00Z"}
     body = {"fact_id": "wk_001", "fact": past, "decision": {"proposal_id": "p"}}
     await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", body))

@@ -29,7 +29,7 @@ async def updated_events(stock: Stock) -> int:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_queries_that_fit_nothing_change_nothing(stock: Stock) -> None:
+async def test_update_by_unfitting_query_changes_nothing(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     for language, queries in UNFIT.items():
@@ -42,7 +42,7 @@ async def test_queries_that_fit_nothing_change_nothing(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_queries_that_fit_change_their_fact_or_offer_it_first(stock: Stock) -> None:
+async def test_update_by_fitting_query_changes_or_offers_its_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     outcomes = []
@@ -63,7 +63,7 @@ def _outcome(reply: dict[str, Any], fact_id: str) -> str:
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
-async def test_what_it_becomes_is_checked_as_by_id(stock: Stock) -> None:
+async def test_update_by_query_checks_the_new_text(stock: Stock) -> None:
     await indexed(stock, await keep(stock, "u1", ("Lives in Perm", "Keeps bees")))
     assert code(await update(stock, query="keeps bees", text="Lives in Perm")) == "refused"
     reply = await update(stock, query="keeps bees", text="Keeps three goats")
