@@ -17,11 +17,11 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.e2e.conftest import PATIENCE, mnemon
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
+from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.stock_client import Stock
 
 IN_V2 = "chat.acme.u1.-.message.v2"
 
@@ -49,7 +49,7 @@ async def rows(deployment: Deployment) -> list[tuple[str, str]]:
         return [(event_id, content) for event_id, content in await found.fetchall()]
 
 
-async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
+async def test_event_of_newer_version_is_redriven_after_the_upgrade(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     stock = Stock(connection)
@@ -78,7 +78,7 @@ async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
     assert await kept(connection) == []
 
 
-async def test_where_everybody_logs_in(database_url: str, tmp_path: Path) -> None:
+async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edited() as users:
         acme = users.issue_tenant("acme")
     server = NatsServer(tmp_path, None)

@@ -8,7 +8,7 @@ from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 FAULT = Dead("invalid_body", "an older version could not read it")
 

@@ -8,7 +8,7 @@ from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_co
 from mnemon_infra.durables import DURABLES
 
 
-async def test_everything_is_created_once(connection: Client) -> None:
+async def test_provisioning_creates_everything_once(connection: Client) -> None:
     assert {change.action for change in await provision(connection)} == {"unchanged"}
     assert {change.action for change in await list_drift(connection)} == {"unchanged"}
 

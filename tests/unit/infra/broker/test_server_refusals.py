@@ -23,7 +23,7 @@ from mnemon_infra.database.engine import DatabaseUnavailable, meaning
         ("", False),
     ],
 )
-def test_too_old(version: str, verdict: bool) -> None:
+def test_old_server_is_refused(version: str, verdict: bool) -> None:
     assert is_too_old(version) is verdict
 
 
