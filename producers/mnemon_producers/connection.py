@@ -40,9 +40,11 @@ async def connect(url: str, **options: Any) -> Client:
         if not connected and len(failures) >= len(servers):
             raise error  # every server was tried; nats-py would retry without end
         remark = str(error) or type(error).__name__
-        # Each attempt to reconnect fails with the same message, twice a second.
-        log.log(logging.DEBUG if remark in remarks else logging.WARNING, "%s", remark)
-        remarks.add(remark)
+        if remark in remarks:  # each attempt to reconnect fails with the same message, twice a second
+            log.debug("connection error: %s", remark)
+        else:
+            log.warning("connection error: %s", remark)
+            remarks.add(remark)
 
     async def tell_again() -> None:
         log.info("reconnected")

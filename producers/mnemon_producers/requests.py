@@ -90,7 +90,7 @@ def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     if reply.error:
         raise AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("%s", warning)
+        log.warning("reply has a warning: %s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
         raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
     return reply
