@@ -14,7 +14,7 @@ INTRODUCTION = f"""\
 Settings can change while processes run. A change is in force at once, without a restart, except for
 `embedding`: processes read it when they start, and another model needs `mnemon reindex`
 ([Another embedding model](operating.md#another-embedding-model)).
-[Operating](operating.md#what-can-be-set) describes how to use them.
+[Operating](operating.md#configuration) describes how to use them.
 
     mnemon settings set recent_messages=20 limits.per_user=1000
     mnemon settings set --tenant acme limits.per_user=5000
