@@ -84,7 +84,7 @@ def _conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation
     prefix = f"locomo:{tenant}:{user}:{name}"
     sessions = 0
     try:
-        events = [ChatEvent(user, StartedV1.strictly(id=f"{prefix}:start"), name)]
+        events = [ChatEvent(user, StartedV1.create_strict(id=f"{prefix}:start"), name)]
         first = sample.conversation["speaker_a"]
         for session, began, turns in _sessions(sample.conversation):
             sessions += 1
@@ -102,7 +102,7 @@ def _conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation
 
 def _message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _Turn) -> MessageV1:
     try:
-        return MessageV1.strictly(
+        return MessageV1.create_strict(
             id=event_id,
             role=role,
             content=turn.text,

@@ -16,7 +16,7 @@ from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import running
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_contracts.subjects import origin_of
+from mnemon_contracts.subjects import find_origin
 from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import pages
@@ -145,7 +145,7 @@ async def memory_of(stock: Stock, owner: str) -> dict[str, Any]:
 
 
 def owner_of(subject: str) -> tuple[str, str] | None:
-    origin = origin_of(subject)
+    origin = find_origin(subject)
     return origin and origin.owner
 
 

@@ -13,7 +13,7 @@ from nats.js.kv import KeyValue
 from structlog.testing import capture_logs
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.settings.document import DEFAULTS, Document, set_value, unset_value
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidId
@@ -111,7 +111,7 @@ async def test_a_tenant_has_what_differs(live: LiveSettings, connection: Client)
     assert live.of("globex").wait_for_log_ms == 8
     assert await read(connection, "acme") == live.of("acme")
 
-    await change(connection, lambda document: without(document, "limits"), "acme")
+    await change(connection, lambda document: unset_value(document, "limits"), "acme")
     await until(lambda: live.of("acme").limits == FactLimits())
     assert live.of("acme").wait_for_log_ms == 7
 
@@ -152,7 +152,7 @@ async def test_what_no_longer_goes_with_the_default_is_left_out(
     await change(connection, setting(limits__profile=10), "acme")  # it can be mended
     await until(lambda: live.of("acme").limits.profile == 10)
     assert live.of("acme").recent_messages == 3
-    await change(connection, lambda document: without(document, "limits.profile"))
+    await change(connection, lambda document: unset_value(document, "limits.profile"))
     await until(lambda: live.value == SettingsV1())
     assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
 
@@ -183,7 +183,7 @@ async def test_who_changes_at_the_same_time_loses_nothing(nats_url: str, connect
         def with_one_more(document: Document) -> Document:
             nonlocal calls
             calls += 1
-            return with_value(document, name, 77)
+            return set_value(document, name, 77)
 
         return with_one_more
 

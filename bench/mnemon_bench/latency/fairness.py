@@ -122,7 +122,7 @@ async def _propose(connection: Client, speaker: int, number: int, first: int = 0
     """Propose a number of facts of a user at once, and return when."""
     subject = memory_subject(TENANT, user(speaker), "fact.proposed")
     bodies = [
-        FactProposedV1.strictly(text=f"{fact(each)}, says {user(speaker)}").body()
+        FactProposedV1.create_strict(text=f"{fact(each)}, says {user(speaker)}").body()
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()

@@ -13,7 +13,7 @@ from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.turns import FAILED, Turns
 from mnemon_consumers.domain.alignment.lexicon import lexicon
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_owner, parse_subject
 from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.subscriptions import consume_stream
@@ -110,7 +110,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
 
 def _owner(delivery: Delivery) -> Owner | None:
     try:
-        address = parse(delivery.subject)
+        address = parse_subject(delivery.subject)
     except InvalidSubject:
         return None
     return address.tenant, address.user
