@@ -164,7 +164,7 @@ class MemoryClient(MemoryTools):
         request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
         if reply.outcome is None:
-            problem = "this mnemon is older, and does not tell what became of an event"
+            problem = "this mnemon is too old to return the outcome of an event; upgrade it"
             raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
         return reply.outcome
 
@@ -173,7 +173,7 @@ class MemoryClient(MemoryTools):
         if outcome.rejected is not None:
             raise EventRejected(outcome.rejected)
         if outcome.outcome == "waiting":
-            problem = f"event {seq} is stored, and not applied yet"
+            problem = f"event {seq} is stored, and not applied yet; ask for its outcome later"
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
@@ -329,7 +329,7 @@ class MemoryClient(MemoryTools):
         """
         contract = VERBS.get(verb)
         if contract is None:
-            raise InvalidBody("verb", f"{verb!r} is not one of {', '.join(VERBS)}")
+            raise InvalidBody("verb", f"{verb!r} is no verb; use one of {', '.join(VERBS)}")
         request = contract.requests[-1].create_strict(**fields)
         return await self._questioner.ask(
             user, verb, request, contract.replies[-1], version=contract.version_of(request)

@@ -44,7 +44,7 @@ class Encoded(NamedTuple):
     body: bytes
 
 
-def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
+def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     """Encode an event for the wire; `event_id` is used if it has no id of its own.
 
     Raises:
@@ -53,7 +53,7 @@ def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     """
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
-        raise InvalidBody("id", "must not begin or end with white space, nor hold control characters")
+        raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
     subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
     message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
     return Encoded(subject, event.id or event_id, message_id, event.body())

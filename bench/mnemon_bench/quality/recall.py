@@ -31,7 +31,7 @@ from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, PointHit
 from mnemon_infra.vectors.vector_index import opened
 from mnemon_producers.client import MemoryClient
-from mnemon_producers.locomo import LocomoConversation, NotLocomo, read
+from mnemon_producers.locomo import LocomoConversation, NotLocomo, read_conversations
 
 TENANT: Final = "recall"
 DEPTHS: Final = (5, 10, 20)
@@ -132,7 +132,7 @@ def load(path: Path) -> Data:
     questions: list[LabelledQuestion] = []
     for file in files:
         text = file.read_bytes()
-        conversations += read(text, tenant=TENANT)
+        conversations += read_conversations(text, tenant=TENANT)
         samples = json.loads(text)
         for each in samples if isinstance(samples, list) else [samples]:
             questions += _questions(each)
