@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.answers import ReceivedRequest, answer
+from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.extract import decide
@@ -128,7 +128,7 @@ async def test_a_window_that_was_given_up_is_read_when_its_letter_is_redriven(ex
         await extracting.has(1, "window.answered")
         await extracting.redrive_all()
         dead = await extracting.has(2, "window.answered")
-        extracting.server.state.answering = answer
+        extracting.server.state.answering = write_answer
         await extracting.redrive_all()
         answers = await extracting.has(3, "window.answered")
         await extracting.is_projected()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from mnemon_bench.provider_server.answers import answer
+from mnemon_bench.provider_server.answers import write_answer
 from mnemon_bench.provider_server.faults import Damage, HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
@@ -108,7 +108,7 @@ async def test_of_a_thousand_lines_five_are_broken(extracting: Extracting) -> No
 
     extracting.server.state.faults.damage = damage
     extracting.server.state.answering = lambda question: (
-        "What they like is" if "thing 999\n" in question.text else answer(question)
+        "What they like is" if "thing 999\n" in question.text else write_answer(question)
     )
     await extracting.set(attempts=2)
     async with extracting.running():

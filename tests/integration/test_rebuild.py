@@ -10,7 +10,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_consumers.app import running
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
@@ -38,7 +38,7 @@ async def place(mnemon: Deployment) -> AsyncIterator[Site]:
 async def test_all_kinds_of_events_give_the_same_rows(
     place: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("once", id="x")
     await stock.publish("chat.acme.u1.-.message.v1", REFUSED)
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="a\0b")
@@ -58,7 +58,7 @@ async def test_all_kinds_of_events_give_the_same_rows(
 async def test_a_row_changed_by_hand_is_found_and_named(
     place: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, 500, users=5)
+    await fill_log(connection, 500, users=5)
     changed = await stock.say("true", id="changed")
     await stock.say("lost", id="lost")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"a": 1}}, Nats_Msg_Id="set")
@@ -101,7 +101,7 @@ async def test_what_persist_has_not_come_to_is_no_difference(
 async def test_what_was_left_in_the_middle_goes_on_from_there(
     place: Site, connection: Client, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     await applied(place)
     with suppress(asyncio.CancelledError):
         async with made(place, "next", told) as replay:

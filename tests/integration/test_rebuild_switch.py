@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_bench.workloads.all_events import events, fill
+from mnemon_bench.workloads.all_events import fill_log, generate_events
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.erasure.users import erasure
@@ -96,7 +96,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
 async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
     place: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, 2000, users=USERS)
+    await fill_log(connection, 2000, users=USERS)
     await stock.say("first")
     await applied(place)
     over = asyncio.Event()
@@ -109,7 +109,7 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
             await stock.say(said[-1])
 
     async def flood() -> None:
-        others = events(seed=7, users=USERS)
+        others = generate_events(seed=7, users=USERS)
         while not over.is_set():
             appended = await append(connection, list(islice(others, 20)))
             await applied(place, appended[-1].seq)

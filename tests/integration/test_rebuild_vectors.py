@@ -20,7 +20,7 @@ from mnemon.operations.rebuild.live_vectors import counted, live_pages
 from mnemon.operations.rebuild.reembed import Preview, preview
 from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon.operations.rebuild.verification import VerifyingAll
-from mnemon_bench.workloads.all_events import TENANT, fill
+from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import running
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -94,7 +94,7 @@ async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
 async def test_points_are_what_the_log_says_and_what_is_not_is_named(
     place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
     verdict = await verdict_on(place, told)
     assert (verdict.first, verdict.is_settled) == ([], True)
@@ -121,7 +121,7 @@ async def test_points_are_what_the_log_says_and_what_is_not_is_named(
 async def test_exchanged_while_it_is_searched_and_back(
     place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
     before = await all_points(finding)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from mnemon_bench.provider_server.answers import ShownPair, shown_pairs
+from mnemon_bench.provider_server.answers import ShownPair, find_pairs
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.extract.batch import lifecycle
@@ -73,7 +73,7 @@ async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
         hits = (await extracting.stock.ask("search", query=SEA, scope=["memories"]))["hits"]
         assert [hit["id"] for hit in hits] == ["ar_001"]
         await read_window(extracting, 2)
-        assert not shown_pairs(extracting.server.state.questions[-1].text)
+        assert not find_pairs(extracting.server.state.questions[-1].text)
         async with Database(extracting.deployment) as database:
             audited = Audited(extracting.stock, extracting.deployment, database)
             await audited.settled()
@@ -82,7 +82,7 @@ async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
         async with site_alone(extracting.deployment) as place:
             verdict = await verdict_on(place, Told())
         assert (verdict.differences, verdict.is_settled) == (0, True)
-    (pair,) = shown_pairs(extracting.server.state.questions[0].text)
+    (pair,) = find_pairs(extracting.server.state.questions[0].text)
     assert pair == ShownPair("ar_002", "ar_001", SEA, COAST)
     assert FactPair.model_validate(compared) == FactPair(
         fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1"
@@ -107,7 +107,7 @@ async def test_different_facts_are_kept_and_not_asked_about_again(extracting: Ex
         assert await facts(extracting) == {"ar_001": COAST, "ar_002": SEA}
     (compared,) = await extracting.log_of("fact.compared")
     assert compared["relation"] == "different"
-    assert [len(shown_pairs(each.text)) for each in extracting.server.state.questions] == [1, 0]
+    assert [len(find_pairs(each.text)) for each in extracting.server.state.questions] == [1, 0]
 
 
 async def test_an_update_keeps_the_older_id_and_a_former_version(extracting: Extracting) -> None:
@@ -169,13 +169,13 @@ async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(
         assert await facts(extracting) == {"ar_001": COAST, "ar_002": SEA}
     compared = await extracting.log_of("fact.compared")
     assert [each.get("relation") for each in compared] == [None, None, None]
-    asked = [len(shown_pairs(each.text)) for each in extracting.server.state.questions]
+    asked = [len(find_pairs(each.text)) for each in extracting.server.state.questions]
     assert asked == [1, 1, 1, 0]
 
 
 async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(extracting: Extracting) -> None:
     extracting.server.state.answering = lambda question: (
-        "I would rather not." if shown_pairs(question.text) else '{"facts": [], "pairs": []}'
+        "I would rather not." if find_pairs(question.text) else '{"facts": [], "pairs": []}'
     )
     async with remembering(extracting):
         await save(extracting, 1, COAST)
@@ -187,7 +187,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(ex
         await extracting.time_passes()
         await extracting.has(1, "window.answered")
     assert "relation" not in compared
-    assert [len(shown_pairs(each.text)) for each in extracting.server.state.questions] == [1, 0]
+    assert [len(find_pairs(each.text)) for each in extracting.server.state.questions] == [1, 0]
 
 
 async def test_an_answer_that_comes_again_or_after_a_kill_is_one_answer(extracting: Extracting) -> None:
@@ -231,7 +231,7 @@ async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(extracting
         await extracting.has(1, "window.answered")
     assert [len(window["pairs"]) for window in intended["windows"]] == [1]
     (online,) = extracting.server.state.questions
-    assert shown_pairs(online.text) == []
+    assert find_pairs(online.text) == []
 
 
 async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extracting: Extracting) -> None:
@@ -246,7 +246,7 @@ async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extractin
         for number in (2, 3, 4):
             await read_window(extracting, number)
             await extracting.is_projected()
-    asked = [shown_pairs(each.text) for each in extracting.server.state.questions]
+    asked = [find_pairs(each.text) for each in extracting.server.state.questions]
     assert [len(each) for each in asked] == [4, 4, 2]
     assert (asked[0][0].newer, asked[0][0].older) == ("ar_002", "ar_001")
     assert len({pair for each in asked for pair in each}) == 10
