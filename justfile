@@ -23,7 +23,7 @@ test-all *arguments:
 
 # Kill processes at random under load: --kills 200 --seed 1
 chaos *arguments:
-    uv run python -m tests.e2e.chaos {{ arguments }}
+    uv run python -m tests.support.chaos.run {{ arguments }}
 
 # Check the code with ruff
 lint:

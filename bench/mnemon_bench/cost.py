@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     generate_conversations,
     make_message,
@@ -96,7 +96,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
         )
         await write(connection, settings)
         names = ["persist", "index", "dedupe", "extract", "compact"]
-        async with run_consumers(names, deployment):
+        async with spawn_consumers(names, deployment):
             last = await publish_events(connection, generate_conversations(range(USERS), MESSAGES))
             await wait_for_windows(connection, last)
             await wait_for_summaries(connection, max(last.values()))

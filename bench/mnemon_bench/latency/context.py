@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.measures.percentiles import median_percentiles, percentiles
-from mnemon_bench.workers.processes import run_consumers, run_server
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.base import Event
@@ -74,8 +74,8 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        await ends.enter_async_context(run_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
-        await ends.enter_async_context(run_consumers(["persist", "index", "retrieve"], uncached))
+        await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        await ends.enter_async_context(spawn_consumers(["persist", "index", "retrieve"], uncached))
         await _load_users(connection)
         report("loaded")
         for number in range(rounds):

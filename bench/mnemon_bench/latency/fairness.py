@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.latency.foreground import measure_contexts, wait_for_projections
 from mnemon_bench.measures.percentiles import percentiles
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     generate_conversations,
@@ -21,7 +21,7 @@ from mnemon_bench.workloads.conversations import (
 )
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.app import CONSUMERS, FRONT
-from mnemon_consumers.background_process import running_beside
+from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
@@ -74,8 +74,8 @@ async def run(
     background = [name for name in CONSUMERS if name not in FRONT]
     async with (
         open_connection(deployment) as connection,
-        running_beside(background, deployment),
-        run_consumers(list(FRONT), deployment),
+        run_in_background(background, deployment),
+        spawn_consumers(list(FRONT), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write(connection, off)

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.measures.percentiles import percentiles
 from mnemon_bench.provider_server.process import run_provider
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
     count_windows,
@@ -23,7 +23,7 @@ from mnemon_bench.workloads.conversations import (
 )
 from mnemon_bench.workloads.sentences import make_question
 from mnemon_consumers.app import CONSUMERS, FRONT
-from mnemon_consumers.background_process import running_beside
+from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, event_filter
@@ -76,8 +76,8 @@ async def run(
         background = [name for name in CONSUMERS if name not in FRONT]
         async with (
             open_connection(asking) as connection,
-            running_beside(background, asking),
-            run_consumers(list(FRONT), asking),
+            run_in_background(background, asking),
+            spawn_consumers(list(FRONT), asking),
         ):
             await _set_extraction(connection, enabled=False)
             await wait_for_projections(

@@ -9,9 +9,9 @@ from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.measures.percentiles import median_percentiles, percentiles
-from mnemon_bench.workers.processes import run_consumers, run_server
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.messages import USERS, fill_log
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import ask_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -45,16 +45,16 @@ async def run(
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
         await fill_log(connection, MESSAGES)
-        async with running(["persist"], deployment):
+        async with run_consumers(["persist"], deployment):
             while await applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         times: dict[str, dict[str, float]] = {}
         memory: dict[str, int] = {}
-        async with run_server("mnemon_bench.baselines.echo", str(deployment.nats_url)):
+        async with spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)):
             # A cache for one user never hits: the next request is about another user.
             for way, users in (("read", 1), ("cached", 10 * USERS)):
                 cached = deployment.model_copy(update={"cached_users": users, "vectors_folder": None})
-                async with run_consumers(["retrieve"], cached) as process:
+                async with spawn_consumers(["retrieve"], cached) as process:
                     await _measure(connection, "history", 1, USERS)  # fills the cache, if it has room
                     await _measure(connection, "context", 1, USERS)
                     for callers in CALLERS:

@@ -13,7 +13,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.measures.percentiles import median_percentiles, percentiles
-from mnemon_bench.workers.processes import run_consumers, run_server
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
 from mnemon_contracts.streams import WORK
@@ -75,9 +75,9 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        await ends.enter_async_context(run_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
         consumers = await ends.enter_async_context(
-            run_consumers(["persist", "index", "retrieve"], deployment)
+            spawn_consumers(["persist", "index", "retrieve"], deployment)
         )
         for stage in stages:
             for memories in stage:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.retrieve.search.candidates import breadth
 from mnemon_consumers.retrieve.search.fusion import fused
 from mnemon_contracts.settings.groups import Embedding
@@ -92,7 +92,7 @@ async def run(
         RuntimeError: a search fails.
     """
     conversations, questions = data
-    async with run_consumers(["persist", "index", "retrieve"], deployment):
+    async with spawn_consumers(["persist", "index", "retrieve"], deployment):
         connection = await connect(str(deployment.nats_url), name="bench")
         try:
             await _import_conversations(connection, conversations)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import open_connection, wait_for_summaries
 from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
@@ -75,7 +75,9 @@ async def run(
     """
     async with AsyncExitStack() as ends:
         connection = await ends.enter_async_context(open_connection(deployment))
-        await ends.enter_async_context(run_consumers(["persist", "index", "compact", "retrieve"], deployment))
+        await ends.enter_async_context(
+            spawn_consumers(["persist", "index", "compact", "retrieve"], deployment)
+        )
         await append(connection, list(_generate_facts()))
         client = MemoryClient(connection, tenant=TENANT)
         said: list[int] = []

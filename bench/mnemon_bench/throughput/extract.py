@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon_bench.provider_server.process import run_provider
-from mnemon_bench.workers.processes import run_consumers
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     make_message,
     open_connection,
@@ -103,7 +103,7 @@ async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIt
         compaction=Compaction(enabled=False),
     )
     await write(connection, settings)
-    async with run_consumers(["persist", "extract"], deployment):
+    async with spawn_consumers(["persist", "extract"], deployment):
         yield
 
 

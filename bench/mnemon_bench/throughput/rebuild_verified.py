@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from mnemon_bench.workers.processes import libpq_url, run_consumers
+from mnemon_bench.workers.processes import libpq_url, spawn_consumers
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
@@ -33,7 +33,7 @@ async def apply_log(deployment: Deployment) -> None:
             [(await context.stream_info(WORK, subjects_filter=each)).state.subjects for each in triggers]
         )
 
-    async with connection, run_consumers(("persist", "index"), deployment):
+    async with connection, spawn_consumers(("persist", "index"), deployment):
         while await is_behind():
             await asyncio.sleep(_INTERVAL)
 

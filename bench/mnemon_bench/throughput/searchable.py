@@ -14,7 +14,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_bench.measures.percentiles import median_ratio
-from mnemon_bench.workers.processes import Peak, run_consumers, run_module
+from mnemon_bench.workers.processes import Peak, run_module, spawn_consumers
 from mnemon_bench.workloads.messages import USERS
 from mnemon_bench.workloads.sentences import make_fact
 from mnemon_consumers.app import CONSUMERS
@@ -66,7 +66,7 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        peak = Peak(await ends.enter_async_context(run_consumers(CONSUMERS, deployment)))
+        peak = Peak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
         await ends.enter_async_context(peak.watching())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)

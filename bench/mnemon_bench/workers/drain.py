@@ -8,7 +8,7 @@ import time
 import psutil
 
 from mnemon_bench.workers.processes import FAR
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -21,7 +21,7 @@ async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: i
     stream_context = connection.jetstream()
     # Paused until the workers run, so that only the work is measured.
     await stream_context.pause_consumer(LOG, consumer, pause_until=FAR)
-    async with running([consumer] * workers, deployment):
+    async with run_consumers([consumer] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer(LOG, consumer)
         while await applied_position(stream_context, consumer) < last_seq:

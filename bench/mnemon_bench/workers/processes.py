@@ -17,7 +17,7 @@ FAR = "2099-01-01T00:00:00Z"
 
 
 @asynccontextmanager
-async def run_server(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
+async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
     """Run a module that prints `ready` and serves until killed. The block starts once it is ready."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
@@ -35,9 +35,9 @@ async def run_server(module: str, *arguments: str) -> AsyncIterator[psutil.Proce
 
 
 @asynccontextmanager
-async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
+async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
     """Run consumers as they ship, all in one process."""
-    async with run_server("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
+    async with spawn_server("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
         yield process
 
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from mnemon_bench.measures.cpu_usage import busy_cores
 from mnemon_bench.provider_server.process import run_provider
-from mnemon_bench.workers.processes import FAR, run_consumers
+from mnemon_bench.workers.processes import FAR, spawn_consumers
 from mnemon_bench.workloads.conversations import make_message, publish_events, user_name
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
@@ -87,7 +87,7 @@ async def prepare_conversations(
         async def drain(processes: int) -> tuple[float, dict[str, float]]:
             async with AsyncExitStack() as ends:
                 working = [
-                    await ends.enter_async_context(run_consumers([name], asking)) for _ in range(processes)
+                    await ends.enter_async_context(spawn_consumers([name], asking)) for _ in range(processes)
                 ]
                 await add_conversations(WARMING)
                 await wait_until_empty(WARMING)
@@ -96,7 +96,7 @@ async def prepare_conversations(
                     seconds = await wait_until_empty(conversations)
             return conversations / seconds, cores
 
-        async with run_consumers(["persist"], asking):
+        async with spawn_consumers(["persist"], asking):
             yield drain
 
 

@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from nats.aio.client import Client
 
 from mnemon_bench.measures.cpu_usage import busy_cores
-from mnemon_bench.workers.processes import FAR, create_schema, run_consumers
+from mnemon_bench.workers.processes import FAR, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import begin_again
@@ -32,7 +32,8 @@ async def prepare_messages(
         await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)
         async with AsyncExitStack() as ends:
             working = [
-                await ends.enter_async_context(run_consumers(["persist"], located)) for _ in range(processes)
+                await ends.enter_async_context(spawn_consumers(["persist"], located))
+                for _ in range(processes)
             ]
             with busy_cores(working) as cores:
                 begun = time.perf_counter()
