@@ -20,7 +20,7 @@ from mnemon_bench.workloads.conversations import (
     user_name,
 )
 from mnemon_bench.workloads.sentences import make_fact, make_question
-from mnemon_consumers.app import CONSUMERS, FRONT
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
@@ -71,11 +71,11 @@ async def run(
     Raises:
         RuntimeError: a context fails.
     """
-    background = [name for name in CONSUMERS if name not in FRONT]
+    background = [name for name in CONSUMERS if name not in FOREGROUND]
     async with (
         open_connection(deployment) as connection,
         run_in_background(background, deployment),
-        spawn_consumers(list(FRONT), deployment),
+        spawn_consumers(list(FOREGROUND), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write(connection, off)

@@ -11,7 +11,7 @@ from mnemon_bench.measures.cpu_usage import busy_cores
 from mnemon_bench.workers.processes import FAR, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 
@@ -27,7 +27,7 @@ async def prepare_messages(
 
     async def drain(processes: int) -> tuple[float, dict[str, float]]:
         located = await create_schema(deployment)
-        await begin_again(connection, LOG, "persist")
+        await reset_consumer(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)
         async with AsyncExitStack() as ends:
