@@ -1,6 +1,6 @@
-# Every habit of the project. Without `just`, each line works when pasted: only `uv` is needed.
+# The commands of the project. Each line also works in a shell without `just`; only `uv` is needed.
 
-# List what there is
+# List the recipes
 [private]
 default:
     @just --list --unsorted
@@ -9,11 +9,11 @@ default:
 up *arguments:
     uv run mnemon up {{ arguments }}
 
-# Show what it does, in half a minute
+# Run the demo, in half a minute
 demo *arguments:
     uv run mnemon demo {{ arguments }}
 
-# Run the tests, without those of minutes
+# Run the tests, without those that take minutes
 test *arguments:
     uv run pytest {{ arguments }}
 
@@ -21,16 +21,16 @@ test *arguments:
 test-all *arguments:
     uv run pytest -m 'long or not long' {{ arguments }}
 
-# Kill everything at random while many users talk: --kills 200 --seed 1
+# Kill processes at random under load: --kills 200 --seed 1
 chaos *arguments:
     uv run python -m tests.support.chaos.run {{ arguments }}
 
-# Look for mistakes and untidy code
+# Check the code with ruff
 lint:
     uv run ruff check
     uv run ruff format --check
 
-# Mend what ruff can mend: imports, format, and more
+# Apply the fixes of ruff: imports, format, and more
 fix:
     uv run ruff check --fix
     uv run ruff format
@@ -43,7 +43,7 @@ types:
 imports:
     uv run lint-imports
 
-# Write schemas and the bot author's page anew from the contracts
+# Write schemas, AsyncAPI, docs/contracts.md and docs/settings.md from the contracts
 contracts:
     uv run python -m mnemon_contracts.export
 
@@ -51,7 +51,7 @@ contracts:
 migrate *arguments:
     uv run mnemon migrate {{ arguments }}
 
-# Measure beside a bare loop, such as publish, ingest, search or recall
+# Measure against a bare loop: publish, ingest, search, recall and others
 bench *arguments:
     uv run mnemon bench {{ arguments }}
 
@@ -59,7 +59,7 @@ bench *arguments:
 audit *arguments:
     uv run mnemon audit {{ arguments }}
 
-# Tell how a deployment is doing: streams, lag, versions, health
+# Show streams, lag, versions and health of a deployment
 status *arguments:
     uv run mnemon status {{ arguments }}
 

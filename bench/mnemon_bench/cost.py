@@ -8,8 +8,15 @@ from pydantic import SecretStr
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.workers.processes import consuming
-from mnemon_bench.workloads.conversations import compacted, connected, conversations, publish, read, said
+from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workloads.conversations import (
+    generate_conversations,
+    make_message,
+    open_connection,
+    publish_events,
+    wait_for_summaries,
+    wait_for_windows,
+)
 from mnemon_consumers.extract.prompt import request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
@@ -44,13 +51,13 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
     messages = USERS * MESSAGES
     counted: dict[str, dict[str, float]] = {}
     with ProviderServer(ProviderState(polls=1)) as server:
-        counted["mnemon"] = await _ours(_asking(deployment, server), server)
-        by_purpose = _by_purpose(server.state)
+        counted["mnemon"] = await _measure_mnemon(_with_model(deployment, server), server)
+        by_purpose = _count_by_purpose(server.state)
     report(f"mnemon: {counted['mnemon']}")
     for name, shown in {"whole": None, "last_ten": LAST}.items():
         with ProviderServer(ProviderState()) as server:
-            await _each(_asking(deployment, server), shown)
-            counted[name] = _counted(server.state)
+            await _ask_for_each(_with_model(deployment, server), shown)
+            counted[name] = _count_tokens(server.state)
         report(f"{name}: {counted[name]}")
     ours, whole, last_ten = (counted[name]["input_tokens"] for name in ("mnemon", "whole", "last_ten"))
     return {
@@ -71,7 +78,7 @@ async def run(deployment: Deployment, *, report: Callable[[str], None] = lambda 
     }
 
 
-def _asking(deployment: Deployment, server: ProviderServer) -> Deployment:
+def _with_model(deployment: Deployment, server: ProviderServer) -> Deployment:
     return deployment.model_copy(
         update={
             "model_url": server.openai_url,
@@ -81,22 +88,22 @@ def _asking(deployment: Deployment, server: ProviderServer) -> Deployment:
     )
 
 
-async def _ours(deployment: Deployment, server: ProviderServer) -> dict[str, float]:
-    async with connected(deployment) as connection:
+async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dict[str, float]:
+    async with open_connection(deployment) as connection:
         settings = SettingsV1(
             extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
             compaction=Compaction(provider="openai", model=MODEL),
         )
         await write(connection, settings)
         names = ["persist", "index", "dedupe", "extract", "compact"]
-        async with consuming(names, deployment):
-            last = await publish(connection, conversations(range(USERS), MESSAGES))
-            await read(connection, last)
-            await compacted(connection, max(last.values()))
-    return _counted(server.state)
+        async with spawn_consumers(names, deployment):
+            last = await publish_events(connection, generate_conversations(range(USERS), MESSAGES))
+            await wait_for_windows(connection, last)
+            await wait_for_summaries(connection, max(last.values()))
+    return _count_tokens(server.state)
 
 
-async def _each(deployment: Deployment, shown: int | None) -> None:
+async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
     """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
@@ -105,14 +112,14 @@ async def _each(deployment: Deployment, shown: int | None) -> None:
         for speaker in range(USERS):
             so_far: list[PromptMessage] = []
             for number in range(MESSAGES):
-                message = said(speaker, number)
+                message = make_message(speaker, number)
                 so_far.append(
                     PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
                 )
                 await model.complete(request(so_far[-shown:] if shown else so_far, [], settings))
 
 
-def _counted(state: ProviderState) -> dict[str, float]:
+def _count_tokens(state: ProviderState) -> dict[str, float]:
     used = state.used
     return {
         "calls": len(state.questions),
@@ -122,7 +129,7 @@ def _counted(state: ProviderState) -> dict[str, float]:
     }
 
 
-def _by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
+def _count_by_purpose(state: ProviderState) -> dict[str, dict[str, float]]:
     """Return calls and input tokens by purpose: only requests for facts have a schema."""
     facts = [question for question in state.questions if question.schema is not None]
     summaries = [question for question in state.questions if question.schema is None]

@@ -1,4 +1,4 @@
-"""Base of every contract: frozen values, tolerant to read, strict to write."""
+"""Base of every contract: frozen values. Reading ignores unknown fields, writing refuses them."""
 
 import re
 from collections.abc import Callable, Container
@@ -43,7 +43,7 @@ class Contract(BaseModel):
     """A value on the wire.
 
     Reading ignores fields it does not know, so that an older consumer serves a newer bot. Writing
-    (`strictly`) refuses them, so that a typing error is found where it was made.
+    (`create_strict`) refuses them, so that a typing error raises where it was made.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
@@ -72,8 +72,8 @@ class Contract(BaseModel):
         return tuple(name for name in found if name not in cls.model_fields)
 
     @classmethod
-    def strictly(cls, **fields: Any) -> Self:
-        """Make a value to send.
+    def create_strict(cls, **fields: Any) -> Self:
+        """Create a value to send.
 
         Raises:
             InvalidBody: a field is unknown, missing or wrong.
@@ -84,7 +84,7 @@ class Contract(BaseModel):
             raise _invalid(error) from error
 
     def body(self) -> bytes:
-        """The JSON that goes on the wire, without fields that are not set.
+        """Return the JSON for the wire, without fields that are not set.
 
         Raises:
             InvalidBody: it is larger than `BODY_LIMIT`.
@@ -96,9 +96,9 @@ class Contract(BaseModel):
 
 
 def is_empty(value: tuple[object, ...]) -> bool:
-    """Whether to leave a list out of a body, as `exclude_if` of a field that a released contract gained.
+    """Return whether a list is empty: `exclude_if` of a field that was added to a released contract.
 
-    An event of an older version is then written as it was read, and its row is equal to the one in use.
+    So an event of an older version is written as it was read, and its row equals the existing one.
     """
     return not value
 
@@ -113,10 +113,10 @@ def _declared_fields(contract: type[Contract]) -> set[str]:
 
 
 def _invalid(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
-    """Say what is wrong with a value, without the value: errors are logged, and content is not.
+    """Describe an invalid value without repeating it, because errors are logged and content must not be.
 
     Args:
-        error: what pydantic found.
+        error: the error of pydantic.
         declared: names that the error may repeat; None for all. The keys of a free object, such as
             `metadata`, are content, too: the error ends at the object.
     """
@@ -161,7 +161,7 @@ def _storable_json(value: JsonValue) -> JsonValue:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    # A day's room at both ends of the calendar: in any time zone, and rounded by anybody, it still is a date.
+    # A year of room at both ends of the calendar: the time stays valid in any zone, and when it is rounded.
     if not MINYEAR < moment.year < MAXYEAR:
         raise ValueError(f"must lie in the years {MINYEAR + 1} to {MAXYEAR - 1}")
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -228,7 +228,7 @@ Moment = Annotated[datetime, Field(strict=True), AfterValidator(_in_utc)]
 """RFC 3339 text, such as `2026-11-21T10:00:00Z`; without an offset it is UTC."""
 
 MomentOrDay = Annotated[Moment, BeforeValidator(_day_or_time)]
-"""As `Moment`, or a day such as `2026-11-21`, which is its first moment in UTC: models write such."""
+"""As `Moment`, or a day such as `2026-11-21`, which models write: its first moment in UTC."""
 
 Json = Annotated[JsonValue, AfterValidator(_storable_json)]
 """Any JSON value without U+0000."""
@@ -241,7 +241,7 @@ Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class Event(Contract):
-    """What every event may carry: `id`, its identity for good where the header `Nats-Msg-Id` is absent."""
+    """Base of every event: `id` is its identity where the header `Nats-Msg-Id` is absent."""
 
     id: Identifier | None = Field(
         default=None,

@@ -1,4 +1,6 @@
-"""From a subject and a body to the latest version of an event: the one place where old versions are read."""
+"""Decoding of events: a subject and a body become the latest version of the event. Only this module reads old
+versions.
+"""
 
 import json
 
@@ -11,8 +13,8 @@ class UnknownEvent(ValueError):
     """The subject names an event, or a version of one, that is not in the registry."""
 
 
-def contract_of(address: Address) -> EventContract:
-    """The contract of the event that a subject names.
+def find_contract(address: Address) -> EventContract:
+    """Return the contract of the event that a subject names.
 
     Raises:
         UnknownEvent: there is no such event, or no such version of it.
@@ -29,18 +31,18 @@ def contract_of(address: Address) -> EventContract:
     return event
 
 
-def decode(address: Address, body: bytes) -> Event:
-    """Read an event, whatever its version, as the latest one.
+def decode_event(address: Address, body: bytes) -> Event:
+    """Read an event of any version as the latest version.
 
     Raises:
         UnknownEvent: no such event or version.
         InvalidBody: the body does not satisfy the contract of the version that it came in.
     """
-    return upcast(contract_of(address), address.version, body)
+    return upcast_body(find_contract(address), address.version, body)
 
 
-def upcast(event: EventContract, version: int, body: bytes) -> Event:
-    """Read a body of one version and carry it up to the latest.
+def upcast_body(event: EventContract, version: int, body: bytes) -> Event:
+    """Read a body of one version and convert it to the latest.
 
     Raises:
         InvalidBody: the body does not satisfy the contract of its version.
@@ -55,5 +57,5 @@ def upcast(event: EventContract, version: int, body: bytes) -> Event:
     plain = json.loads(body)
     for step in event.upcasters[version - 1 :]:
         plain = step(plain)
-    # Compact, so that a body near the limit is not pushed over it by white space.
+    # Compact, because white space could push a body over the size limit.
     return event.latest.read(json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode())

@@ -1,10 +1,10 @@
-"""Write what is published of the contracts, or check that it is up to date.
+"""Write schemas, AsyncAPI and pages from the contracts, or check that they are up to date.
 
     python -m mnemon_contracts.export           write contracts/schemas/, contracts/asyncapi.json,
                                          docs/contracts.md and docs/settings.md
-    python -m mnemon_contracts.export --check   write nothing; exit 1 and say what differs
+    python -m mnemon_contracts.export --check   write nothing; show differences, and exit with 1
 
-A schema that is there already is never overwritten by one that would break those who rely on it.
+A released schema is never overwritten by one that breaks its users.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mnemon_contracts.publication import asyncapi, documentation, published, settings_page
-from mnemon_contracts.publication.compatibility import breaking_changes
+from mnemon_contracts.publication.compatibility import find_breaking_changes
 from mnemon_contracts.publication.published import Examples
 
 ROOT = Path(__file__).parents[2]
@@ -30,31 +30,33 @@ MAKE_A_NEW_VERSION = (
 )
 
 
-def generated(examples: Examples) -> dict[Path, str]:
-    """The text of every file that is written, by path below `ROOT`."""
-    schemas = {SCHEMAS / f"{name}.json": _json(published.schema_of(name)) for name in published.CONTRACTS}
+def generate_files(examples: Examples) -> dict[Path, str]:
+    """Return the text of every generated file, by path below `ROOT`."""
+    schemas = {
+        SCHEMAS / f"{name}.json": _json(published.generate_schema(name)) for name in published.CONTRACTS
+    }
     return schemas | {
-        Path("contracts/asyncapi.json"): _json(asyncapi.document(examples)),
-        Path("docs/contracts.md"): documentation.page(examples),
-        Path("docs/settings.md"): settings_page.page(),
+        Path("contracts/asyncapi.json"): _json(asyncapi.build_document(examples)),
+        Path("docs/contracts.md"): documentation.render_page(examples),
+        Path("docs/settings.md"): settings_page.render_page(),
     }
 
 
-def refusals(root: Path, files: Mapping[Path, str]) -> list[str]:
-    """Why the released schemas below `root` must not give way to `files`; empty when they may."""
+def find_refusals(root: Path, files: Mapping[Path, str]) -> list[str]:
+    """Return the reasons not to replace the released schemas below `root` by `files`."""
     found = []
     for path in sorted((root / SCHEMAS).glob("*.json")):
         name = SCHEMAS / path.name
         if name not in files:
-            found.append(f"{name}: has no contract; what was released is read for ever: put it back")
+            found.append(f"{name}: has no contract; restore it, since released versions stay")
             continue
-        changes = breaking_changes(json.loads(path.read_bytes()), json.loads(files[name]))
+        changes = find_breaking_changes(json.loads(path.read_bytes()), json.loads(files[name]))
         found += [f"{name}: {change}; {MAKE_A_NEW_VERSION}" for change in changes]
     return found
 
 
-def differences(root: Path, files: Mapping[Path, str]) -> list[str]:
-    """What below `root` is not as in `files`, as unified diffs."""
+def find_differences(root: Path, files: Mapping[Path, str]) -> list[str]:
+    """Return the differences between the files below `root` and `files`, as unified diffs."""
     found = []
     for name, text in files.items():
         path = root / name
@@ -63,15 +65,15 @@ def differences(root: Path, files: Mapping[Path, str]) -> list[str]:
             lines = difflib.unified_diff(
                 present.splitlines(),
                 text.splitlines(),
-                f"{name} as it is",
-                f"{name} as it should be",
+                f"{name} (present)",
+                f"{name} (generated)",
                 lineterm="",
             )
             found.append("\n".join(lines))
     return found
 
 
-def write(root: Path, files: Mapping[Path, str]) -> None:
+def write_files(root: Path, files: Mapping[Path, str]) -> None:
     """Write the files below `root`."""
     for name, text in files.items():
         path = root / name
@@ -80,18 +82,22 @@ def write(root: Path, files: Mapping[Path, str]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command; 0 when all is well, 1 when something differs or is refused."""
+    """Run the command; return 0, or 1 if a file differs or a change is refused."""
     parser = argparse.ArgumentParser(
         prog="python -m mnemon_contracts.export", description=__doc__.partition("\n")[0]
     )
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 and say what differs")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing; show differences, and exit with 1 if there are any",
+    )
     check = parser.parse_args(arguments).check
-    files = generated(published.examples())
-    problems = refusals(ROOT, files)
+    files = generate_files(published.load_examples())
+    problems = find_refusals(ROOT, files)
     if check:
-        problems += differences(ROOT, files)
+        problems += find_differences(ROOT, files)
     elif not problems:
-        write(ROOT, files)
+        write_files(ROOT, files)
     print(
         "\n".join(problems) or f"{len(files)} files are up to date",
         file=sys.stderr if problems else sys.stdout,

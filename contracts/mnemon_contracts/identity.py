@@ -22,16 +22,16 @@ _POINTS = UUID("b1c7a2b4-6c1e-5d0f-8a39-3f0c6a1d9e20")
 def event_identity(
     tenant: str, user: str, header: str | None, body: str | None, stream: str, sequence: int
 ) -> str:
-    """An event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
+    """Return an event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
 
-    A header that is the body's id, `scoped`, stands for the body's id.
+    A header that `scope_event_id` made from the body's id stands for the body's id.
 
     Raises:
         InvalidBody: the header cannot be an id.
     """
     if not header:
         return body or f"{stream}:{sequence}"
-    if body and header == scoped(tenant, user, body):
+    if body and header == scope_event_id(tenant, user, body):
         return body
     return check_identifier(MESSAGE_ID, header)
 
@@ -41,11 +41,11 @@ def _scope(tenant: str, user: str) -> str:
     return sha256(f"{tenant}\0{user}".encode()).hexdigest()[:12]
 
 
-def scoped(tenant: str, user: str, event_id: str) -> str:
-    """The `Nats-Msg-Id` for an event that has an id of its own.
+def scope_event_id(tenant: str, user: str, event_id: str) -> str:
+    """Return the `Nats-Msg-Id` of an event that has an id of its own.
 
-    JetStream looks for duplicates in the whole stream: without a scope, the same id of another user within
-    two minutes would be taken for a repetition, and be lost. An id that a header cannot hold is hashed.
+    JetStream looks for duplicates in the whole stream: without a scope, it would drop an event with the same
+    id of another user within two minutes. An id that a header cannot hold is hashed.
     """
     if _UNFIT_FOR_HEADER.search(event_id):
         event_id = sha256(event_id.encode()).hexdigest()
@@ -54,20 +54,20 @@ def scoped(tenant: str, user: str, event_id: str) -> str:
 
 @lru_cache(maxsize=4096)
 def first_conversation(tenant: str, user: str) -> str:
-    """The conversation of whatever a user said before any conversation was started."""
+    """Return the conversation of a user's messages before the first `started` event."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}"))
 
 
 def started_conversation(tenant: str, user: str, event_id: str) -> str:
-    """The conversation that a `started` event on `-` starts."""
+    """Return the conversation that a `started` event on `-` starts."""
     return str(uuid5(_CONVERSATIONS, f"{tenant}\0{user}\0{event_id}"))
 
 
 def derived_id(tenant: str, user: str, *parts: str) -> str:
-    """The event id of what follows from something else: deriving it again publishes nothing new."""
+    """Return the id of a derived event; a second derivation has the same id, so that it changes nothing."""
     return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 
 def point_id(tenant: str, user: str, *parts: str) -> UUID:
-    """The id of what stands for something of the user's in a vector engine, such as `fact` and its id."""
+    """Return the id of the point of a user's item; `parts` name the item, such as `fact` and its id."""
     return uuid5(_POINTS, "\0".join((tenant, user, *parts)))

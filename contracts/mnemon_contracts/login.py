@@ -1,4 +1,4 @@
-"""How a bot and a consumer log in to NATS: from the environment, in the words of nats-py."""
+"""Login of bots and consumers at NATS: variables of the environment become arguments of nats-py."""
 
 import re
 import ssl
@@ -12,22 +12,22 @@ NKEY_SEED: Final = "MNEMON_NATS_NKEY_SEED"
 AUTHORITY: Final = "MNEMON_NATS_CA"
 CERTIFICATE: Final = "MNEMON_NATS_CERTIFICATE"
 CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
-"""Each names a file; what is in it is not repeated in any message."""
+"""Each names a file; no message repeats its contents."""
 
 
 class LoginUnusable(ValueError):
-    """A variable names what cannot be used; the message says which and why."""
+    """A variable names a file that cannot be used; the message names both, and the reason."""
 
 
 def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments of `nats.connect` that log in and encrypt the way to the server.
+    """Return the arguments of `nats.connect` for login and encryption.
 
     Args:
-        url: the servers; a user and password in it go before the files.
-        environment: the variables of this module; what is empty is not set.
+        url: the servers; a user and password in it take precedence over the files.
+        environment: the variables of this module; an empty one counts as not set.
 
     Raises:
-        LoginUnusable: a file is absent or is not what it should be.
+        LoginUnusable: a file is absent or has the wrong contents.
     """
     options: dict[str, Any] = {}
     if not re.search(r"//[^/,]*@", url):
@@ -36,7 +36,7 @@ def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
         elif seed := _file(environment, NKEY_SEED):
             options["nkeys_seed"] = seed
         if options and not find_spec("nkeys"):
-            raise LoginUnusable("logging in with keys needs a package more: pip install 'mnemon[nkeys]'")
+            raise LoginUnusable("login with keys needs another package: pip install 'mnemon[nkeys]'")
     authority = _file(environment, AUTHORITY)
     certificate, key = _file(environment, CERTIFICATE), _file(environment, CERTIFICATE_KEY)
     if authority or certificate:

@@ -1,4 +1,4 @@
-"""Every event and every verb there is: its versions, who sends it and who reacts to it."""
+"""All events and verbs: the versions of each, the senders and the consumers."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -10,12 +10,12 @@ from mnemon_contracts.events import chat, erasure, fact_comparison, memory
 from mnemon_contracts.verbs import ask, tools
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
-"""A pure step from a body of version N to one of version N + 1."""
+"""A pure function from a body of version N to a body of version N + 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventContract:
-    """An event. `versions[0]` is v1; `upcasters[0]` goes from v1 to v2, so there is one less of them."""
+    """An event. `versions[0]` is v1; `upcasters[0]` goes from v1 to v2, so there is one fewer of them."""
 
     space: Literal["chat", "memory"]
     name: str
@@ -31,20 +31,20 @@ class EventContract:
 
 @dataclass(frozen=True, slots=True)
 class VerbContract:
-    """A verb: what is asked and what is answered, by version."""
+    """A verb: requests and replies by version."""
 
     name: str
     requests: tuple[type[Contract], ...]
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the first version that has all that a request says: an older mnemon may know no other."""
+        """Return the first version with all fields of a request, which an older mnemon may also know."""
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }
         for version, contract in enumerate(self.requests[:-1], start=1):
             with suppress(InvalidBody):
-                contract.strictly(**said)
+                contract.create_strict(**said)
                 return version
         return len(self.requests)
 

@@ -1,4 +1,4 @@
-"""Names of the streams and buckets, which a publisher states so that nothing is published past them."""
+"""Names of the streams and buckets. A publisher names its stream, so that no event is lost outside of it."""
 
 LOG = "LOG"
 """The truth: every event of the bots, and every event derived from them."""

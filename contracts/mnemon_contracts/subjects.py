@@ -1,19 +1,18 @@
-"""The subject grammar, all of it. Nothing else in the project builds or takes apart a subject.
+"""The grammar of subjects. No other module builds or parses a subject.
 
-    chat.<tenant>.<user>.<conversation>.<event>.v<N>    what a bot publishes
-    memory.<tenant>.<user>.<thing>.<event>.v<N>         what was derived or decided
+    chat.<tenant>.<user>.<conversation>.<event>.v<N>    event of a bot
+    memory.<tenant>.<user>.<thing>.<event>.v<N>         derived event, or decision
     ask.<tenant>.<user>.<verb>.v<N>                     request/reply
     work.<consumer>.<tenant>.<user>[.<conversation>]    trigger
-    work.<consumer>.<log position>                      trigger: users who said something up to there
+    work.<consumer>.<log position>                      trigger: users with new messages up to there
     work.<consumer>.<tenant>.<user>.<conversation>.<log position>    trigger: a window that begins there
     schedule.<kind>[.<tenant>.<user>]                   a server-side schedule
     dead.<consumer>.<original subject>                  dead letter
     changed.<tenant>.<user>                             notice after a commit
 
-An id stands in a subject as it is when NATS takes it as a token; otherwise the characters that NATS
-would not take are percent-encoded (UTF-8, upper-case hex, as in RFC 3986). Every id has exactly one
-spelling: a token that is spelled otherwise is refused, so that permissions, purges and caches that go
-by subject never miss a user.
+Characters of an id that NATS does not accept in a token are percent-encoded (UTF-8, upper-case hex, as in
+RFC 3986). Every id has exactly one spelling. A token with another spelling is refused, so that permissions,
+purges and caches, which match subjects, never miss a user.
 """
 
 import re
@@ -28,12 +27,12 @@ Owner = tuple[str, str]
 """Tenant and user."""
 
 CURRENT = "-"
-"""Stands for the user's current conversation, resolved by log position (see `mnemon_contracts.identity`)."""
+"""Token of the user's current conversation, which depends on the log position."""
 
 Space = Literal["chat", "memory", "ask"]
 
 # NATS splits on ".", matches "*" and ">", and ends a token at white space; "%" starts our own escapes.
-# White space is listed, not left to "\s", whose meaning differs between languages and Unicode versions.
+# White space is listed, because "\s" differs between languages and Unicode versions.
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
 _SHOWN = 300
@@ -45,7 +44,7 @@ _NAME = re.compile(r"[a-z][a-z_]*\Z")
 
 
 class InvalidId(ValueError):
-    """An id that cannot be kept: empty, too long, holding U+0000, or not valid Unicode."""
+    """An id that cannot be stored: empty, too long, with U+0000, or not valid Unicode."""
 
 
 class InvalidSubject(ValueError):
@@ -65,9 +64,9 @@ class Address:
 
 
 class SubjectOrigin(NamedTuple):
-    """Whose an event is by its subject, however the ids in it are spelled and whatever else is wrong with it.
+    """Owner and conversation of an event by its subject, in any spelling, even if the subject is invalid.
 
-    `conversation` is None for the current one and where none is named, "" where no id is spelled.
+    `conversation` is None for the current one and if the subject names none, "" if its token is no id.
     """
 
     space: Literal["chat", "memory"]
@@ -77,7 +76,7 @@ class SubjectOrigin(NamedTuple):
 
 @lru_cache(maxsize=65_536)
 def encode_token(identifier: str) -> str:
-    """Spell an id as one NATS token. `decode_token` gives it back.
+    """Encode an id as one NATS token; `decode_token` is the inverse.
 
     Raises:
         InvalidId: the id is empty, longer than `ID_LIMIT` bytes, or holds U+0000 or a lone surrogate.
@@ -98,7 +97,7 @@ def encode_token(identifier: str) -> str:
 
 
 def decode_token(token: str) -> str:
-    """The id that `encode_token` spelled as this token.
+    """Return the id that `encode_token` encodes as this token.
 
     Raises:
         InvalidSubject: the token is not the one spelling of an id.
@@ -114,39 +113,39 @@ def decode_token(token: str) -> str:
 
 
 def chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
-    """Where a bot publishes; `conversation=None` is the user's current one."""
+    """Return the subject of a bot's event; `conversation=None` is the user's current one."""
     place = CURRENT if conversation is None else encode_token(conversation)
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.{place}.{event}.v{version}"
 
 
 def memory_subject(tenant: str, user: str, event: str, version: int = 1) -> str:
-    """Where a derived event is published; `event` is `<thing>.<event>`, such as `profile.set`."""
+    """Return the subject of a derived event; `event` is `<thing>.<event>`, such as `profile.set`."""
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{event}.v{version}"
 
 
 def ask_subject(tenant: str, user: str, verb: str, version: int = 1) -> str:
-    """Where a request is sent."""
+    """Return the subject of a request."""
     return f"ask.{encode_token(tenant)}.{encode_token(user)}.{verb}.v{version}"
 
 
 def ask_pattern(verb: str, version: int = 1) -> str:
-    """What a responder subscribes to, for every tenant and user."""
+    """Return the pattern of a verb's requests of all tenants and users."""
     return f"ask.*.*.{verb}.v{version}"
 
 
 def work_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
-    """A trigger: something to do for this user, or in one conversation; it can be lost and derived again."""
+    """Return the subject of a trigger for a user or a conversation; it can be lost and derived again."""
     place = "" if conversation is None else f".{encode_token(conversation)}"
     return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}{place}"
 
 
-def said_subject(consumer: str, seq: int) -> str:
-    """A trigger: users, named in its body, said something; `seq` is the last log position of it."""
+def message_trigger_subject(consumer: str, seq: int) -> str:
+    """Return the subject of a trigger that names users with new messages; `seq` is the last position."""
     return f"work.{consumer}.{seq}"
 
 
-def said_position(subject: str) -> int:
-    """The log position that a `said_subject` names.
+def parse_message_trigger(subject: str) -> int:
+    """Return the log position in a subject of `message_trigger_subject`.
 
     Raises:
         InvalidSubject: it names none.
@@ -158,43 +157,43 @@ def said_position(subject: str) -> int:
 
 
 def user_schedule(kind: str, tenant: str, user: str) -> str:
-    """A schedule that concerns one user: a newer one takes its place."""
+    """Return the subject of a user's schedule; a newer message replaces the older."""
     return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
 
 
 def dead_subject(consumer: str, original: str) -> str:
-    """Where the dead letter of a message that came on `original` goes.
+    """Return the subject of the dead letter of a message that came on `original`.
 
-    What NATS takes in a subject, and yet has a meaning of its own in a pattern, is percent-encoded.
+    Characters that have a meaning in a pattern are percent-encoded.
     """
     return f"dead.{consumer}.{_UNFIT_FOR_SUBJECT.sub(_percent, original)}"
 
 
 def dead_filter(consumer: str, original: str = ">") -> str:
-    """The filter of a consumer's dead letters; `original` is a filter of the messages that they are about."""
+    """Return the filter of a consumer's dead letters; `original` is a filter of their messages."""
     return f"dead.{consumer}.{original}"
 
 
 def changed_subject(tenant: str, user: str) -> str:
-    """The notice that what is stored of this user has changed."""
+    """Return the subject of the notice that a user's stored memory has changed."""
     return f"changed.{encode_token(tenant)}.{encode_token(user)}"
 
 
 def user_filters(tenant: str, user: str) -> tuple[str, str]:
-    """The two filters that between them match all of one user's events in the log."""
+    """Return the two filters that together match all of a user's events in the log."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return f"chat.{owner}.>", f"memory.{owner}.>"
 
 
 def letter_filters(tenant: str, user: str) -> tuple[str, ...]:
-    """The filters that between them match all dead letters of one user's."""
+    """Return the filters that together match all dead letters of a user."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     events = (f"dead.*.{space}.{owner}.>" for space in ("chat", "memory"))
     return (*events, f"dead.*.work.*.{owner}", f"dead.*.work.*.{owner}.>")
 
 
 def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
-    """The filters that match one user's triggers and schedules, but for those that sweep after the user."""
+    """Return the filters of a user's triggers and schedules, except triggers of sweeps."""
     owner = f"{encode_token(tenant)}.{encode_token(user)}"
     return (
         f"schedule.*.{owner}",
@@ -205,56 +204,56 @@ def trigger_filters(tenant: str, user: str) -> tuple[str, ...]:
 
 
 def conversation_filter(tenant: str, user: str, conversation: str | None) -> str:
-    """The filter that matches what a bot publishes of a conversation; None is the user's current one."""
+    """Return the filter of a conversation's events; None is the user's current conversation."""
     return chat_subject(tenant, user, conversation, "message").replace(".message.v1", ".>")
 
 
 def conversation_triggers(tenant: str, user: str, conversation: str) -> tuple[str, str]:
-    """The two filters that between them match the triggers of one conversation and of its windows."""
+    """Return the two filters that together match the triggers of a conversation and of its windows."""
     place = f"work.*.{encode_token(tenant)}.{encode_token(user)}.{encode_token(conversation)}"
     return place, f"{place}.*"
 
 
 def tenant_filters(tenant: str) -> tuple[str, str]:
-    """What a tenant's bots publish and ask: all that they have to send."""
+    """Return the filters of all events and requests that a tenant's bots send."""
     token = encode_token(tenant)
     return f"chat.{token}.>", f"ask.{token}.>"
 
 
 def tenant_events(tenant: str) -> tuple[str, str]:
-    """The two filters that between them match all of a tenant's events in the log."""
+    """Return the two filters that together match all of a tenant's events in the log."""
     token = encode_token(tenant)
     return f"chat.{token}.>", f"memory.{token}.>"
 
 
 def inbox_prefix(tenant: str) -> str:
-    """Where a tenant's bots have their replies sent to, so that no other tenant's may listen."""
+    """Return the prefix of a tenant's inboxes, to which no other tenant may subscribe."""
     return f"_INBOX_{ascii_name(tenant)}"
 
 
 def ascii_name(tenant: str) -> str:
-    """A tenant's name where clients take ASCII only: the part of an inbox, a login in an address."""
+    """Return a tenant's name in ASCII, for inboxes and for logins in addresses."""
     return tenant if _PLAIN.match(tenant) else f"~{encode_token(tenant).encode().hex()}"
 
 
 def thing_filter(tenant: str, user: str, thing: str) -> str:
-    """The filter that matches all of one user's derived events about one thing, such as `fact`."""
+    """Return the filter of a user's derived events about one thing, such as `fact`."""
     return f"memory.{encode_token(tenant)}.{encode_token(user)}.{thing}.>"
 
 
 def chat_filter(tenant: str, user: str, event: str) -> str:
-    """The filter that matches a user's `cleared`, say, in whatever conversation."""
+    """Return the filter of a user's chat events with a name, such as `cleared`, in all conversations."""
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.*.{event}.*"
 
 
 def event_filter(event: str) -> str:
-    """The filter that matches a derived event of every user, such as `fact.proposed`, in every version."""
+    """Return the filter of a derived event, such as `fact.proposed`, of all users and in all versions."""
     return f"memory.*.*.{event}.*"
 
 
 @lru_cache(maxsize=65_536)
-def parse(subject: str) -> Address:
-    """Take a `chat`, `memory` or `ask` subject apart.
+def parse_subject(subject: str) -> Address:
+    """Parse a `chat`, `memory` or `ask` subject.
 
     Raises:
         InvalidSubject: it does not follow the grammar; the message names the part and what was expected.
@@ -281,8 +280,8 @@ def parse(subject: str) -> Address:
     raise InvalidSubject(f"subject {subject!r:.{_SHOWN}}: expected {expected}")
 
 
-def origin_of(subject: str) -> SubjectOrigin | None:
-    """Whose a `chat` or `memory` subject is; None where it names no user."""
+def find_origin(subject: str) -> SubjectOrigin | None:
+    """Return owner and conversation of a `chat` or `memory` subject; None if it names no user."""
     match subject.split("."):
         case ["chat" | "memory" as space, tenant, user, *rest]:
             owner = _spelled(tenant), _spelled(user)
@@ -293,13 +292,13 @@ def origin_of(subject: str) -> SubjectOrigin | None:
     return None
 
 
-def letter_origin(subject: str) -> SubjectOrigin | None:
-    """Whose a `dead.<consumer>.` subject is; None where it names no user."""
-    return origin_of(subject.split(".", 2)[-1])
+def find_letter_origin(subject: str) -> SubjectOrigin | None:
+    """Return owner and conversation of a `dead.<consumer>.` subject; None if it names no user."""
+    return find_origin(subject.split(".", 2)[-1])
 
 
 def _spelled(token: str) -> str:
-    """The id that a token spells in any way; "" where it spells none."""
+    """Return the id of a token in any spelling; "" if it is none."""
     try:
         identifier = unquote_to_bytes(token).decode()
         encode_token(identifier)
@@ -309,7 +308,7 @@ def _spelled(token: str) -> str:
 
 
 def parse_owner(subject: str) -> tuple[str, str]:
-    """Tenant and user of a `changed.` or `work.<consumer>.` subject.
+    """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
 
     Raises:
         InvalidSubject: it is neither.
@@ -323,10 +322,10 @@ def parse_owner(subject: str) -> tuple[str, str]:
 
 
 def parse_conversation(subject: str) -> tuple[str, str, str]:
-    """Tenant, user and conversation of a `work.<consumer>.` subject, of one for a window too.
+    """Return tenant, user and conversation of a `work.<consumer>.` subject, also of a window's.
 
     Raises:
-        InvalidSubject: it has none of them, or not all.
+        InvalidSubject: it lacks one of them.
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:

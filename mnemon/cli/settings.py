@@ -98,7 +98,7 @@ def set_(
 
 
 @app.command("preset")
-def preset(
+def find_preset(
     name: Annotated[
         str | None,
         typer.Argument(
@@ -190,10 +190,10 @@ async def _connected(command: SettingsCommand, url: str) -> Ending:
 
 
 async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.document import DEFAULTS, named, with_value
+    from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
     from mnemon_infra.settings.effective import shown
 
-    wanted = [setting for name in names for setting in named(name)] or list(DEFAULTS)
+    wanted = [setting for name in names for setting in find_settings(name)] or list(DEFAULTS)
     found = await shown(connection, tenant)
     if found.problem:
         typer.echo(
@@ -202,7 +202,7 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
     if as_json:
         document: Document = {}
         for name in wanted:
-            document = with_value(document, name, found.values[name])
+            document = set_value(document, name, found.values[name])
         typer.echo(json.dumps(document, ensure_ascii=False))
         return
     show_table(
@@ -215,12 +215,12 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
 
 
 async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.document import with_value
+    from mnemon_contracts.settings.document import set_value
     from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
         for name, value in values.items():
-            document = with_value(document, name, value)
+            document = set_value(document, name, value)
         return document
 
     await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
@@ -247,18 +247,18 @@ def _show_presets(as_json: bool) -> None:
 
 
 async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.presets import preset
+    from mnemon_contracts.settings.presets import find_preset
 
-    await _set(connection, preset(name).values, tenant, as_json)
+    await _set(connection, find_preset(name).values, tenant, as_json)
 
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
-    from mnemon_contracts.settings.document import without
+    from mnemon_contracts.settings.document import unset_value
     from mnemon_infra.settings.store import change
 
     def edit(document: "Document") -> "Document":
         for name in names:
-            document = without(document, name)
+            document = unset_value(document, name)
         return document
 
     await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)

@@ -11,7 +11,7 @@ from tenacity import retry, retry_if_result, wait_fixed
 from mnemon.demo.report import Drawn, Learned, Spent
 from mnemon.demo.sample import USERS
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.decode import decode
+from mnemon_contracts.decode import decode_event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
@@ -25,7 +25,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_contracts.subjects import event_filter, parse, thing_filter
+from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import events, last_position
 from mnemon_infra.config import Deployment
@@ -119,7 +119,7 @@ async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | N
     if not sources:
         return None
     message = await connection.jetstream().get_msg(LOG, seq=sources[0], direct=True)
-    event = decode(parse(message.subject or ""), message.data or b"")
+    event = decode_event(parse_subject(message.subject or ""), message.data or b"")
     return event if isinstance(event, MessageV1) else None
 
 

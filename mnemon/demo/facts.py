@@ -8,9 +8,9 @@ from nats.js import JetStreamContext
 from mnemon.demo.report import DemoSearch, Facts, Forgotten, ToldFact
 from mnemon.demo.sample import ANNA, IVAN
 from mnemon_contracts.base import Event
-from mnemon_contracts.decode import decode
+from mnemon_contracts.decode import decode_event
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import parse
+from mnemon_contracts.subjects import parse_subject
 from mnemon_contracts.verbs.tools import Scope
 from mnemon_producers.client import MemoryClient
 
@@ -89,7 +89,7 @@ async def _told(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncItera
 async def _event(jetstream: JetStreamContext, seq: int) -> Event:
     """Return the event at a log position: a decision in the log has more details than the reply to a bot."""
     message = await jetstream.get_msg(LOG, seq=seq, direct=True)
-    return decode(parse(message.subject or ""), message.data or b"")
+    return decode_event(parse_subject(message.subject or ""), message.data or b"")
 
 
 async def _forget(memory: MemoryClient) -> Forgotten:

@@ -159,11 +159,11 @@ class _Offer:
     async def _asked(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
         changed = self._changed.get(user)
         if tool == CONTEXT.name:
-            wanted = CONTEXT.asked(arguments).model_dump(exclude_unset=True)
+            wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)
             # `memory.context` never fails, but the model has to know that it did not get the context.
             return await self._memory.ask(user, "context", **wanted, min_seq=changed)
         if tool == NEW_CONVERSATION.name:
-            NEW_CONVERSATION.asked(arguments)
+            NEW_CONVERSATION.build_request(arguments)
             reply = Reply(seen_seq=await self._memory.start(user, discard_previous=True))
         else:
             reply = await self._memory.call(user, tool, arguments, min_seq=changed)

@@ -138,7 +138,7 @@ class MemoryClient(MemoryTools):
             EventRejected: with `wait`: the message is stored but cannot be used.
             AskFailed: with `wait`: the message is stored, and its outcome is not known yet.
         """
-        message = MessageV1.strictly(
+        message = MessageV1.create_strict(
             role=role,
             content=content,
             sent_at=sent_at,
@@ -161,10 +161,10 @@ class MemoryClient(MemoryTools):
         Raises:
             AskFailed: there is no result.
         """
-        request = StatusV1.strictly(event_seq=seq)
+        request = StatusV1.create_strict(event_seq=seq)
         reply = await self._questioner.ask(user, "status", request, StatusReplyV1)
         if reply.outcome is None:
-            problem = "this mnemon is older, and does not tell what became of an event"
+            problem = "this mnemon is too old to return the outcome of an event; upgrade it"
             raise AskFailed(AskError(code="not_implemented", message=problem, retryable=False))
         return reply.outcome
 
@@ -173,7 +173,7 @@ class MemoryClient(MemoryTools):
         if outcome.rejected is not None:
             raise EventRejected(outcome.rejected)
         if outcome.outcome == "waiting":
-            problem = f"event {seq} is stored, and not applied yet"
+            problem = f"event {seq} is stored, and not applied yet; ask for its outcome later"
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
@@ -212,7 +212,7 @@ class MemoryClient(MemoryTools):
         Raises:
             PublishFailed: the event is not known to be stored.
         """
-        started = StartedV1.strictly(discard_previous=discard_previous, id=id)
+        started = StartedV1.create_strict(discard_previous=discard_previous, id=id)
         return await self._publisher.publish(ChatEvent(user, started, conversation))
 
     async def clear(
@@ -227,7 +227,7 @@ class MemoryClient(MemoryTools):
         Raises:
             PublishFailed: the event is not known to be stored.
         """
-        return await self._publisher.publish(ChatEvent(user, ClearedV1.strictly(id=id), conversation))
+        return await self._publisher.publish(ChatEvent(user, ClearedV1.create_strict(id=id), conversation))
 
     async def context(
         self,
@@ -258,7 +258,7 @@ class MemoryClient(MemoryTools):
             conversation: None is the user's current one.
         """
         try:
-            request = ContextV1.strictly(
+            request = ContextV1.create_strict(
                 query=query,
                 format=format,
                 budget=budget,
@@ -289,7 +289,9 @@ class MemoryClient(MemoryTools):
         Raises:
             AskFailed: there is no result.
         """
-        request = HistoryV1.strictly(limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of)
+        request = HistoryV1.create_strict(
+            limit=limit, conversation=conversation, min_seq=min_seq, as_of=as_of
+        )
         return await self._questioner.ask(user, "history", request, HistoryReplyV1)
 
     async def status(self, user: str, *, min_seq: int | None = None) -> StatusReplyV1:
@@ -298,7 +300,7 @@ class MemoryClient(MemoryTools):
         Raises:
             AskFailed: there is no result.
         """
-        request = StatusV1.strictly(min_seq=min_seq)
+        request = StatusV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "status", request, StatusReplyV1)
 
     async def erase(
@@ -311,7 +313,7 @@ class MemoryClient(MemoryTools):
         Raises:
             AskFailed: there is no receipt; whether the user is erased is not known.
         """
-        request = EraseV1.strictly(conversation=conversation, verify=verify, text=text)
+        request = EraseV1.create_strict(conversation=conversation, verify=verify, text=text)
         return await self._questioner.ask(user, "erase", request, EraseReplyV1)
 
     async def ask(self, user: str, verb: str, **fields: Any) -> Reply:
@@ -327,8 +329,8 @@ class MemoryClient(MemoryTools):
         """
         contract = VERBS.get(verb)
         if contract is None:
-            raise InvalidBody("verb", f"{verb!r} is not one of {', '.join(VERBS)}")
-        request = contract.requests[-1].strictly(**fields)
+            raise InvalidBody("verb", f"{verb!r} is no verb; use one of {', '.join(VERBS)}")
+        request = contract.requests[-1].create_strict(**fields)
         return await self._questioner.ask(
             user, verb, request, contract.replies[-1], version=contract.version_of(request)
         )

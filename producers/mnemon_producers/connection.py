@@ -40,11 +40,13 @@ async def connect(url: str, **options: Any) -> Client:
         if not connected and len(failures) >= len(servers):
             raise error  # every server was tried; nats-py would retry without end
         remark = str(error) or type(error).__name__
-        # Each attempt to reconnect fails with the same message, twice a second.
-        log.log(logging.DEBUG if remark in remarks else logging.WARNING, "%s", remark)
-        remarks.add(remark)
+        if remark in remarks:  # each attempt to reconnect fails with the same message, twice a second
+            log.debug("connection error: %s", remark)
+        else:
+            log.warning("connection error: %s", remark)
+            remarks.add(remark)
 
-    async def tell_again() -> None:
+    async def report_reconnect() -> None:
         log.info("reconnected")
         remarks.clear()
 
@@ -57,7 +59,7 @@ async def connect(url: str, **options: Any) -> Client:
         "ping_interval": 10,
         "connect_timeout": 3,
         "error_cb": report,
-        "reconnected_cb": tell_again,
+        "reconnected_cb": report_reconnect,
     }
     try:
         await connection.connect(servers, **{**settings, **login, **options})
@@ -70,18 +72,18 @@ async def connect(url: str, **options: Any) -> Client:
         problem = str(cause) or type(cause).__name__
         if isinstance(cause, ConnectionResetError):
             # The server's error message is sometimes lost with the connection.
-            problem += "; the server cut the line, as it does when it does not take the credentials"
-        raise NotConnected(f"no connection to NATS at {_shown(url)}: {problem}") from error
+            problem += "; the server closed the connection, as it does when it rejects the credentials"
+        raise NotConnected(f"no connection to NATS at {_hide_credentials(url)}: {problem}") from error
     connected = True
     return connection
 
 
-def _shown(url: str) -> str:
+def _hide_credentials(url: str) -> str:
     """Return server addresses without user, password or token, safe to show."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 
-def denied(connection: Client, *subjects: str) -> str | None:
+def find_denial(connection: Client, *subjects: str) -> str | None:
     """Return why a request on one of these subjects got no reply, if the server denied permission.
 
     A client sees a denied permission as a missing reply and an error. nats-py keeps the last error, in lower
@@ -91,8 +93,8 @@ def denied(connection: Client, *subjects: str) -> str | None:
     if "permissions violation" not in remark:
         return None
     if any(f'"{subject.lower()}"' in remark for subject in subjects):
-        return f"{remark}; the permissions of this NATS user must allow it"
+        return f"{remark}; allow the subject in the permissions of this NATS user"
     inbox, _, _ = connection.new_inbox().rpartition(".")
     if f'"{inbox.lower()}.' in remark:
-        return f"{remark}; replies need the inbox_prefix that the permissions of this NATS user allow"
+        return f"{remark}; connect with the inbox_prefix that the permissions of this NATS user allow"
     return None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.identity import scoped
+from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import InvalidId, chat_subject, encode_token
 
@@ -44,7 +44,7 @@ class Encoded(NamedTuple):
     body: bytes
 
 
-def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
+def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     """Encode an event for the wire; `event_id` is used if it has no id of its own.
 
     Raises:
@@ -53,9 +53,9 @@ def encode(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
     """
     event = chat_event.event
     if event.id and _UNFIT_FOR_HEADER.search(event.id):
-        raise InvalidBody("id", "must not begin or end with white space, nor hold control characters")
+        raise InvalidBody("id", "must not begin or end with white space, or contain control characters")
     subject = _subject(tenant, chat_event.user, chat_event.conversation, *_VERSIONS[type(event)])
-    message_id = scoped(tenant, chat_event.user, event.id) if event.id else event_id
+    message_id = scope_event_id(tenant, chat_event.user, event.id) if event.id else event_id
     return Encoded(subject, event.id or event_id, message_id, event.body())
 
 

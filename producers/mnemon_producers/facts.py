@@ -71,7 +71,7 @@ class FactTools:
             AskFailed: no decision is known. With the code `unavailable`, the fact may still be decided on.
                 Saving the same fact again is harmless.
         """
-        request = SaveV1.strictly(
+        request = SaveV1.create_strict(
             text=text, kind=kind, tier=tier, importance=importance, expires_at=expires_at
         )
         return await self._questioner.ask(user, "save", request, SaveReplyV1)
@@ -97,7 +97,7 @@ class FactTools:
         Returns:
             The facts; `total` counts those of all pages, and `next` is set if more follow.
         """
-        request = ReadV1.strictly(tier=tier, limit=limit, min_seq=min_seq, after=after)
+        request = ReadV1.create_strict(tier=tier, limit=limit, min_seq=min_seq, after=after)
         return await self._questioner.ask(user, "read", request, FactsReplyV1)
 
     async def read_all(
@@ -164,7 +164,7 @@ class FactTools:
             "scope": tuple(scope) if scope is not None else _DOCUMENTS if collection or origin else None,
             "conversation": conversation,
         }
-        request = SearchV2.strictly(
+        request = SearchV2.create_strict(
             query=query,
             explain=explain,
             **{name: value for name, value in asked.items() if value is not None},
@@ -197,7 +197,7 @@ class FactTools:
             A `fact` with its former `versions`, newest first; or a `message`; or a `document`; or a
             `summary`.
         """
-        request = GetV2.strictly(id=id, min_seq=min_seq, scope=scope, offset=offset)
+        request = GetV2.create_strict(id=id, min_seq=min_seq, scope=scope, offset=offset)
         version = VERBS["get"].version_of(request)
         return await self._questioner.ask(user, "get", request, GetReplyV1, version=version)
 
@@ -242,7 +242,7 @@ class FactTools:
             "importance": importance,
             "expires_at": expires_at,
         }
-        request = UpdateV2.strictly(id=id, query=query, **changes)
+        request = UpdateV2.create_strict(id=id, query=query, **changes)
         version = VERBS["update"].version_of(request)
         return await self._questioner.ask(user, "update", request, UpdateReplyV2, version=version)
 
@@ -274,7 +274,7 @@ class FactTools:
         Raises:
             AskFailed: there is no such fact, or no fact that the query may mean (`not_found`).
         """
-        request = ForgetV1.strictly(id=id, query=query)
+        request = ForgetV1.create_strict(id=id, query=query)
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
 
     async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:

@@ -56,7 +56,9 @@ class LocomoConversation:
         return len(self.events) - 1
 
 
-def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[LocomoConversation]:
+def read_conversations(
+    text: str | bytes, *, tenant: str, user: str | None = None
+) -> list[LocomoConversation]:
     """Read a file: one sample, or a list of them as in `locomo10.json`.
 
     The id of every event is made of tenant, user, sample and turn, so reading a file again gives the same
@@ -73,25 +75,27 @@ def read(text: str | bytes, *, tenant: str, user: str | None = None) -> list[Loc
     try:
         samples = _SAMPLES.validate_json(text)
     except ValidationError as error:
-        raise NotLocomo(_first(error)) from error
+        raise NotLocomo(_describe_error(error)) from error
     if isinstance(samples, _Sample):
         samples = [samples]
-    return [_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples]
+    return [
+        _build_conversation(sample, tenant, sample.sample_id if user is None else user) for sample in samples
+    ]
 
 
-def _conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation:
+def _build_conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation:
     name = sample.sample_id
     prefix = f"locomo:{tenant}:{user}:{name}"
     sessions = 0
     try:
-        events = [ChatEvent(user, StartedV1.strictly(id=f"{prefix}:start"), name)]
+        events = [ChatEvent(user, StartedV1.create_strict(id=f"{prefix}:start"), name)]
         first = sample.conversation["speaker_a"]
-        for session, began, turns in _sessions(sample.conversation):
+        for session, began, turns in _iterate_sessions(sample.conversation):
             sessions += 1
             for number, turn in enumerate(turns):
                 role: Role = "user" if turn.speaker == first else "assistant"
                 sent_at = began + timedelta(milliseconds=number)
-                message = _message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
+                message = _build_message(f"{prefix}:{turn.dia_id}", role, sent_at, session, turn)
                 events.append(ChatEvent(user, message, name))
     except KeyError as error:
         raise NotLocomo(f"{name}: {error.args[0]} is missing") from error
@@ -100,9 +104,9 @@ def _conversation(sample: _Sample, tenant: str, user: str) -> LocomoConversation
     return LocomoConversation(name, sessions, tuple(events))
 
 
-def _message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _Turn) -> MessageV1:
+def _build_message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _Turn) -> MessageV1:
     try:
-        return MessageV1.strictly(
+        return MessageV1.create_strict(
             id=event_id,
             role=role,
             content=turn.text,
@@ -114,25 +118,25 @@ def _message(event_id: str, role: Role, sent_at: datetime, session: int, turn: _
         raise NotLocomo(f"session_{session} {turn.dia_id}: {error}") from error
 
 
-def _sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[_Turn]]]:
+def _iterate_sessions(conversation: dict[str, Any]) -> Iterator[tuple[int, datetime, list[_Turn]]]:
     numbers = sorted(int(found[1]) for key in conversation if (found := _SESSION.match(key)))
     for number in numbers:
         key = f"session_{number}"
         try:
             turns = _TURNS.validate_python(conversation[key])
         except ValidationError as error:
-            raise NotLocomo(f"{key}.{_first(error)}") from error
+            raise NotLocomo(f"{key}.{_describe_error(error)}") from error
         if turns:
-            yield number, _moment(f"{key}_date_time", conversation[f"{key}_date_time"]), turns
+            yield number, _parse_time(f"{key}_date_time", conversation[f"{key}_date_time"]), turns
 
 
-def _moment(field: str, text: object) -> datetime:
+def _parse_time(field: str, text: object) -> datetime:
     try:
         return datetime.strptime(str(text), _TIME).replace(tzinfo=UTC)
     except ValueError as error:
         raise NotLocomo(f"{field}: {text!r} is not a time such as '1:56 pm on 8 May, 2023'") from error
 
 
-def _first(error: ValidationError) -> str:
+def _describe_error(error: ValidationError) -> str:
     details = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(str(part) for part in details['loc']) or 'the file'}: {details['msg']}"

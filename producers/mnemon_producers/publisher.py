@@ -15,9 +15,9 @@ from nats.js.errors import APIError, NoStreamResponseError
 
 from mnemon_contracts.streams import LOG
 from mnemon_producers import tracing
-from mnemon_producers.connection import denied
+from mnemon_producers.connection import find_denial
 from mnemon_producers.errors import PublishFailed
-from mnemon_producers.events import ChatEvent, Encoded, check_id, encode
+from mnemon_producers.events import ChatEvent, Encoded, check_id, encode_event
 from mnemon_producers.timeouts import Timeouts
 
 BATCH_MESSAGES = 1000
@@ -35,8 +35,8 @@ LONGEST_PAUSE = 2.0
 MSG_ID = "Nats-Msg-Id"
 
 _CUT_OFF = (
-    "the connection is closed. Unless the bot did it, the server has, as it does where a message has more "
-    "bytes than it takes of this login. Connect anew, and send less"
+    "the connection is closed. If the bot did not close it, the server did: a message has more bytes than "
+    "this login may send. Connect again, and send shorter messages"
 )
 
 # Error code: part of a batch was lost on the way, or the server held it for more than 10 s without a commit.
@@ -94,7 +94,7 @@ class Publisher:
             InvalidId, InvalidBody: the event cannot be sent.
             PublishFailed: the event is not known to be stored.
         """
-        return (await self._single(encode(self._tenant, event, _unique()))).seq
+        return (await self._publish_encoded(encode_event(self._tenant, event, _random_id()))).seq
 
     async def publish_many(self, events: Events, progress: PublishProgress | None = None) -> Published:
         """Publish events in their order, in atomic batches; two or three of them are in memory at a time.
@@ -109,7 +109,7 @@ class Publisher:
         done = Published()
         in_flight: deque[asyncio.Task[Published]] = deque()
 
-        async def settle() -> None:
+        async def finish_oldest() -> None:
             nonlocal done
             done = done.plus(await in_flight[0])
             in_flight.popleft()
@@ -117,31 +117,31 @@ class Publisher:
                 progress(done)
 
         try:
-            async with aclosing(self._batches(events)) as batches:
+            async with aclosing(self._cut_batches(events)) as batches:
                 try:
                     async for batch in batches:
                         before = in_flight[-1] if in_flight else None
-                        in_flight.append(asyncio.create_task(self._store(batch, before)))
+                        in_flight.append(asyncio.create_task(self._store_batch(batch, before)))
                         if before:
-                            await settle()
+                            await finish_oldest()
                 finally:
                     while in_flight:
-                        await settle()
+                        await finish_oldest()
         finally:
             for task in in_flight:
                 task.cancel()
             await asyncio.gather(*in_flight, return_exceptions=True)
         return done
 
-    async def _batches(self, events: Events) -> AsyncGenerator[list[Encoded], None]:
-        run = _unique()
+    async def _cut_batches(self, events: Events) -> AsyncGenerator[list[Encoded], None]:
+        run = _random_id()
         number = 0
         batch: list[Encoded] = []
         size = 0
         try:
-            async for event in _each(events):
+            async for event in _iterate(events):
                 number += 1
-                encoded = encode(self._tenant, event, f"{run}:{number}")
+                encoded = encode_event(self._tenant, event, f"{run}:{number}")
                 if len(batch) == BATCH_MESSAGES or (batch and size + len(encoded.body) > BATCH_BYTES):
                     yield batch
                     batch, size = [], 0
@@ -154,24 +154,24 @@ class Publisher:
         if batch:
             yield batch
 
-    async def _store(self, batch: list[Encoded], after: asyncio.Task[Published] | None) -> Published:
+    async def _store_batch(self, batch: list[Encoded], after: asyncio.Task[Published] | None) -> Published:
         last = batch[-1]
 
         async def attempt() -> PubAck:
-            headers = await self._stage(batch)
+            headers = await self._stage_batch(batch)
             if after:
                 await after
             return await self._jetstream.publish(last.subject, last.body, stream=LOG, headers=headers)
 
         try:
-            return Published(len(batch), 0, (await self._persistently(batch, attempt)).seq)
+            return Published(len(batch), 0, (await self._retry_publish(batch, attempt)).seq)
         except APIError:
             # Usually the log has an event of the batch already, and the server refuses the whole batch.
-            return await self._one_by_one(batch)
+            return await self._publish_each(batch)
 
-    async def _stage(self, batch: list[Encoded]) -> dict[str, str]:
+    async def _stage_batch(self, batch: list[Encoded]) -> dict[str, str]:
         """Send all events but the last, which the server stages, and return the headers that commit them."""
-        batch_id, traced = _unique(), tracing.headers()
+        batch_id, traced = _random_id(), tracing.trace_headers()
         publish = self._connection.publish
         for number, event in enumerate(batch[:-1], 1):
             headers = {
@@ -191,8 +191,8 @@ class Publisher:
             **traced,
         }
 
-    async def _one_by_one(self, batch: list[Encoded]) -> Published:
-        results = await asyncio.gather(*map(self._single, batch), return_exceptions=True)
+    async def _publish_each(self, batch: list[Encoded]) -> Published:
+        results = await asyncio.gather(*map(self._publish_encoded, batch), return_exceptions=True)
         acknowledged = []
         for result in results:
             if isinstance(result, BaseException):
@@ -204,8 +204,8 @@ class Publisher:
             max(one.seq for one in acknowledged),
         )
 
-    async def _single(self, event: Encoded) -> PubAck:
-        traced = tracing.headers()
+    async def _publish_encoded(self, event: Encoded) -> PubAck:
+        traced = tracing.trace_headers()
 
         async def attempt() -> PubAck:
             return await self._jetstream.publish(
@@ -213,11 +213,11 @@ class Publisher:
             )
 
         try:
-            return await self._persistently([event], attempt)
+            return await self._retry_publish([event], attempt)
         except APIError as error:
             raise PublishFailed(event.id, str(error.description), retryable=False) from error
 
-    async def _persistently(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
+    async def _retry_publish(self, batch: list[Encoded], attempt: Callable[[], Awaitable[PubAck]]) -> PubAck:
         """Repeat an attempt whose failure may be temporary.
 
         Raises:
@@ -239,37 +239,39 @@ class Publisher:
             except nats.errors.Error as error:
                 problem = _CUT_OFF if self._connection.is_closed else str(error)
                 raise PublishFailed(batch[0].id, problem, retryable=False) from error
-            if reason := denied(self._connection, *(event.subject for event in batch)):
+            if reason := find_denial(self._connection, *(event.subject for event in batch)):
                 raise PublishFailed(batch[0].id, reason, retryable=False) from failure
             deadline = deadline or clock() + self._retry_for
             if clock() + pause > deadline:
-                raise PublishFailed(batch[0].id, await self._explain(failure), retryable=True) from failure
+                raise PublishFailed(
+                    batch[0].id, await self._explain_failure(failure), retryable=True
+                ) from failure
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _explain(self, failure: Exception) -> str:
+    async def _explain_failure(self, failure: Exception) -> str:
         match failure:
             case APIError():
                 return f"the server said: {failure.description}"
             case NoStreamResponseError():
-                return f"no stream {LOG} takes it; `mnemon provision` makes it"
+                return f"the stream {LOG} does not exist; run `mnemon provision`"
             case nats.errors.OutboundBufferLimitError():
-                return "the connection is down, and too much waits for it already"
+                return "the connection is down, and its buffer is full; publish again when it is back"
         is_there = False
         with suppress(nats.errors.Error, TimeoutError):
             await self._connection.flush(1)
             is_there = self._connection.is_connected  # while it reconnects, a flush may end without an answer
         if not is_there:
-            return "the server did not answer in time"
+            return "the server did not answer in time; publish again with the same id"
         # nats-server does not answer when it cannot write to disk.
-        return "the server is there and does not store it; its disk may be full: `mnemon status` tells"
+        return "the server answers but does not store the event; its disk may be full: see `mnemon status`"
 
 
-def _unique() -> str:
+def _random_id() -> str:
     return token_urlsafe(15)  # 20 characters: every stored message carries two of them
 
 
-async def _each(events: Events) -> AsyncIterator[ChatEvent]:
+async def _iterate(events: Events) -> AsyncIterator[ChatEvent]:
     if isinstance(events, AsyncIterable):
         async for event in events:
             yield event

@@ -11,7 +11,7 @@ from mnemon_contracts.base import BODY_LIMIT, Contract, InvalidBody
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.ask import AskError, ErrorCode, Reply
 from mnemon_producers import tracing
-from mnemon_producers.connection import denied
+from mnemon_producers.connection import find_denial
 from mnemon_producers.errors import AskFailed
 from mnemon_producers.events import check_id
 from mnemon_producers.timeouts import Timeouts
@@ -57,20 +57,24 @@ class Questioner:
         patience = self._timeouts.save if verb in _SLOW else self._timeouts.ask
         try:
             answer = await self._connection.request(
-                subject, _body(request), timeout=patience, headers=tracing.headers() or None
+                subject, _encode_request(request), timeout=patience, headers=tracing.trace_headers() or None
             )
         except nats.errors.NoRespondersError as error:
-            raise _failed("unavailable", f"nobody answers {verb}; is `retrieve` running?") from error
+            raise _ask_failed(
+                "unavailable", f"no process answers {verb}; check with `mnemon status` that `retrieve` runs"
+            ) from error
         except TimeoutError as error:
-            if reason := denied(self._connection, subject):
-                raise _failed("refused", reason, retryable=False) from error
-            raise _failed("timeout", f"no reply to {verb} within {patience} s") from error
+            if reason := find_denial(self._connection, subject):
+                raise _ask_failed("refused", reason, retryable=False) from error
+            raise _ask_failed(
+                "timeout", f"no reply to {verb} within {patience} s; repeat the request"
+            ) from error
         except nats.errors.Error as error:
-            raise _failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
-        return _read(verb, expected, answer.data)
+            raise _ask_failed("unavailable", str(error), retryable=not self._connection.is_closed) from error
+        return _parse_reply(verb, expected, answer.data)
 
 
-def _body(request: Contract) -> bytes:
+def _encode_request(request: Contract) -> bytes:
     """Return the JSON of a request without defaults, because settings decide on fields that are left out.
 
     Raises:
@@ -82,19 +86,19 @@ def _body(request: Contract) -> bytes:
     return body
 
 
-def _read(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
+def _parse_reply(verb: str, expected: type[ReplyT], body: bytes) -> ReplyT:
     try:
         reply = expected.model_validate_json(body)
     except ValidationError as error:
-        raise _failed("internal", f"this is no reply to {verb}: {error}") from error
+        raise _ask_failed("internal", f"the reply to {verb} is invalid: {error}") from error
     if reply.error:
         raise AskFailed(reply.error)
     for warning in reply.warnings or ():
-        log.warning("%s", warning)
+        log.warning("reply has a warning: %s", warning)
     if "seen_seq" not in reply.model_fields_set:  # the one field that every reply has
-        raise _failed("internal", f"this is no reply to {verb}: it has no seen_seq")
+        raise _ask_failed("internal", f"the reply to {verb} is invalid: it has no seen_seq")
     return reply
 
 
-def _failed(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
+def _ask_failed(code: ErrorCode, message: str, *, retryable: bool = True) -> AskFailed:
     return AskFailed(AskError(code=code, message=message, retryable=retryable))

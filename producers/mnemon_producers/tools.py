@@ -49,9 +49,9 @@ class MemoryTools(FactTools):
         """
         function = TOOLS.get(tool)
         if function is None:
-            raise InvalidBody("tool", f"{tool!r} is not one of {', '.join(TOOLS)}")
+            raise InvalidBody("tool", f"{tool!r} is no tool; use one of {', '.join(TOOLS)}")
         contract = VERBS[function.verb]
-        request = function.asked(arguments)
+        request = function.build_request(arguments)
         if min_seq is not None and not function.changes:
             request = request.model_copy(update={"min_seq": min_seq})
         return await self._questioner.ask(
@@ -64,7 +64,7 @@ class MemoryTools(FactTools):
         Raises:
             AskFailed: there is no result.
         """
-        request = ProfileV1.strictly(min_seq=min_seq)
+        request = ProfileV1.create_strict(min_seq=min_seq)
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def set_profile(self, user: str, fields: Mapping[str, JsonValue]) -> ProfileReplyV1:
@@ -76,29 +76,29 @@ class MemoryTools(FactTools):
         Raises:
             AskFailed: there is no result; the fields may be set or not, and setting them again is harmless.
         """
-        request = ProfileV1.strictly(fields=dict(fields))
+        request = ProfileV1.create_strict(fields=dict(fields))
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def tasks(self, user: str, *, min_seq: int | None = None) -> TasksReplyV1:
         """Return all tasks of the user, also those that are done, oldest first. No context includes tasks."""
-        request = TasksV1.strictly(action="list", min_seq=min_seq)
+        request = TasksV1.create_strict(action="list", min_seq=min_seq)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
         """Add a task. Return all tasks, and as `task_id` the id of the new one, created if not given."""
-        request = TasksV1.strictly(action="add", text=text, due_at=due_at, task_id=task_id)
+        request = TasksV1.create_strict(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def finish_task(self, user: str, task_id: str) -> TasksReplyV1:
         """Mark a task as done; doing it again is harmless. Return all tasks."""
-        request = TasksV1.strictly(action="done", task_id=task_id)
+        request = TasksV1.create_strict(action="done", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def remove_task(self, user: str, task_id: str) -> TasksReplyV1:
         """Remove a task from the list. Return the remaining ones."""
-        request = TasksV1.strictly(action="remove", task_id=task_id)
+        request = TasksV1.create_strict(action="remove", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def documents(
@@ -108,7 +108,9 @@ class MemoryTools(FactTools):
         documents: list[DocumentInfo] = []
         after: str | None = None
         while True:
-            request = DocumentV1.strictly(action="list", collection=collection, min_seq=min_seq, after=after)
+            request = DocumentV1.create_strict(
+                action="list", collection=collection, min_seq=min_seq, after=after
+            )
             page = await self._questioner.ask(user, "document", request, DocumentReplyV1)
             documents += page.documents
             after = page.next
@@ -142,7 +144,7 @@ class MemoryTools(FactTools):
         Returns:
             The documents of the collection, or all without one; `document_id` is the one that was added.
         """
-        request = DocumentV1.strictly(
+        request = DocumentV1.create_strict(
             action="add",
             document_id=document_id,
             title=title,
@@ -158,7 +160,7 @@ class MemoryTools(FactTools):
         self, user: str, document_id: str, *, limit: int | None = None
     ) -> DocumentReplyV1:
         """Remove a document from all searches. Return the remaining ones, `limit` at most."""
-        request = DocumentV1.strictly(
+        request = DocumentV1.create_strict(
             action="remove", document_id=document_id, **({} if limit is None else {"limit": limit})
         )
         return await self._questioner.ask(user, "document", request, DocumentReplyV1)

@@ -13,8 +13,8 @@ from mnemon.operations.rebuild.generations import made
 from mnemon.operations.rebuild.live_vectors import counted, live_pages
 from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon.operations.rebuild.verification import VerifyingAll
-from mnemon_bench.throughput.rebuild_verified import applied
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.throughput.rebuild_verified import apply_log
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.rebuild.generations import site_alone
@@ -98,8 +98,8 @@ async def test_a_rebuild_exchanges_collections(
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
     migrate(whole.database_url, whole.database_schema)
-    await fill(connection, 300, users=5)
-    await applied(whole)
+    await fill_log(connection, 300, users=5)
+    await apply_log(whole)
     told = Told()
     async with site_alone(whole) as place:
         points = await counted(place, whole)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, Field, create_model
 
-from mnemon_contracts.publication.compatibility import breaking_changes
+from mnemon_contracts.publication.compatibility import find_breaking_changes
 
 
 class Place(BaseModel):
@@ -97,7 +97,7 @@ def changed(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_compatible_change_is_accepted(current: dict[str, Any]) -> None:
-    assert breaking_changes(RELEASED, current) == []
+    assert find_breaking_changes(RELEASED, current) == []
 
 
 @pytest.mark.parametrize(
@@ -166,11 +166,11 @@ def test_compatible_change_is_accepted(current: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_breaking_change_is_named(current: dict[str, Any], expected: list[str]) -> None:
-    assert sorted(breaking_changes(RELEASED, current)) == sorted(expected)
+    assert sorted(find_breaking_changes(RELEASED, current)) == sorted(expected)
 
 
 def test_a_contract_that_leads_into_itself_is_compared_once() -> None:
     released, current = Chain.model_json_schema(), LongerChain.model_json_schema()
     current = json.loads(json.dumps(current).replace("LongerChain", "Chain"))
-    assert breaking_changes(released, released) == []
-    assert "size: minimum was 1, is 2" in breaking_changes(released, current)
+    assert find_breaking_changes(released, released) == []
+    assert "size: minimum was 1, is 2" in find_breaking_changes(released, current)

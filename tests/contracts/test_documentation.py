@@ -14,10 +14,10 @@ from mnemon_contracts.publication import documentation, published
 from mnemon_contracts.publication.published import CONTRACTS
 from mnemon_contracts.registry import EVENTS, VERBS
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.subjects import encode_token, parse
+from mnemon_contracts.subjects import encode_token, parse_subject
 from mnemon_contracts.verbs.ask import ErrorCode
 
-PAGE = documentation.page(published.examples())
+PAGE = documentation.render_page(published.load_examples())
 COMMANDS = [shlex.split(line) for line in PAGE.splitlines() if line.startswith(("nats pub ", "nats req "))]
 IDS = [
     "u42",
@@ -39,7 +39,7 @@ IDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=[command[2] for command in COMMANDS])
 def test_every_command_is_valid(command: list[str]) -> None:
     program, action, subject, body = command
-    address = parse(subject)
+    address = parse_subject(subject)
     asked = address.space == "ask"
     name = f"ask.{address.name}.v{address.version}.request" if asked else f"{address.name}.v{address.version}"
     assert (program, action) == ("nats", "req" if asked else "pub")
@@ -48,7 +48,7 @@ def test_every_command_is_valid(command: list[str]) -> None:
 
 
 def test_every_event_and_verb_has_a_command() -> None:
-    shown = {parse(command[2]).name for command in COMMANDS}
+    shown = {parse_subject(command[2]).name for command in COMMANDS}
     assert shown == EVENTS.keys() | VERBS.keys()
 
 

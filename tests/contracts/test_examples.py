@@ -7,7 +7,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mnemon_contracts.base import Event, InvalidBody
-from mnemon_contracts.decode import upcast
+from mnemon_contracts.decode import upcast_body
 from mnemon_contracts.publication import published
 from mnemon_contracts.publication.published import CONTRACTS, EXAMPLES, SCHEMAS, SHOWN
 from mnemon_contracts.registry import EVENTS, EventContract
@@ -17,14 +17,14 @@ FROM_A_NEWER_BOT = "from_a_newer_bot"
 
 ALL = [
     pytest.param(name, title, body, id=f"{name}-{title}")
-    for name, bodies in published.examples().items()
+    for name, bodies in published.load_examples().items()
     for title, body in bodies.items()
 ]
 KNOWN_FIELDS_ONLY = [parameter for parameter in ALL if FROM_A_NEWER_BOT not in str(parameter.id)]
 
 
 def test_every_contract_has_an_example_for_the_page() -> None:
-    assert [name for name in CONTRACTS if SHOWN not in published.examples_of(name)] == []
+    assert [name for name in CONTRACTS if SHOWN not in published.load_examples_of(name)] == []
 
 
 def test_every_example_belongs_to_a_contract() -> None:
@@ -57,7 +57,7 @@ def test_an_example_can_be_written_strictly(name: str, title: str, body: Any) ->
     contract = CONTRACTS[name]
     value = contract.read(_wire(body))
     fields = {field: getattr(value, field) for field in value.model_fields_set}
-    assert contract.strictly(**fields) == value
+    assert contract.create_strict(**fields) == value
 
 
 @pytest.mark.parametrize(("name", "title", "body"), KNOWN_FIELDS_ONLY)
@@ -69,7 +69,7 @@ def test_unknown_fields_are_ignored_when_read_and_refused_when_written(
     assert contract.read(_wire(body | {"from_the_future": {"any": ["thing"]}})) == value
     fields = {field: getattr(value, field) for field in value.model_fields_set}
     with pytest.raises(InvalidBody, match="from_the_future: Extra inputs are not permitted"):
-        contract.strictly(**fields, from_the_future=1)
+        contract.create_strict(**fields, from_the_future=1)
 
 
 @pytest.mark.parametrize(("name", "title", "body"), KNOWN_FIELDS_ONLY)
@@ -93,13 +93,13 @@ def test_an_example_of_a_newer_bot_is_one(name: str, title: str, body: dict[str,
         pytest.param(event, version, body, id=f"{event.name}-v{version}-{title}")
         for event in EVENTS.values()
         for version in range(1, len(event.versions) + 1)
-        for title, body in published.examples_of(published.event_name(event, version)).items()
+        for title, body in published.load_examples_of(published.event_name(event, version)).items()
     ],
 )
 def test_an_example_of_any_version_is_read_as_the_latest(
     event: EventContract, version: int, body: Any
 ) -> None:
-    read: Event = upcast(event, version, _wire(body))
+    read: Event = upcast_body(event, version, _wire(body))
     assert type(read) is event.latest
 
 

@@ -9,18 +9,25 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from mnemon_contracts import export
-from mnemon_contracts.export import ROOT, SCHEMAS, differences, generated, refusals, write
+from mnemon_contracts.export import (
+    ROOT,
+    SCHEMAS,
+    find_differences,
+    find_refusals,
+    generate_files,
+    write_files,
+)
 from mnemon_contracts.publication import published
-from mnemon_contracts.publication.compatibility import breaking_changes
+from mnemon_contracts.publication.compatibility import find_breaking_changes
 from mnemon_contracts.publication.published import CONTRACTS
 
-FILES = generated(published.examples())
+FILES = generate_files(published.load_examples())
 MESSAGE = SCHEMAS / "message.v1.json"
 
 
 def test_committed_schemas_are_up_to_date() -> None:
-    assert refusals(ROOT, FILES) == []
-    assert differences(ROOT, FILES) == []
+    assert find_refusals(ROOT, FILES) == []
+    assert find_differences(ROOT, FILES) == []
 
 
 @pytest.mark.parametrize("name", CONTRACTS)
@@ -29,7 +36,7 @@ def test_every_contract_has_a_schema_that_did_not_break(name: str) -> None:
     Draft202012Validator.check_schema(released)
     assert released["$id"] == f"urn:mnemon:{name}"
     assert released["title"] == CONTRACTS[name].__name__
-    assert breaking_changes(released, published.schema_of(name)) == []
+    assert find_breaking_changes(released, published.generate_schema(name)) == []
 
 
 def test_every_schema_has_a_contract() -> None:
@@ -40,7 +47,7 @@ def test_the_output_is_the_same_in_every_process() -> None:
     script = (
         "import hashlib; from mnemon_contracts import export;"
         "from mnemon_contracts.publication import published;"
-        "files = sorted(export.generated(published.examples()).items());"
+        "files = sorted(export.generate_files(published.load_examples()).items());"
         "print(hashlib.sha256(repr(files).encode()).hexdigest())"
     )
     digests = {
@@ -51,45 +58,45 @@ def test_the_output_is_the_same_in_every_process() -> None:
 
 
 def test_a_fresh_tree_is_written_whole_and_then_nothing_differs(tmp_path: Path) -> None:
-    assert len(differences(tmp_path, FILES)) == len(FILES)
-    write(tmp_path, FILES)
-    assert differences(tmp_path, FILES) == []
-    assert refusals(tmp_path, FILES) == []
+    assert len(find_differences(tmp_path, FILES)) == len(FILES)
+    write_files(tmp_path, FILES)
+    assert find_differences(tmp_path, FILES) == []
+    assert find_refusals(tmp_path, FILES) == []
 
 
 def test_a_difference_names_the_file_and_the_line(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     page = tmp_path / "docs/contracts.md"
     page.write_text(
         page.read_text(encoding="utf-8").replace("# Contracts", "# Agreements", 1), encoding="utf-8"
     )
-    [difference] = differences(tmp_path, FILES)
+    [difference] = find_differences(tmp_path, FILES)
     assert "docs/contracts.md" in difference
     assert "-# Agreements\n+# Contracts" in difference
 
 
 def test_a_breaking_change_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     released = json.loads(FILES[MESSAGE])
     released["properties"]["mood"] = {"type": "string"}
     (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
-    [refusal] = refusals(tmp_path, FILES)
+    [refusal] = find_refusals(tmp_path, FILES)
     assert refusal.startswith("contracts/schemas/message.v1.json: mood: removed; make a v2")
 
 
 def test_a_new_optional_field_is_not_refused(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     released = json.loads(FILES[MESSAGE])
     del released["properties"]["metadata"]
     released["description"] = "As it was described before."
     (tmp_path / MESSAGE).write_text(json.dumps(released), encoding="utf-8")
-    assert refusals(tmp_path, FILES) == []
+    assert find_refusals(tmp_path, FILES) == []
 
 
 def test_a_released_schema_whose_contract_is_gone_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, FILES)
+    write_files(tmp_path, FILES)
     (tmp_path / SCHEMAS / "song.sung.v1.json").write_text("{}", encoding="utf-8")
-    [refusal] = refusals(tmp_path, FILES)
+    [refusal] = find_refusals(tmp_path, FILES)
     assert refusal.startswith("contracts/schemas/song.sung.v1.json: has no contract")
 
 
@@ -113,6 +120,6 @@ def test_command_writes_only_accepted_schemas(
 
 
 def test_a_missing_example_for_the_page_is_named() -> None:
-    bodies = {name: {} if name == "message.v1" else each for name, each in published.examples().items()}
+    bodies = {name: {} if name == "message.v1" else each for name, each in published.load_examples().items()}
     with pytest.raises(FileNotFoundError, match=r"message/v1/typical\.json is missing"):
-        generated(bodies)
+        generate_files(bodies)

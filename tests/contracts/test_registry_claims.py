@@ -22,14 +22,14 @@ OUTSIDE = {"bot", "importer"}
 
 
 def _calls(folder: Path) -> set[str]:
-    """The names of what the modules of a folder call; `Event.strictly` is a call of `Event`."""
+    """The names of what the modules of a folder call; `Event.create_strict` is a call of `Event`."""
     calls = (
         node.func
         for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
     )
-    return {ast.unparse(call).removesuffix(".strictly") for call in calls}
+    return {ast.unparse(call).removesuffix(".create_strict") for call in calls}
 
 
 CALLS = {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
@@ -66,7 +66,7 @@ def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
 
 def _examples(event: EventContract) -> list[bytes]:
     name = published.event_name(event, len(event.versions))
-    return [json.dumps(body).encode() for body in published.examples_of(name).values()]
+    return [json.dumps(body).encode() for body in published.load_examples_of(name).values()]
 
 
 def _subject(event: EventContract) -> str:

@@ -98,7 +98,7 @@ async def test_recall_finds_the_evidence_of_a_small_conversation(
     file.write_bytes(conversation_with_questions())
     stack = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
 
-    measured = await recall.run(stack, recall.load(file))
+    measured = await recall.run(stack, recall.load_data(file))
 
     assert measured["turns"] == 3
     assert measured["recall@5"] == measured["methods"]["full"]["recall@10"] == 1.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mnemon_contracts.settings.document import Document, with_value
+from mnemon_contracts.settings.document import Document, set_value
 
 Edit = Callable[[Document], Document]
 
@@ -13,7 +13,7 @@ def setting(**values: Any) -> Edit:
 
     def edit(document: Document) -> Document:
         for name, value in values.items():
-            document = with_value(document, name.replace("__", "."), value)
+            document = set_value(document, name.replace("__", "."), value)
         return document
 
     return edit

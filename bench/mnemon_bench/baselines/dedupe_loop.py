@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from mnemon_bench.throughput.dedupe import proposals
+from mnemon_bench.throughput.dedupe import generate_proposals
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -19,7 +19,7 @@ async def write(folder: Path, proposed: int) -> None:
     async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
         assert finding.embedder is not None
         begun = time.perf_counter()
-        for number, (user, text) in enumerate(proposals(proposed)):
+        for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
             place = point_id(*owner, str(number))
             (point,) = await points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])

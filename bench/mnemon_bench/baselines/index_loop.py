@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from mnemon_bench.throughput.searchable import TENANT, text, user
+from mnemon_bench.throughput.searchable import TENANT, make_text, user_name
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -31,8 +31,10 @@ async def write(folder: Path, numbers: range) -> None:
 
 
 def _findable(number: int) -> Findable:
-    owner = TENANT, user(number)
-    return Findable(point_id(*owner, str(number)), owner, {"seq": number}, text(number), text(number))
+    owner = TENANT, user_name(number)
+    return Findable(
+        point_id(*owner, str(number)), owner, {"seq": number}, make_text(number), make_text(number)
+    )
 
 
 if __name__ == "__main__":

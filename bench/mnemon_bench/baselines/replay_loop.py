@@ -35,7 +35,7 @@ async def replay(nats_url: str, database_url: str, schema: str, events: int) -> 
     begun = time.perf_counter()
     while written < events:
         page = await subscription.fetch(PAGE, timeout=5)
-        await database.execute(_INSERT, columns(page))
+        await database.execute(_INSERT, read_columns(page))
         await database.commit()
         written += len(page)
     seconds = time.perf_counter() - begun
@@ -44,7 +44,7 @@ async def replay(nats_url: str, database_url: str, schema: str, events: int) -> 
     print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
 
 
-def columns(page: list[Msg]) -> tuple[list[object], ...]:
+def read_columns(page: list[Msg]) -> tuple[list[object], ...]:
     """Return the values to insert, by column."""
     columns: tuple[list[object], ...] = ([], [], [], [], [], [], [], [])
     for message in page:

@@ -6,16 +6,15 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from statistics import median
 from typing import Any
 from uuid import uuid4
 
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.measures.percentiles import percentiles
-from mnemon_bench.workers.processes import consuming, serving
-from mnemon_bench.workloads.sentences import fact, question
+from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
+from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.retrieve.context.contents import SECTIONS
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
@@ -75,26 +74,23 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        await ends.enter_async_context(serving("mnemon_bench.baselines.echo", str(deployment.nats_url)))
-        await ends.enter_async_context(consuming(["persist", "index", "retrieve"], uncached))
-        await _load(connection)
+        await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        await ends.enter_async_context(spawn_consumers(["persist", "index", "retrieve"], uncached))
+        await _load_users(connection)
         report("loaded")
         for number in range(rounds):
-            times["echo"].append(percentiles([await _echo(connection) for _ in range(requests)]))
+            times["echo"].append(percentiles([await _measure_echo(connection) for _ in range(requests)]))
             taken: dict[str, list[float]] = {str(length): [] for length in LENGTHS}
             chance = random.Random(number)
-            for query in (question(chance.randrange(max(LENGTHS))) for _ in range(requests)):
+            for query in (make_question(chance.randrange(max(LENGTHS))) for _ in range(requests)):
                 for length in LENGTHS:
-                    milliseconds, reply = await _ask(connection, length, query)
+                    milliseconds, reply = await _request_context(connection, length, query)
                     taken[str(length)].append(milliseconds)
                     tokens[str(length)] = max(tokens.get(str(length), 0), reply.tokens or 0)
             for name, each in taken.items():
                 times[name].append(percentiles(each))
             report(f"round {number + 1} of {rounds}: " + ", ".join(f"{n} {t[-1]}" for n, t in times.items()))
-    milliseconds_of = {
-        name: {"p50": median(p50 for p50, _ in each), "p99": median(p99 for _, p99 in each)}
-        for name, each in times.items()
-    }
+    milliseconds_of = median_percentiles(times)
     few, many, echo = (milliseconds_of[name]["p50"] for name in ("10", "10000", "echo"))
     return {
         "ratios": {
@@ -108,11 +104,11 @@ async def run(
     }
 
 
-async def _load(connection: Client) -> None:
+async def _load_users(connection: Client) -> None:
     """Load two users who differ only in the length of their conversations."""
     for length in LENGTHS:
-        said = [each.seq for each in await append(connection, list(_said(length)))]
-        last_seq = (await append(connection, list(_learned(length, said))))[-1].seq
+        said = [each.seq for each in await append(connection, list(_make_messages(length)))]
+        last_seq = (await append(connection, list(_make_memory(length, said))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
         while await applied_position(stream_context, consumer) < last_seq:
@@ -122,25 +118,25 @@ async def _load(connection: Client) -> None:
         await asyncio.sleep(0.02)
 
 
-def _said(length: int) -> Iterator[LogEvent]:
+def _make_messages(length: int) -> Iterator[LogEvent]:
     for number in range(length):
         message = (
-            MessageV1(role="assistant", content=fact(number))
+            MessageV1(role="assistant", content=make_fact(number))
             if number % 4 > 1
-            else MessageV1(role="user", content=question(number))
+            else MessageV1(role="user", content=make_question(number))
         )
-        subject = chat_subject(TENANT, _user(length), TALK, "message")
+        subject = chat_subject(TENANT, _user_name(length), TALK, "message")
         yield LogEvent(subject, message.body(), uuid4().hex)
 
 
-def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
+def _make_memory(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
     """Yield facts, data, and summaries of all but the newest messages, as `compact` leaves a conversation."""
 
     def memory(name: str, event: Event) -> LogEvent:
-        return LogEvent(memory_subject(TENANT, _user(length), name), event.body(), uuid4().hex)
+        return LogEvent(memory_subject(TENANT, _user_name(length), name), event.body(), uuid4().hex)
 
     for number, (tier, name) in enumerate((tier, name) for tier, name, count in TIERS for _ in range(count)):
-        kept = Fact(text=fact(number), tier=tier, importance=number % 10 + 1)
+        kept = Fact(text=make_fact(number), tier=tier, importance=number % 10 + 1)
         saved = FactSavedV1(
             fact_id=f"{name}_{number + 1:03}", fact=kept, decision=Decision(proposal_id=uuid4().hex)
         )
@@ -148,7 +144,7 @@ def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
     covered = max(1, (length - UNCOVERED) // SUMMARIES)
     for number in range(SUMMARIES):
         first, last = said[number * covered], said[(number + 1) * covered - 1]
-        text = f"They spoke of this: {fact(number)}; and of that: {fact(number + 1)}."
+        text = f"They spoke of this: {make_fact(number)}; and of that: {make_fact(number + 1)}."
         summary = SummaryWrittenV1(
             summary_id=f"s-{number}", conversation=TALK, from_seq=first, to_seq=last, text=text
         )
@@ -157,13 +153,13 @@ def _learned(length: int, said: Sequence[int]) -> Iterator[LogEvent]:
     yield memory("profile.set", data)
 
 
-def _user(length: int) -> str:
+def _user_name(length: int) -> str:
     return f"u{length}"
 
 
-async def _ask(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
+async def _request_context(connection: Client, length: int, query: str) -> tuple[float, ContextReplyV1]:
     """Return a context, and the milliseconds that it took."""
-    subject = ask_subject(TENANT, _user(length), "context")
+    subject = ask_subject(TENANT, _user_name(length), "context")
     begun = time.perf_counter()
     message = await connection.request(subject, json.dumps({"query": query}).encode(), timeout=30)
     milliseconds = (time.perf_counter() - begun) * 1000
@@ -174,7 +170,7 @@ async def _ask(connection: Client, length: int, query: str) -> tuple[float, Cont
     return milliseconds, reply
 
 
-async def _echo(connection: Client) -> float:
+async def _measure_echo(connection: Client) -> float:
     begun = time.perf_counter()
     await connection.request(SUBJECT, b"{}", timeout=30)
     return (time.perf_counter() - begun) * 1000

@@ -9,11 +9,17 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_bench.latency.foreground import contexts, settled
+from mnemon_bench.latency.foreground import measure_contexts, wait_for_projections
 from mnemon_bench.measures.percentiles import percentiles
-from mnemon_bench.workers.processes import consuming
-from mnemon_bench.workloads.conversations import TENANT, connected, conversations, publish, user
-from mnemon_bench.workloads.sentences import fact, question
+from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workloads.conversations import (
+    TENANT,
+    generate_conversations,
+    open_connection,
+    publish_events,
+    user_name,
+)
+from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
@@ -67,33 +73,37 @@ async def run(
     """
     background = [name for name in CONSUMERS if name not in FOREGROUND]
     async with (
-        connected(deployment) as connection,
+        open_connection(deployment) as connection,
         run_in_background(background, deployment),
-        consuming(list(FOREGROUND), deployment),
+        spawn_consumers(list(FOREGROUND), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write(connection, off)
-        await settled(connection, await publish(connection, conversations([QUIET, FLOOD], SAID_BEFORE)))
-        await contexts(connection, QUIET, requests // 3)
-        await _decided(connection, QUIET, await _propose(connection, QUIET, 1))
-        alone = await contexts(connection, QUIET, requests)
-        saved_alone = await _decided(connection, QUIET, await _propose(connection, QUIET, 1, first=1))
+        await wait_for_projections(
+            connection, await publish_events(connection, generate_conversations([QUIET, FLOOD], SAID_BEFORE))
+        )
+        await measure_contexts(connection, QUIET, requests // 3)
+        await _wait_for_decisions(connection, QUIET, await _propose_facts(connection, QUIET, 1))
+        alone = await measure_contexts(connection, QUIET, requests)
+        saved_alone = await _wait_for_decisions(
+            connection, QUIET, await _propose_facts(connection, QUIET, 1, first=1)
+        )
         report(f"alone: p50 and p99 {percentiles(alone)} ms, kept after {saved_alone:.2f} s")
         document = await _add_document(connection, FLOOD)
-        reading = await contexts(connection, QUIET, requests)
+        reading = await measure_contexts(connection, QUIET, requests)
         report(f"while a document is read: p50 and p99 {percentiles(reading)} ms")
-        await settled(connection, {user(FLOOD): document})
-        last = await publish(connection, conversations([FLOOD], messages, first=SAID_BEFORE))
-        flood = await _propose(connection, FLOOD, proposals)
-        async with _asking(connection):
-            quiet = await _propose(connection, QUIET, 1, first=2)
-            watching = asyncio.create_task(_decided(connection, FLOOD, flood))
-            saving = asyncio.create_task(_decided(connection, QUIET, quiet))
-            flooded = await contexts(connection, QUIET, requests)
+        await wait_for_projections(connection, {user_name(FLOOD): document})
+        last = await publish_events(connection, generate_conversations([FLOOD], messages, first=SAID_BEFORE))
+        flood = await _propose_facts(connection, FLOOD, proposals)
+        async with _flood_requests(connection):
+            quiet = await _propose_facts(connection, QUIET, 1, first=2)
+            watching = asyncio.create_task(_wait_for_decisions(connection, FLOOD, flood))
+            saving = asyncio.create_task(_wait_for_decisions(connection, QUIET, quiet))
+            flooded = await measure_contexts(connection, QUIET, requests)
             saved_flooded = await saving
         flood_over = await watching
         report(f"flooded: p50 and p99 {percentiles(flooded)} ms, kept after {saved_flooded:.2f} s")
-        await settled(connection, last)
+        await wait_for_projections(connection, last)
     (p50, p99), (p50_flooded, p99_flooded) = percentiles(alone), percentiles(flooded)
     p50_reading, p99_reading = percentiles(reading)
     return {
@@ -118,17 +128,20 @@ async def run(
     }
 
 
-async def _propose(connection: Client, speaker: int, number: int, first: int = 0) -> float:
+async def _propose_facts(connection: Client, speaker: int, number: int, first: int = 0) -> float:
     """Propose a number of facts of a user at once, and return when."""
-    subject = memory_subject(TENANT, user(speaker), "fact.proposed")
+    subject = memory_subject(TENANT, user_name(speaker), "fact.proposed")
     bodies = [
-        FactProposedV1.strictly(text=f"{fact(each)}, says {user(speaker)}").body()
+        FactProposedV1.create_strict(text=f"{make_fact(each)}, says {user_name(speaker)}").body()
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()
     await append(
         connection,
-        [LogEvent(subject, body, f"{user(speaker)}:{first + place}") for place, body in enumerate(bodies)],
+        [
+            LogEvent(subject, body, f"{user_name(speaker)}:{first + place}")
+            for place, body in enumerate(bodies)
+        ],
     )
     return begun
 
@@ -137,16 +150,16 @@ async def _add_document(connection: Client, speaker: int) -> int:
     """Add a document as long as a message can be, in a script without spaces; return its log position."""
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
     body = DocumentAddedV1(document_id="long", text=text).body()
-    subject = memory_subject(TENANT, user(speaker), "document.added")
-    return (await append(connection, [LogEvent(subject, body, f"{user(speaker)}:document")]))[-1].seq
+    subject = memory_subject(TENANT, user_name(speaker), "document.added")
+    return (await append(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[-1].seq
 
 
-async def _decided(connection: Client, speaker: int, begun: float) -> float:
+async def _wait_for_decisions(connection: Client, speaker: int, begun: float) -> float:
     """Return the seconds until all proposals of a user are decided."""
     undecided: set[str] = set()
     position = 0
     while True:
-        async for page in pages(connection, thing_filter(TENANT, user(speaker), "fact"), position):
+        async for page in pages(connection, thing_filter(TENANT, user_name(speaker), "fact"), position):
             for delivery in page:
                 position = delivery.sequence
                 if ".proposed." in delivery.subject:
@@ -161,12 +174,12 @@ async def _decided(connection: Client, speaker: int, begun: float) -> float:
 
 
 @asynccontextmanager
-async def _asking(connection: Client) -> AsyncIterator[None]:
+async def _flood_requests(connection: Client) -> AsyncIterator[None]:
     """Ask for contexts of the flooding user all the time, for the duration of the block."""
-    subject = ask_subject(TENANT, user(FLOOD), "context")
+    subject = ask_subject(TENANT, user_name(FLOOD), "context")
 
     async def ask(caller: int) -> None:
-        body = json.dumps({"query": question(caller)}).encode()
+        body = json.dumps({"query": make_question(caller)}).encode()
         while True:
             reply = ContextReplyV1.read((await connection.request(subject, body, timeout=60)).data)
             if reply.error:

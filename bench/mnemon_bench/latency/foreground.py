@@ -10,18 +10,18 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon_bench.measures.percentiles import percentiles
-from mnemon_bench.provider_server.process import provider
-from mnemon_bench.workers.processes import consuming
+from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_bench.workloads.conversations import (
     TENANT,
-    answered_windows,
-    connected,
-    conversations,
-    publish,
-    read,
-    user,
+    count_windows,
+    generate_conversations,
+    open_connection,
+    publish_events,
+    user_name,
+    wait_for_windows,
 )
-from mnemon_bench.workloads.sentences import question
+from mnemon_bench.workloads.sentences import make_question
 from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
@@ -71,34 +71,40 @@ async def run(
         RuntimeError: a context fails, or extraction was done before the contexts were measured.
     """
     taken: dict[str, list[float]] = {"idle": [], "busy": []}
-    async with provider("--seconds", str(SECONDS), "--no-batches") as url:
+    async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
         background = [name for name in CONSUMERS if name not in FOREGROUND]
         async with (
-            connected(asking) as connection,
+            open_connection(asking) as connection,
             run_in_background(background, asking),
-            consuming(list(FOREGROUND), asking),
+            spawn_consumers(list(FOREGROUND), asking),
         ):
-            await _extract(connection, enabled=False)
-            await settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))
-            await contexts(connection, ASKER, requests)
+            await _set_extraction(connection, enabled=False)
+            await wait_for_projections(
+                connection, await publish_events(connection, generate_conversations([ASKER], ASKER_MESSAGES))
+            )
+            await measure_contexts(connection, ASKER, requests)
             # Warm-up: the first request loads the provider's package.
-            await _extract(connection, enabled=True)
-            await read(connection, await publish(connection, conversations([FIRST], WINDOW)))
-            await _extract(connection, enabled=False)
+            await _set_extraction(connection, enabled=True)
+            await wait_for_windows(
+                connection, await publish_events(connection, generate_conversations([FIRST], WINDOW))
+            )
+            await _set_extraction(connection, enabled=False)
             for number in range(rounds):
                 speakers = range(number * users, (number + 1) * users)
-                await settled(connection, await publish(connection, conversations(speakers, WINDOW - 1)))
-                taken["idle"] += (idle := await contexts(connection, ASKER, requests))
-                await _extract(connection, enabled=True)
+                await wait_for_projections(
+                    connection, await publish_events(connection, generate_conversations(speakers, WINDOW - 1))
+                )
+                taken["idle"] += (idle := await measure_contexts(connection, ASKER, requests))
+                await _set_extraction(connection, enabled=True)
                 # The last message makes each conversation as long as a window.
-                last = await publish(connection, conversations(speakers, 1, first=WINDOW - 1))
-                await settled(connection, last)
-                taken["busy"] += (busy := await contexts(connection, ASKER, requests))
-                if await answered_windows(connection) > (number + 1) * users:
+                last = await publish_events(connection, generate_conversations(speakers, 1, first=WINDOW - 1))
+                await wait_for_projections(connection, last)
+                taken["busy"] += (busy := await measure_contexts(connection, ASKER, requests))
+                if await count_windows(connection) > (number + 1) * users:
                     raise RuntimeError("extraction was done before the contexts were measured")
-                await read(connection, last)
-                await _extract(connection, enabled=False)
+                await wait_for_windows(connection, last)
+                await _set_extraction(connection, enabled=False)
                 report(f"round {number + 1} of {rounds}: idle {percentiles(idle)}, busy {percentiles(busy)}")
     milliseconds = {
         name: dict(zip(("p50", "p99"), percentiles(each), strict=True)) for name, each in taken.items()
@@ -113,14 +119,14 @@ async def run(
     }
 
 
-async def _extract(connection: Client, *, enabled: bool) -> None:
+async def _set_extraction(connection: Client, *, enabled: bool) -> None:
     extraction = Extraction(
         enabled=enabled, provider="openai", model=MODEL, mode="online", after_messages=WINDOW
     )
     await write(connection, SettingsV1(extraction=extraction, compaction=Compaction(enabled=False)))
 
 
-async def settled(connection: Client, last: Mapping[str, int]) -> None:
+async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> None:
     """Wait until published messages are stored and can be found, and all proposals are decided."""
     proposed = await last_position(connection, event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
@@ -129,16 +135,16 @@ async def settled(connection: Client, last: Mapping[str, int]) -> None:
             await asyncio.sleep(0.02)
 
 
-async def contexts(connection: Client, speaker: int, requests: int) -> list[float]:
+async def measure_contexts(connection: Client, speaker: int, requests: int) -> list[float]:
     """Ask for contexts of a user, one after the other, and return the milliseconds of each.
 
     Raises:
         RuntimeError: a context fails.
     """
-    subject = ask_subject(TENANT, user(speaker), "context")
+    subject = ask_subject(TENANT, user_name(speaker), "context")
     taken = []
     for number in range(requests):
-        body = json.dumps({"query": question(number)}).encode()
+        body = json.dumps({"query": make_question(number)}).encode()
         begun = time.perf_counter()
         message = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)

@@ -2,17 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from statistics import median
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import psutil
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.workers.processes import serving
-from mnemon_bench.workloads.messages import USERS, fill
+from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
+from mnemon_bench.workloads.messages import USERS, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import ask_subject
 from mnemon_infra.broker.connection import connect
@@ -46,20 +44,21 @@ async def run(
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
-        await fill(connection, MESSAGES)
+        await fill_log(connection, MESSAGES)
         async with run_consumers(["persist"], deployment):
             while await applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         times: dict[str, dict[str, float]] = {}
         memory: dict[str, int] = {}
-        async with serving("mnemon_bench.baselines.echo", str(deployment.nats_url)):
+        async with spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)):
             # A cache for one user never hits: the next request is about another user.
             for way, users in (("read", 1), ("cached", 10 * USERS)):
-                async with _retrieve(deployment, users) as process:
+                cached = deployment.model_copy(update={"cached_users": users, "vectors_folder": None})
+                async with spawn_consumers(["retrieve"], cached) as process:
                     await _measure(connection, "history", 1, USERS)  # fills the cache, if it has room
                     await _measure(connection, "context", 1, USERS)
                     for callers in CALLERS:
-                        times |= await _round_about(connection, way, callers, rounds, requests)
+                        times |= await _measure_rounds(connection, way, callers, rounds, requests)
                         report(f"{way}, {callers} callers: done")
                     memory[way] = process.memory_info().rss
     finally:
@@ -72,20 +71,14 @@ async def run(
     }
 
 
-async def _round_about(
+async def _measure_rounds(
     connection: Client, way: str, callers: int, rounds: int, requests: int
 ) -> dict[str, dict[str, float]]:
     measured: dict[str, list[tuple[float, float]]] = {"echo": [], "history": [], "context": []}
     for _ in range(rounds):
-        for verb, percentiles in measured.items():
-            percentiles.append(await _measure(connection, verb, callers, requests))
-    return {
-        f"{verb}_{way}_{callers}": {
-            "p50": round(median(p50 for p50, _ in percentiles), 3),
-            "p99": round(median(p99 for _, p99 in percentiles), 3),
-        }
-        for verb, percentiles in measured.items()
-    }
+        for verb, each in measured.items():
+            each.append(await _measure(connection, verb, callers, requests))
+    return median_percentiles({f"{verb}_{way}_{callers}": each for verb, each in measured.items()})
 
 
 async def _measure(connection: Client, verb: str, callers: int, requests: int) -> tuple[float, float]:
@@ -103,22 +96,12 @@ async def _measure(connection: Client, verb: str, callers: int, requests: int) -
                 raise RuntimeError(f"{subject}: {reply.data.decode()}")
 
     await asyncio.gather(*(caller() for _ in range(callers)))
-    taken.sort()
-    return taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+    return percentiles(taken)
 
 
 def _ratios(times: dict[str, dict[str, float]]) -> Iterator[tuple[str, float]]:
-    for name, percentiles in times.items():
+    for name, each in times.items():
         verb, _, place = name.partition("_")
         if verb != "echo":
-            for percentile, value in percentiles.items():
+            for percentile, value in each.items():
                 yield f"{name}_{percentile}", round(value / times[f"echo_{place}"][percentile], 2)
-
-
-@asynccontextmanager
-async def _retrieve(deployment: Deployment, users: int) -> AsyncIterator[psutil.Process]:
-    assert deployment.database_url is not None
-    database = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
-    arguments = str(deployment.nats_url), database, deployment.database_schema, str(users)
-    async with serving("mnemon_bench.workers.retrieve", *arguments) as process:
-        yield process

@@ -6,15 +6,15 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
-from statistics import median
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from nats.aio.client import Client
 
 from mnemon_bench.baselines.echo import SUBJECT
-from mnemon_bench.workers.processes import consuming, serving
-from mnemon_bench.workloads.sentences import fact, question
+from mnemon_bench.measures.percentiles import median_percentiles, percentiles
+from mnemon_bench.workers.processes import spawn_consumers, spawn_server
+from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, memory_subject
@@ -75,13 +75,15 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        await ends.enter_async_context(serving("mnemon_bench.baselines.echo", str(deployment.nats_url)))
-        consumers = await ends.enter_async_context(consuming(["persist", "index", "retrieve"], deployment))
+        await ends.enter_async_context(spawn_server("mnemon_bench.baselines.echo", str(deployment.nats_url)))
+        consumers = await ends.enter_async_context(
+            spawn_consumers(["persist", "index", "retrieve"], deployment)
+        )
         for stage in stages:
             for memories in stage:
-                loaded[memories.name] = round(await _load(connection, memories), 2)
+                loaded[memories.name] = round(await _load_facts(connection, memories), 2)
                 report(f"{memories.name}: loaded in {loaded[memories.name]} s")
-            measured = await _round_about(connection, stage, rounds, requests)
+            measured = await _measure_rounds(connection, stage, rounds, requests)
             echo = measured.pop("echo")["p50"]
             times |= measured
             ratios |= {
@@ -98,10 +100,10 @@ async def run(
     }
 
 
-async def _load(connection: Client, memories: Memories) -> float:
+async def _load_facts(connection: Client, memories: Memories) -> float:
     """Load facts, and return the seconds until they can be found."""
     begun = time.perf_counter()
-    last_seq = (await append(connection, list(_saved(memories))))[-1].seq
+    last_seq = (await append(connection, list(_make_facts(memories))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
         while await applied_position(stream_context, consumer) < last_seq:
@@ -112,40 +114,34 @@ async def _load(connection: Client, memories: Memories) -> float:
     return time.perf_counter() - begun
 
 
-def _saved(memories: Memories) -> Iterator[LogEvent]:
+def _make_facts(memories: Memories) -> Iterator[LogEvent]:
     for user in range(memories.users):
         subject = memory_subject(memories.name, f"u{user}", "fact.saved")
         for number in range(memories.each):
             event = FactSavedV1(
                 fact_id=f"ar_{number + 1:03}",
-                fact=Fact(text=fact(user * memories.each + number)),
+                fact=Fact(text=make_fact(user * memories.each + number)),
                 decision=Decision(proposal_id=uuid4().hex),
             )
             yield LogEvent(subject, event.body(), uuid4().hex)
 
 
-async def _round_about(
+async def _measure_rounds(
     connection: Client, stage: Sequence[Memories], rounds: int, requests: int
 ) -> dict[str, dict[str, float]]:
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in ("echo", *(m.name for m in stage))}
     for number in range(rounds):
         measured["echo"].append(await _measure(connection, [(SUBJECT, b"{}")] * requests))
         for memories in stage:
-            asked = list(_asked(memories, requests, random.Random(number)))
+            asked = list(_make_requests(memories, requests, random.Random(number)))
             measured[memories.name].append(await _measure(connection, asked))
-    return {
-        name: {
-            "p50": round(median(p50 for p50, _ in percentiles), 3),
-            "p99": round(median(p99 for _, p99 in percentiles), 3),
-        }
-        for name, percentiles in measured.items()
-    }
+    return median_percentiles(measured)
 
 
-def _asked(memories: Memories, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
+def _make_requests(memories: Memories, requests: int, chance: random.Random) -> Iterator[tuple[str, bytes]]:
     for _ in range(requests):
         user, number = chance.randrange(memories.users), chance.randrange(memories.each)
-        query = question(user * memories.each + number)
+        query = make_question(user * memories.each + number)
         yield ask_subject(memories.name, f"u{user}", "search"), json.dumps({"query": query}).encode()
 
 
@@ -156,11 +152,10 @@ async def _measure(connection: Client, asked: Sequence[tuple[str, bytes]]) -> tu
         begun = time.perf_counter()
         reply = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
-        if subject != SUBJECT and not _found(json.loads(reply.data)):
+        if subject != SUBJECT and not _has_hits(json.loads(reply.data)):
             raise RuntimeError(f"{subject} {body.decode()}: {reply.data.decode()}")
-    taken.sort()
-    return taken[len(taken) // 2], taken[len(taken) * 99 // 100]
+    return percentiles(taken)
 
 
-def _found(reply: dict[str, Any]) -> bool:
+def _has_hits(reply: dict[str, Any]) -> bool:
     return not reply.get("error") and not reply.get("degraded") and bool(reply.get("hits"))

@@ -20,29 +20,29 @@ def busy_cores(measured: Sequence[psutil.Process]) -> Iterator[dict[str, float]]
         whole machine, with everything else that runs on it.
     """
     names = {process.pid: f"process {number}" for number, process in enumerate(measured, 1)}
-    before, begun = _used(names), time.perf_counter()
+    before, begun = _measure_seconds(names), time.perf_counter()
     psutil.cpu_percent()
     busy: dict[str, float] = {}
     yield busy
     machine = psutil.cpu_percent() / 100 * (psutil.cpu_count() or 1)
     seconds = time.perf_counter() - begun
-    after = _used(names)
+    after = _measure_seconds(names)
     busy |= {name: round((used - before.get(name, 0.0)) / seconds, 2) for name, used in after.items()}
     busy["all"] = round(machine, 2)
 
 
-def _used(names: dict[int, str]) -> dict[str, float]:
+def _measure_seconds(names: dict[int, str]) -> dict[str, float]:
     """Return processor seconds by name. The time of an ended process counts for its parent."""
     used: dict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             times = process.cpu_times()
-            name = names.get(process.pid) or _name(process)
+            name = names.get(process.pid) or _process_name(process)
             used[name] += times.user + times.system + times.children_user + times.children_system
     return used
 
 
-def _name(process: psutil.Process) -> str:
+def _process_name(process: psutil.Process) -> str:
     """Return the name of the program, or of the module if it runs as `python -m`."""
     command = process.cmdline()
     return command[command.index("-m") + 1] if "-m" in command else process.name()

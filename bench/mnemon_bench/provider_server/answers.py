@@ -44,7 +44,7 @@ class Liked(NamedTuple):
     text: str
 
 
-def liked(text: str) -> Iterator[Liked]:
+def find_liked(text: str) -> Iterator[Liked]:
     """Yield a fact for each `I like ...` and each `Я люблю ...`."""
     number: int | None = None
     for line in text.splitlines():
@@ -68,7 +68,7 @@ class ShownPair(NamedTuple):
     older_text: str
 
 
-def shown_pairs(text: str) -> list[ShownPair]:
+def find_pairs(text: str) -> list[ShownPair]:
     """Read the pairs that a text asks about."""
     before = text.partition("\nMessages:\n")[0]
     return [ShownPair(**found.groupdict()) for found in _PAIR.finditer(before)]
@@ -79,7 +79,7 @@ def relate_nothing(pair: ShownPair) -> str:
     return "different"
 
 
-def answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
+def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """Return JSON of the schema with the text's facts; without a schema, a sentence about the text.
 
     `relate` returns the relation of each pair. A request for JSON without a schema gets the form that
@@ -92,7 +92,7 @@ def answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relat
     if "pairs" in wanted.get("properties", {}):
         filled["pairs"] = [
             {"newer": pair.newer, "older": pair.older, "relation": relate(pair)}
-            for pair in shown_pairs(question.text)
+            for pair in find_pairs(question.text)
         ]
     return json.dumps(filled, ensure_ascii=False)
 
@@ -129,7 +129,7 @@ def _filled(wanted: Mapping[str, Any], question: ReceivedRequest) -> Any:
             case "object":
                 return {key: value(inner, key, fact) for key, inner in part.get("properties", {}).items()}
             case "array" if fact is None and resolved(part.get("items", {})).get("type") == "object":
-                return [value(part["items"], name, found) for found in liked(question.text)]
+                return [value(part["items"], name, found) for found in find_liked(question.text)]
             case "array":
                 inner = resolved(part.get("items", {})).get("type")
                 if fact is None or fact.number is None or inner not in ("integer", "string"):

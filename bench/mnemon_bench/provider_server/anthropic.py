@@ -10,7 +10,7 @@ from uuid import uuid4
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
 from mnemon_bench.provider_server.state import BatchLine, Done, GeneratedAnswer, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, results_file
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_results_file
 
 FORMAT = "anthropic"
 BATCHES = "/v1/messages/batches"
@@ -41,7 +41,7 @@ _ERRORS = {
 }
 
 
-def _refusal(status: int, message: str) -> Response:
+def _build_refusal(status: int, message: str) -> Response:
     return Response({**_error(_ERRORS.get(status, "api_error"), message), "request_id": "req_1"}, status)
 
 
@@ -51,8 +51,8 @@ def _error(kind: str, message: str) -> dict[str, Any]:
 
 def _create_message(state: ProviderState, request: HttpRequest) -> Response:
     body = _body(request)
-    question = _question(body)
-    return Response(_message(question, state.ask(question), _thinks(body)))
+    question = _parse_request(body)
+    return Response(_message(question, state.ask(question), _is_thinking(body)))
 
 
 def _body(request: HttpRequest) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _body(request: HttpRequest) -> dict[str, Any]:
     return request.json()
 
 
-def _question(body: Mapping[str, Any]) -> ReceivedRequest:
+def _parse_request(body: Mapping[str, Any]) -> ReceivedRequest:
     """Read the request from a body; raise ValueError or similar if the API would not accept it."""
     if unknown := body.keys() - _TAKEN:
         raise ValueError(f"{min(unknown)}: Extra inputs are not permitted")
@@ -89,7 +89,7 @@ def _thinking(body: Mapping[str, Any]) -> str:
     return str(body.get("thinking", {"type": "adaptive"})["type"])
 
 
-def _thinks(body: Mapping[str, Any]) -> bool:
+def _is_thinking(body: Mapping[str, Any]) -> bool:
     return _thinking(body) == "adaptive"
 
 
@@ -179,9 +179,9 @@ def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
         raise ValueError("requests: from 1 to 100,000, each with a custom_id of its own")
     if not all(_LINE_ID.fullmatch(line_id) for line_id in ids):
         raise ValueError("custom_id: letters, digits, - and _, 64 at most")
-    lines = [BatchLine(each["custom_id"], _question(each["params"])) for each in requests]
-    thinking = {each["custom_id"] for each in requests if _thinks(each["params"])}
-    return Response(_shown(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
+    lines = [BatchLine(each["custom_id"], _parse_request(each["params"])) for each in requests]
+    thinking = {each["custom_id"] for each in requests if _is_thinking(each["params"])}
+    return Response(_show_batch(state, state.create(FORMAT, lines, {"thinking": thinking}), request))
 
 
 def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
@@ -196,7 +196,7 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
         state.poll(batch)
     return Response(
         {
-            "data": [_shown(state, batch, request) for batch in page],
+            "data": [_show_batch(state, batch, request) for batch in page],
             "has_more": start + limit < len(batches),
             "first_id": page[0].id if page else None,
             "last_id": page[-1].id if page else None,
@@ -206,21 +206,21 @@ def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
 
 def _retrieve_batch(state: ProviderState, request: HttpRequest) -> Response:
     if (batch := state.batch(request.names["id"], FORMAT)) is None:
-        return _refusal(404, "no such batch")
+        return _build_refusal(404, "no such batch")
     state.poll(batch)
-    return Response(_shown(state, batch, request))
+    return Response(_show_batch(state, batch, request))
 
 
 def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
     if (batch := state.batch(request.names["id"], FORMAT)) is None:
-        return _refusal(404, "no such batch")
+        return _build_refusal(404, "no such batch")
     if batch.state != "running":
         raise ValueError("a batch that has ended cannot be canceled")
     state.cancel(batch)
-    return Response(_shown(state, batch, request))
+    return Response(_show_batch(state, batch, request))
 
 
-def _shown(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
+def _show_batch(state: ProviderState, batch: ProviderBatch, request: HttpRequest) -> dict[str, Any]:
     """Return a batch as JSON.
 
     A failed batch is shown as one whose results are no longer kept: Anthropic's batches fail in no other way.
@@ -261,8 +261,8 @@ def _counts(state: ProviderState, batch: ProviderBatch) -> dict[str, int]:
 def _results(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None or batch.state in ("running", "failed"):
-        return _refusal(404, "no results")
-    return results_file(state, _lines(state, batch))
+        return _build_refusal(404, "no results")
+    return build_results_file(state, _lines(state, batch))
 
 
 def _lines(state: ProviderState, batch: ProviderBatch) -> Iterator[tuple[Mapping[str, Any], Damage | None]]:
@@ -291,7 +291,7 @@ def _result(
 _ONE = f"{BATCHES}/(?P<id>[^/]+)"
 
 ROUTES = [
-    Route(method, re.compile(pattern), answer, is_of_batches, _refusal)
+    Route(method, re.compile(pattern), answer, is_of_batches, _build_refusal)
     for method, pattern, answer, is_of_batches in (
         ("POST", "/v1/messages", _create_message, False),
         ("POST", BATCHES, _create_batch, True),

@@ -77,7 +77,7 @@ class ProviderFaults:
         return None
 
 
-def damaged(line: str, damage: Damage | None) -> str:
+def damage_line(line: str, damage: Damage | None) -> str:
     """Return a damaged line of a file of results; the wire format itself handles `hollow` and `failed`."""
     match damage:
         case "cut":
@@ -88,7 +88,7 @@ def damaged(line: str, damage: Damage | None) -> str:
             return line
 
 
-def ordered(items: Sequence[T], order: LineOrder) -> list[T]:
+def order_items(items: Sequence[T], order: LineOrder) -> list[T]:
     """Return the items as a list in the given order."""
     match order:
         case "as asked":

@@ -10,7 +10,7 @@ from uuid import uuid4
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import Damage
 from mnemon_bench.provider_server.state import BatchLine, GeneratedAnswer, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, results_file
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_results_file
 
 FORMAT, PAGE = "google", 50
 
@@ -35,7 +35,7 @@ SMALLEST_CACHED = 1024
 """Least characters of the instructions in a cached content."""
 
 
-def refusal(status: int, message: str) -> Response:
+def build_refusal(status: int, message: str) -> Response:
     """Return an error in Google's wording: an invalid key is a bad request (400) there."""
     details = []
     if status == 401:
@@ -50,22 +50,22 @@ def refusal(status: int, message: str) -> Response:
     return Response({"error": error}, status)
 
 
-def _generated(state: ProviderState, request: HttpRequest) -> Response:
+def _generate(state: ProviderState, request: HttpRequest) -> Response:
     model, body = request.names["model"], request.json()
     name = body.get("cachedContent")
     if name is None:
-        return Response(_response(state.ask(_question(model, body)), model))
-    cached = _cached(state, name)
+        return Response(_response(state.ask(_parse_request(model, body)), model))
+    cached = _find_cache(state, name)
     if cached is None or cached["model"] != f"models/{model}":
-        return refusal(403, "CachedContent not found (or permission denied)")
+        return build_refusal(403, "CachedContent not found (or permission denied)")
     if "systemInstruction" in body:
-        return refusal(
+        return build_refusal(
             400, "CachedContent can not be used with GenerateContent request setting system_instruction"
         )
-    return Response(_response(state.ask(_question(model, cached | body)), model))
+    return Response(_response(state.ask(_parse_request(model, cached | body)), model))
 
 
-def _question(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
+def _parse_request(model: str, body: Mapping[str, Any]) -> ReceivedRequest:
     """Read the request from a body. Long beginnings are cached even if a client does not ask for it."""
     instructions = _text(body.get("systemInstruction", {}))
     generation = body.get("generationConfig", {})
@@ -100,56 +100,56 @@ def _response(answered: GeneratedAnswer, model: str) -> dict[str, Any]:
     }
 
 
-def _cache_created(state: ProviderState, request: HttpRequest) -> Response:
+def _create_cache(state: ProviderState, request: HttpRequest) -> Response:
     body = request.json()
     size = len(_text(body["systemInstruction"]))
     if size < SMALLEST_CACHED:
-        return refusal(
+        return build_refusal(
             400,
             f"Cached content is too small. total_token_count={size}, min_total_token_count={SMALLEST_CACHED}",
         )
-    return _cache_kept(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
+    return _keep_cache(state, body | {"name": f"cachedContents/{uuid4().hex}"}, body["ttl"])
 
 
-def _cache_kept(state: ProviderState, content: dict[str, Any], ttl: str) -> Response:
+def _keep_cache(state: ProviderState, content: dict[str, Any], ttl: str) -> Response:
     now = datetime.now(UTC)
     expires = now + timedelta(seconds=float(ttl.removesuffix("s")))
     content |= {"updateTime": _time(now), "expireTime": _time(expires)}
     state.files[content["name"]] = json.dumps(content).encode()
-    return Response(_cache_shown(content))
+    return Response(_show_cache(content))
 
 
-def _cache_shown(content: Mapping[str, Any]) -> dict[str, Any]:
+def _show_cache(content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a cached content without its instructions, which the API does not return."""
     return {name: content[name] for name in ("name", "model", "updateTime", "expireTime")}
 
 
-def _cached(state: ProviderState, name: str) -> dict[str, Any] | None:
+def _find_cache(state: ProviderState, name: str) -> dict[str, Any] | None:
     content = json.loads(state.files.get(name, b"null"))
     return content if content and datetime.fromisoformat(content["expireTime"]) > datetime.now(UTC) else None
 
 
-def _caches(state: ProviderState, request: HttpRequest) -> Response:
+def _list_caches(state: ProviderState, request: HttpRequest) -> Response:
     names = [name for name in list(state.files) if name.startswith("cachedContents/")]
-    contents = [content for name in names if (content := _cached(state, name)) is not None]
-    return Response({"cachedContents": [_cache_shown(content) for content in contents]})
+    contents = [content for name in names if (content := _find_cache(state, name)) is not None]
+    return Response({"cachedContents": [_show_cache(content) for content in contents]})
 
 
-def _cache(state: ProviderState, request: HttpRequest) -> Response:
-    content = _cached(state, f"cachedContents/{request.names['id']}")
+def _serve_cache(state: ProviderState, request: HttpRequest) -> Response:
+    content = _find_cache(state, f"cachedContents/{request.names['id']}")
     if content is None:
-        return refusal(403, "CachedContent not found (or permission denied)")
+        return build_refusal(403, "CachedContent not found (or permission denied)")
     match request.method:
         case "PATCH":
-            return _cache_kept(state, content, request.json()["ttl"])
+            return _keep_cache(state, content, request.json()["ttl"])
         case "DELETE":
             del state.files[content["name"]]
             return Response({})
         case _:
-            return Response(_cache_shown(content))
+            return Response(_show_cache(content))
 
 
-def _upload_started(state: ProviderState, request: HttpRequest) -> Response:
+def _start_upload(state: ProviderState, request: HttpRequest) -> Response:
     file_id = uuid4().hex
     headers = {
         "X-Goog-Upload-Status": "active",
@@ -158,11 +158,11 @@ def _upload_started(state: ProviderState, request: HttpRequest) -> Response:
     return Response({}, headers=headers)
 
 
-def _uploaded(state: ProviderState, request: HttpRequest) -> Response:
+def _upload(state: ProviderState, request: HttpRequest) -> Response:
     name = f"files/{request.names['id']}"
     there = state.files.get(name, b"")
     if int(request.headers["x-goog-upload-offset"]) != len(there):
-        return refusal(400, f"{len(there)} bytes have come")
+        return build_refusal(400, f"{len(there)} bytes have come")
     state.files[name] = there + request.body
     is_all = "finalize" in request.headers["x-goog-upload-command"]
     file = {"name": name, "sizeBytes": str(len(state.files[name])), "state": "ACTIVE"}
@@ -170,20 +170,22 @@ def _uploaded(state: ProviderState, request: HttpRequest) -> Response:
     return Response({"file": file} if is_all else {}, headers=headers)
 
 
-def _file_deleted(state: ProviderState, request: HttpRequest) -> Response:
+def _delete_file(state: ProviderState, request: HttpRequest) -> Response:
     there = state.files.pop(f"files/{request.names['id']}", None)
     return (
-        Response({}) if there is not None else refusal(403, "You do not have permission to access the File")
+        Response({})
+        if there is not None
+        else build_refusal(403, "You do not have permission to access the File")
     )
 
 
-def _batch_created(state: ProviderState, request: HttpRequest) -> Response:
+def _create_batch(state: ProviderState, request: HttpRequest) -> Response:
     model, body = request.names["model"], request.json()["batch"]
     source = body["inputConfig"]["fileName"]
     if source not in state.files:
-        return refusal(404, f"no {source}")
+        return build_refusal(404, f"no {source}")
     asked = [
-        BatchLine(line["key"], _question(model, line["request"]))
+        BatchLine(line["key"], _parse_request(model, line["request"]))
         for line in map(json.loads, state.files[source].splitlines())
     ]
     given = {"displayName": body["displayName"], "model": f"models/{model}", "source": source}
@@ -230,7 +232,7 @@ def _time(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")
 
 
-def _listed(state: ProviderState, request: HttpRequest) -> Response:
+def _list_batches(state: ProviderState, request: HttpRequest) -> Response:
     batches = state.batches(FORMAT)
     first, size = int(request.query.get("pageToken", 0)), int(request.query.get("pageSize", PAGE))
     there = {"operations": [_operation(state, batch) for batch in batches[first : first + size]]}
@@ -238,29 +240,29 @@ def _listed(state: ProviderState, request: HttpRequest) -> Response:
     return Response(there | ({"nextPageToken": str(first + size)} if is_more else {}))
 
 
-def _batch(state: ProviderState, request: HttpRequest) -> Response:
+def _retrieve_batch(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
-        return refusal(404, "Requested entity was not found.")
+        return build_refusal(404, "Requested entity was not found.")
     state.poll(batch)
     return Response(_operation(state, batch))
 
 
-def _cancelled(state: ProviderState, request: HttpRequest) -> Response:
+def _cancel_batch(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
-        return refusal(404, "Requested entity was not found.")
+        return build_refusal(404, "Requested entity was not found.")
     if batch.state != "running":
-        return refusal(400, "The batch has ended.")
+        return build_refusal(400, "The batch has ended.")
     state.cancel(batch)
     return Response({})
 
 
-def _results(state: ProviderState, request: HttpRequest) -> Response:
+def _download_results(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None or not _has_results(batch):
-        return refusal(404, "Requested entity was not found.")
-    return results_file(state, _result_lines(state, batch))
+        return build_refusal(404, "Requested entity was not found.")
+    return build_results_file(state, _result_lines(state, batch))
 
 
 def _result_lines(
@@ -281,22 +283,22 @@ def _result_lines(
 
 def _route(method: str, path: str, answer: Any, *, of_batches: bool = False) -> Route:
     pattern = path.replace("{model}", r"(?P<model>[^/:]+)").replace("{id}", r"(?P<id>[^/:]+)")
-    return Route(method, re.compile(pattern), answer, of_batches, refusal)
+    return Route(method, re.compile(pattern), answer, of_batches, build_refusal)
 
 
 ROUTES: Sequence[Route] = (
-    _route("POST", "/v1beta/models/{model}:generateContent", _generated),
-    _route("POST", "/v1beta/cachedContents", _cache_created),
-    _route("GET", "/v1beta/cachedContents", _caches),
-    _route("GET", "/v1beta/cachedContents/{id}", _cache),
-    _route("PATCH", "/v1beta/cachedContents/{id}", _cache),
-    _route("DELETE", "/v1beta/cachedContents/{id}", _cache),
-    _route("POST", "/upload/v1beta/files", _upload_started, of_batches=True),
-    _route("POST", "/upload/v1beta/files/{id}", _uploaded, of_batches=True),
-    _route("DELETE", "/v1beta/files/{id}", _file_deleted, of_batches=True),
-    _route("POST", "/v1beta/models/{model}:batchGenerateContent", _batch_created, of_batches=True),
-    _route("GET", "/v1beta/batches", _listed, of_batches=True),
-    _route("GET", "/v1beta/batches/{id}", _batch, of_batches=True),
-    _route("POST", "/v1beta/batches/{id}:cancel", _cancelled, of_batches=True),
-    _route("GET", "/v1beta/files/batch-{id}:download", _results, of_batches=True),
+    _route("POST", "/v1beta/models/{model}:generateContent", _generate),
+    _route("POST", "/v1beta/cachedContents", _create_cache),
+    _route("GET", "/v1beta/cachedContents", _list_caches),
+    _route("GET", "/v1beta/cachedContents/{id}", _serve_cache),
+    _route("PATCH", "/v1beta/cachedContents/{id}", _serve_cache),
+    _route("DELETE", "/v1beta/cachedContents/{id}", _serve_cache),
+    _route("POST", "/upload/v1beta/files", _start_upload, of_batches=True),
+    _route("POST", "/upload/v1beta/files/{id}", _upload, of_batches=True),
+    _route("DELETE", "/v1beta/files/{id}", _delete_file, of_batches=True),
+    _route("POST", "/v1beta/models/{model}:batchGenerateContent", _create_batch, of_batches=True),
+    _route("GET", "/v1beta/batches", _list_batches, of_batches=True),
+    _route("GET", "/v1beta/batches/{id}", _retrieve_batch, of_batches=True),
+    _route("POST", "/v1beta/batches/{id}:cancel", _cancel_batch, of_batches=True),
+    _route("GET", "/v1beta/files/batch-{id}:download", _download_results, of_batches=True),
 )

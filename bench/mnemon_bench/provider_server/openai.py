@@ -6,10 +6,10 @@ from mnemon_bench.provider_server.openai_batches import ROUTES as BATCH_ROUTES
 from mnemon_bench.provider_server.openai_bodies import (
     COMPLETIONS,
     UnsupportedParameter,
-    asked,
-    completion,
-    not_taken,
-    streamed,
+    build_completion,
+    parse_request,
+    refuse_parameter,
+    stream_completion,
 )
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
@@ -17,13 +17,13 @@ from mnemon_bench.provider_server.wire import HttpRequest, Response, Route
 
 def _complete(state: ProviderState, request: HttpRequest) -> Response:
     try:
-        question = asked(request.json(), state)
+        question = parse_request(request.json(), state)
     except UnsupportedParameter as error:
-        return Response(not_taken(error), 400)
+        return Response(refuse_parameter(error), 400)
     answered = state.ask(question)
     if request.json().get("stream"):
-        return Response(streamed(question, answered), headers={"Content-Type": "text/event-stream"})
-    return Response(state.faults.rewrite(question.text, completion(question, answered)))
+        return Response(stream_completion(question, answered), headers={"Content-Type": "text/event-stream"})
+    return Response(state.faults.rewrite(question.text, build_completion(question, answered)))
 
 
 def _models(state: ProviderState, request: HttpRequest) -> Response:

@@ -13,12 +13,12 @@ from mnemon_bench.provider_server.faults import Damage
 from mnemon_bench.provider_server.openai_bodies import (
     COMPLETIONS,
     UnsupportedParameter,
-    asked,
-    completion,
-    not_taken,
+    build_completion,
+    parse_request,
+    refuse_parameter,
 )
 from mnemon_bench.provider_server.state import BatchLine, ProviderBatch, ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, refusal, results_file
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_refusal, build_results_file
 
 FORMAT = "openai"
 
@@ -67,7 +67,7 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
         if (given["method"], given["url"]) != ("POST", COMPLETIONS):
             raise ValueError("a line is for something else")
         try:
-            question = asked(wanted, state)
+            question = parse_request(wanted, state)
         except UnsupportedParameter as error:
             refused[line_id] = error
             question = ReceivedRequest(wanted["model"], "", line_id)
@@ -75,7 +75,7 @@ def _create(state: ProviderState, request: HttpRequest) -> Response:
     if len({line.line_id for line in lines}) < len(lines):
         raise ValueError("two lines have one custom_id")
     given = {"metadata": metadata, "refused": refused, "input_file_id": body["input_file_id"]}
-    return Response(_shown(state, state.create(FORMAT, lines, given)))
+    return Response(_show_batch(state, state.create(FORMAT, lines, given)))
 
 
 def _list(state: ProviderState, request: HttpRequest) -> Response:
@@ -86,7 +86,7 @@ def _list(state: ProviderState, request: HttpRequest) -> Response:
     return Response(
         {
             "object": "list",
-            "data": [_shown(state, batch) for batch in page],
+            "data": [_show_batch(state, batch) for batch in page],
             "first_id": page[0].id if page else None,
             "last_id": page[-1].id if page else None,
             "has_more": first + len(page) < len(batches),
@@ -97,27 +97,27 @@ def _list(state: ProviderState, request: HttpRequest) -> Response:
 def _retrieve(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
-        return refusal(404, "no such batch")
+        return build_refusal(404, "no such batch")
     state.poll(batch)
-    return Response(_shown(state, batch))
+    return Response(_show_batch(state, batch))
 
 
 def _cancel(state: ProviderState, request: HttpRequest) -> Response:
     batch = state.batch(request.names["id"], FORMAT)
     if batch is None:
-        return refusal(404, "no such batch")
+        return build_refusal(404, "no such batch")
     if batch.state != "running":
-        return refusal(409, f"Cannot cancel a batch with status {_ENDED[batch.state]}")
+        return build_refusal(409, f"Cannot cancel a batch with status {_ENDED[batch.state]}")
     state.cancel(batch)
-    return Response({**_shown(state, batch), "status": "cancelling"})
+    return Response({**_show_batch(state, batch), "status": "cancelling"})
 
 
 def _content(state: ProviderState, request: HttpRequest) -> Response:
     kind, _, batch_id = request.names["id"].partition("-of-")
     batch = state.batch(batch_id, FORMAT)
     if batch is None or batch.state in ("running", "failed"):
-        return refusal(404, "no such file")
-    return results_file(state, _answers(state, batch) if kind == "output" else _errors(state, batch))
+        return build_refusal(404, "no such file")
+    return build_results_file(state, _answers(state, batch) if kind == "output" else _errors(state, batch))
 
 
 ResultLines = Iterator[tuple[Mapping[str, Any], Damage | None]]
@@ -131,7 +131,7 @@ def _answers(state: ProviderState, batch: ProviderBatch) -> ResultLines:
         question = questions[done.line_id]
         if state.faults.refused(question.text):
             continue
-        completed = state.faults.rewrite(question.text, completion(question, done.answered))
+        completed = state.faults.rewrite(question.text, build_completion(question, done.answered))
         body = {} if done.damage == "hollow" else completed
         for _ in range(2 if done.damage == "twice" else 1):
             yield _result(done.line_id, {"status_code": 200, "request_id": "r", "body": body}), done.damage
@@ -141,13 +141,13 @@ def _errors(state: ProviderState, batch: ProviderBatch) -> ResultLines:
     questions = {line.line_id: line.question for line in batch.lines}
     for done in state.results(batch):
         if error := batch.given["refused"].get(done.line_id):
-            body: object = not_taken(error)
+            body: object = refuse_parameter(error)
             yield _result(done.line_id, {"status_code": 400, "request_id": "r", "body": body}), None
         elif refused := state.faults.refused(questions[done.line_id].text):
             status, body = refused
             yield _result(done.line_id, {"status_code": status, "request_id": "r", "body": body}), None
         elif done.damage == "failed":
-            body = refusal(500, "The server had an error while processing your request.").body
+            body = build_refusal(500, "The server had an error while processing your request.").body
             yield _result(done.line_id, {"status_code": 500, "request_id": "r", "body": body}), None
     if batch.state == "expired":
         for line in batch.lines[batch.done :]:
@@ -163,7 +163,7 @@ def _result(line_id: str, response: object, error: object = None) -> dict[str, A
     }
 
 
-def _shown(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
+def _show_batch(state: ProviderState, batch: ProviderBatch) -> dict[str, Any]:
     has_files = batch.state not in ("running", "failed")
     failed = len(batch.lines) - batch.done if batch.state == "expired" else 0
     is_running = {0: "finalizing", state.polls: "validating"}.get(batch.polls, "in_progress")

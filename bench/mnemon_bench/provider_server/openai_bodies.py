@@ -23,7 +23,7 @@ class UnsupportedParameter(ValueError):
         self.parameter = parameter
 
 
-def asked(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
+def parse_request(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
     """Read the request from a body.
 
     Raises:
@@ -48,7 +48,7 @@ def asked(body: Mapping[str, Any], state: ProviderState) -> ReceivedRequest:
     return ReceivedRequest(body["model"], instructions, text, schema, instructions, most_tokens)
 
 
-def completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
+def build_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str, Any]:
     tokens = answered.tokens
     return {
         "id": f"chatcmpl-{uuid4().hex}",
@@ -73,9 +73,9 @@ def completion(question: ReceivedRequest, answered: GeneratedAnswer) -> dict[str
     }
 
 
-def streamed(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
+def stream_completion(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
     """Return the same answer as server-sent events, one per word."""
-    whole = completion(question, answered)
+    whole = build_completion(question, answered)
     frame = {**whole, "object": "chat.completion.chunk"}
     pieces = [
         {"role": "assistant", "content": ""},
@@ -86,7 +86,7 @@ def streamed(question: ReceivedRequest, answered: GeneratedAnswer) -> bytes:
     return "".join([*events, "data: [DONE]\n\n"]).encode()
 
 
-def not_taken(error: UnsupportedParameter) -> dict[str, Any]:
+def refuse_parameter(error: UnsupportedParameter) -> dict[str, Any]:
     """Return the error in OpenAI's wording."""
     return {
         "error": {

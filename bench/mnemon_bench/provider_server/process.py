@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
-async def provider(*options: str) -> AsyncIterator[str]:
+async def run_provider(*options: str) -> AsyncIterator[str]:
     """Serve for the duration of the block; yield the server's address, without a path.
 
     Args:

@@ -23,16 +23,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mnemon_bench.provider_server import anthropic, google, openai
 from mnemon_bench.provider_server.state import ProviderState
-from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, refusal
+from mnemon_bench.provider_server.wire import HttpRequest, Response, Route, build_refusal
 
 ROUTES: Sequence[Route] = (*openai.ROUTES, *anthropic.ROUTES, *google.ROUTES)
 
 
-def answered(state: ProviderState, request: HttpRequest) -> Response:
+def answer_request(state: ProviderState, request: HttpRequest) -> Response:
     """Return the response to a request, with the request's fault, if any."""
     route, request = _route(state, request)
     if route is None:
-        return refusal(404, f"no {request.method} {request.path}")
+        return build_refusal(404, f"no {request.method} {request.path}")
     if state.key is not None and state.key not in _keys(request):
         return route.refusal(401, f"Incorrect API key provided: {_keys(request)}")
     with state.lock:
@@ -109,7 +109,7 @@ class _ProviderHandler(BaseHTTPRequestHandler):
         if self.server.state.closing.is_set():  # the connection was open before the server closed
             self.close_connection = True
             return
-        response = answered(self.server.state, request)
+        response = answer_request(self.server.state, request)
         body = _body(response)
         self.send_response(response.status)
         for name, value in {"Content-Type": "application/json", **response.headers}.items():

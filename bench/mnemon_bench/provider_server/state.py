@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
-from mnemon_bench.provider_server.answers import ReceivedRequest, answer
-from mnemon_bench.provider_server.faults import Damage, ProviderFaults, ordered
+from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
+from mnemon_bench.provider_server.faults import Damage, ProviderFaults, order_items
 
 CACHED_FROM = 1024
 """Characters from which the beginning of a request is cached."""
@@ -98,7 +98,7 @@ class ProviderState:
     formats: frozenset[str] = frozenset({"json_schema", "json_object"})
     untaken: frozenset[str] = frozenset()
     longest: int | None = None
-    answering: Callable[[ReceivedRequest], str] = answer
+    answering: Callable[[ReceivedRequest], str] = write_answer
     faults: ProviderFaults = field(default_factory=ProviderFaults)
     requests: list[str] = field(default_factory=list)
     questions: list[ReceivedRequest] = field(default_factory=list)
@@ -175,7 +175,7 @@ class ProviderState:
                     for line_id, question in batch.lines[: batch.done]
                 ]
                 there = [line for line in done if line.damage != "left out"]
-                batch.results = ordered(there, self.faults.order)
+                batch.results = order_items(there, self.faults.order)
             return batch.results
 
     def _damage(self, question: ReceivedRequest) -> Damage | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mnemon_bench.provider_server.faults import Damage, damaged
+from mnemon_bench.provider_server.faults import Damage, damage_line
 from mnemon_bench.provider_server.state import ProviderState
 
 
@@ -54,16 +54,18 @@ class Response:
     is_dropped: bool = False
 
 
-def refusal(status: int, message: str) -> Response:
+def build_refusal(status: int, message: str) -> Response:
     """Return an error in which clients of OpenAI, Anthropic and Google each find their own fields."""
     error = {"message": message, "type": "error", "code": status, "status": "ERROR"}
     return Response({"type": "error", "error": error}, status)
 
 
-def results_file(state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]) -> Response:
+def build_results_file(
+    state: ProviderState, lines: Iterable[tuple[Mapping[str, Any], Damage | None]]
+) -> Response:
     """Return a file of results, one JSON object per line, with the damage to the lines and to the file."""
     body = "".join(
-        damaged(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
+        damage_line(json.dumps(line, ensure_ascii=False), damage) + "\n" for line, damage in lines
     ).encode()
     if state.faults.results == "half":
         body = body[: len(body) // 2]
@@ -84,4 +86,4 @@ class Route(NamedTuple):
     pattern: re.Pattern[str]
     answer: Callable[[ProviderState, HttpRequest], Response]
     of_batches: bool = False
-    refusal: Callable[[int, str], Response] = refusal
+    refusal: Callable[[int, str], Response] = build_refusal

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.alignment.relation import relate
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.models.wordllama import word_similarity
@@ -53,26 +54,11 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     Raises:
         InvalidPairs: the file cannot be read, a line is no pair, or a language lacks pairs of either sort.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise InvalidPairs(f"{path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidPairs(f"{path} is not UTF-8: {error.reason}") from error
-    pairs: list[LabelledPair] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            pairs.append(LabelledPair.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"])) or "line"
-            raise InvalidPairs(f"{path}:{number}: {field}: {first['msg']}") from error
+    pairs = read_lines(path, LabelledPair, InvalidPairs)
     for language in {pair.language for pair in pairs} or {"any language"}:
         labels = {pair.label for pair in pairs if pair.language == language}
         if "different" not in labels or labels == {"different"}:
-            raise InvalidPairs(f"{path}: {language} has to have pairs that are different, and others")
+            raise InvalidPairs(f"{path}: {language} lacks a label; add pairs labelled `different` and others")
     return pairs
 
 
@@ -93,14 +79,14 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
     languages = {
-        language: _measured(similarities[rows], [pairs[row] for row in rows])
+        language: _measure(similarities[rows], [pairs[row] for row in rows])
         for language, rows in _by_language(pairs)
     }
     return {
         "model": model.model,
         "pairs": len(pairs),
         "precision": PRECISION,
-        "recommended": _recommended(similarities, pairs),
+        "recommended": _recommend(similarities, pairs),
         "languages": languages,
     }
 
@@ -111,9 +97,9 @@ def _by_language(pairs: Sequence[LabelledPair]) -> Iterator[tuple[str, list[int]
         yield language, [row for row, pair in enumerate(pairs) if pair.language == language]
 
 
-def _measured(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
+def _measure(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, Any]:
     curve = _curve(similarities, np.array([pair.label != "different" for pair in pairs]))
-    precise = _precise(curve)
+    precise = _find_precise(curve)
     return {
         "pairs": len(pairs),
         "best_f1": max(curve, key=lambda point: point.f1)._asdict(),
@@ -141,7 +127,7 @@ def _curve(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> list[
     return points
 
 
-def _precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
+def _find_precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
     """Return the lowest threshold from which on the precision is high enough."""
     lowest = None
     for point in reversed(curve):
@@ -151,7 +137,7 @@ def _precise(curve: Sequence[ThresholdPoint]) -> ThresholdPoint | None:
     return lowest
 
 
-def _recommended(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
+def _recommend(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair]) -> dict[str, float]:
     """Return the strictest thresholds over the languages.
 
     If no threshold of a language is precise enough, the result is one that no pair exceeds, which merges
@@ -167,5 +153,5 @@ def _recommended(similarities: NDArray[np.float64], pairs: Sequence[LabelledPair
 
 
 def _lowest_precise(similarities: NDArray[np.float64], alike: NDArray[np.bool_]) -> float:
-    point = _precise(_curve(similarities, alike)) if alike.any() else None
+    point = _find_precise(_curve(similarities, alike)) if alike.any() else None
     return point.threshold if point else min(1.0, float(np.ceil(similarities.max() * 100) / 100))

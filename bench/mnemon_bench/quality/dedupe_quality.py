@@ -90,8 +90,10 @@ async def run(
     judged = [
         _judge(pair, likeness, vectors[2 * place], vectors[2 * place + 1]) for place, pair in enumerate(pairs)
     ]
-    languages = {language: _table(judged, language) for language in sorted({pair.language for pair in pairs})}
-    figures = [figure for language in languages for figure in _figures(judged, language)]
+    languages = {
+        language: _confusion_table(judged, language) for language in sorted({pair.language for pair in pairs})
+    }
+    figures = [figure for language in languages for figure in _measure_shares(judged, language)]
     return {
         "ratios": {figure.name: figure.share for figure in figures},
         "targets": {
@@ -121,7 +123,7 @@ def _judge(pair: LabelledPair, likeness: Likeness, older: Dense, newer: Dense) -
                 pair, event.decision.relation, says_newer, is_merged=True, evidence=event.decision.evidence
             )
         case FactSavedV1(decision=decision) if decision.undecided:
-            is_merged = _ask(known, event, first[1], pair, settings, likeness)
+            is_merged = _ask_model(known, event, first[1], pair, settings, likeness)
             return JudgedPair(pair, "undecided", False, is_merged, decision.evidence)
         case FactSavedV1(decision=decision):
             return JudgedPair(
@@ -150,7 +152,7 @@ def _propose(
     return decided
 
 
-def _ask(
+def _ask_model(
     known: UserFacts,
     newer: FactSavedV1,
     older: FactSavedV1,
@@ -172,7 +174,7 @@ def _ask(
     return not isinstance(merged, IgnoredComparison)
 
 
-def _table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
+def _confusion_table(judged: Sequence[JudgedPair], language: str) -> dict[str, dict[str, int]]:
     """Return the number of pairs by label, then by outcome."""
     counts = Counter((each.pair.label, each.outcome) for each in judged if each.pair.language == language)
     return {
@@ -190,7 +192,7 @@ class MeasuredShare(NamedTuple):
     is_limit: bool = False
 
 
-def _figures(judged: Sequence[JudgedPair], language: str) -> Iterator[MeasuredShare]:
+def _measure_shares(judged: Sequence[JudgedPair], language: str) -> Iterator[MeasuredShare]:
     of = [each for each in judged if each.pair.language == language]
     different = [each for each in of if each.pair.label == "different"]
     same = [each for each in of if each.pair.label == "same"]

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workers.processes import spawn_consumers
 from mnemon_consumers.retrieve.search.candidates import breadth
 from mnemon_consumers.retrieve.search.fusion import fused
 from mnemon_contracts.settings.groups import Embedding
@@ -31,7 +31,7 @@ from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, PointHit
 from mnemon_infra.vectors.vector_index import opened
 from mnemon_producers.client import MemoryClient
-from mnemon_producers.locomo import LocomoConversation, NotLocomo, read
+from mnemon_producers.locomo import LocomoConversation, NotLocomo, read_conversations
 
 TENANT: Final = "recall"
 DEPTHS: Final = (5, 10, 20)
@@ -92,19 +92,19 @@ async def run(
         RuntimeError: a search fails.
     """
     conversations, questions = data
-    async with consuming(["persist", "index", "retrieve"], deployment):
+    async with spawn_consumers(["persist", "index", "retrieve"], deployment):
         connection = await connect(str(deployment.nats_url), name="bench")
         try:
-            await _import(connection, conversations)
+            await _import_conversations(connection, conversations)
             report(f"{sum(each.turns for each in conversations):,} turns imported and indexed")
             # Warm-up: the first search of a tenant counts the words of the tenant.
-            await _ask_all(questions, _search(connection))
-            answered = {"full": await _ask_all(questions, _search(connection))}
+            await _ask_all(questions, _make_search(connection))
+            answered = {"full": await _ask_all(questions, _make_search(connection))}
         finally:
             await connection.close()
     report(f"{len(questions):,} questions asked")
-    answered |= await _candidates(deployment, questions)
-    methods = {name: summary(each) for name, each in answered.items()}
+    answered |= await _ask_candidates(deployment, questions)
+    methods = {name: summarise(each) for name, each in answered.items()}
     full = methods["full"]
     return {
         "ratios": {
@@ -120,7 +120,7 @@ async def run(
     }
 
 
-def load(path: Path) -> Data:
+def load_data(path: Path) -> Data:
     """Load a file, or all files of a folder.
 
     Raises:
@@ -132,16 +132,16 @@ def load(path: Path) -> Data:
     questions: list[LabelledQuestion] = []
     for file in files:
         text = file.read_bytes()
-        conversations += read(text, tenant=TENANT)
+        conversations += read_conversations(text, tenant=TENANT)
         samples = json.loads(text)
         for each in samples if isinstance(samples, list) else [samples]:
-            questions += _questions(each)
+            questions += _read_questions(each)
     if not questions:
         raise NotLocomo(f"{path} holds no questions")
     return Data(conversations, questions)
 
 
-def _questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
+def _read_questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
     conversation = each["conversation"].values()
     turns = {turn["dia_id"] for session in conversation if isinstance(session, list) for turn in session}
     for asked in each.get("qa", ()):
@@ -153,7 +153,7 @@ def _questions(each: dict[str, Any]) -> Iterator[LabelledQuestion]:
             )
 
 
-async def _import(connection: Client, conversations: Iterable[LocomoConversation]) -> None:
+async def _import_conversations(connection: Client, conversations: Iterable[LocomoConversation]) -> None:
     events = [event for conversation in conversations for event in conversation.events]
     published = await MemoryClient(connection, tenant=TENANT).publish_many(events)
     for consumer in "persist", "index":
@@ -170,7 +170,7 @@ async def _ask_all(questions: Sequence[LabelledQuestion], method: Method) -> lis
     return answered
 
 
-def _search(connection: Client) -> Method:
+def _make_search(connection: Client) -> Method:
     async def search(question: LabelledQuestion) -> list[str]:
         body = {"query": question.text, "scope": ["messages"], "limit": max(DEPTHS)}
         answer = await connection.request(
@@ -179,12 +179,12 @@ def _search(connection: Client) -> Method:
         reply = SearchReplyV1.model_validate_json(answer.data)
         if reply.error or reply.degraded:
             raise RuntimeError(f"search: {answer.data.decode()}")
-        return [_turn(hit.id) for hit in reply.hits]
+        return [_turn_id(hit.id) for hit in reply.hits]
 
     return search
 
 
-async def _candidates(
+async def _ask_candidates(
     deployment: Deployment, questions: Sequence[LabelledQuestion]
 ) -> dict[str, list[RankedTurns]]:
     """Find turns by words alone, by vectors alone, and by both, with parts of `search` in this process."""
@@ -207,46 +207,48 @@ async def _candidates(
 
         async def by_words(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, bm25.query(question.text))
-            return _turns(hits)
+            return _turn_ids(hits)
 
         async def by_meaning(question: LabelledQuestion) -> list[str]:
             (hits,) = await find(question, await embedder.embed_query(question.text, statistics))
-            return _turns(hits)
+            return _turn_ids(hits)
 
         async def by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
             by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
-            return _turns(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
+            return _turn_ids(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
 
         methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
         return {name: await _ask_all(questions, method) for name, method in methods.items()}
 
 
-def _turns(found: Iterable[Any]) -> list[str]:
-    return [_turn(str(each.payload["event_id"])) for each in found][: max(DEPTHS)]
+def _turn_ids(found: Iterable[Any]) -> list[str]:
+    return [_turn_id(str(each.payload["event_id"])) for each in found][: max(DEPTHS)]
 
 
-def _turn(event_id: str) -> str:
+def _turn_id(event_id: str) -> str:
     """Return the id of a turn from the end of its event's id: `D1:3` from `locomo:...:D1:3`."""
     return ":".join(event_id.rsplit(":", 2)[1:])
 
 
-def summary(answered: Sequence[RankedTurns]) -> dict[str, Any]:
+def summarise(answered: Sequence[RankedTurns]) -> dict[str, Any]:
     """Return the recall of a method and its times."""
     regular = [each for each in answered if each.question.category != ADVERSARIAL]
     categories = sorted({each.question.category for each in answered})
     p50, p99 = np.percentile([each.seconds * 1000 for each in answered], (50, 99))
     return {
-        **_found(regular),
+        **_summarise_recall(regular),
         "categories": {
-            str(category): _found([each for each in answered if each.question.category == category])
+            str(category): _summarise_recall(
+                [each for each in answered if each.question.category == category]
+            )
             for category in categories
         },
         "milliseconds": {"p50": round(float(p50), 2), "p99": round(float(p99), 2)},
     }
 
 
-def _found(answered: Sequence[RankedTurns]) -> dict[str, float]:
+def _summarise_recall(answered: Sequence[RankedTurns]) -> dict[str, float]:
     recalls = {
         f"recall@{depth}": [recall(each.question.evidence, each.turns[:depth]) for each in answered]
         for depth in DEPTHS

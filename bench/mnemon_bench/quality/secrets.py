@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
+from mnemon_bench.measures.percentiles import percentiles
+from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.policy.secrets.detection import secret_in
 from mnemon_contracts.settings.groups import Policy
 
@@ -37,22 +39,7 @@ def read_sentences(path: Path) -> list[LabelledSentence]:
         InvalidSentences: the file cannot be read, a line is no sentence, or a language lacks one of the
             labels.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise InvalidSentences(f"{path} cannot be read: {error.strerror}; name a readable file") from error
-    except UnicodeDecodeError as error:
-        raise InvalidSentences(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
-    sentences: list[LabelledSentence] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            sentences.append(LabelledSentence.model_validate_json(line))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"])) or "line"
-            raise InvalidSentences(f"{path}:{number}: {field}: {first['msg']}") from error
+    sentences = read_lines(path, LabelledSentence, InvalidSentences)
     if not sentences:
         raise InvalidSentences(f"{path} has no sentences; write one JSON object a line")
     for language in {sentence.language for sentence in sentences}:
@@ -83,33 +70,29 @@ def run(
     for sentence in sentences:  # loads detectors and dictionaries outside of the measurement
         secret_in(sentence.text, policy)
     answers: list[str | None] = []
-    seconds: list[float] = []
+    taken: list[float] = []  # milliseconds
     for sentence in sentences:
         begun = time.perf_counter()
         answers.append(secret_in(sentence.text, policy))
-        seconds.append(time.perf_counter() - begun)
-    languages = {language: _counts(sentences, answers, language) for language in _languages(sentences)}
+        taken.append((time.perf_counter() - begun) * 1000)
+    languages = {language: _count(sentences, answers, language) for language in _list_languages(sentences)}
     ratios = dict(_ratios(languages))
     checked = list(zip(sentences, answers, strict=True))
-    ordered = sorted(seconds)
     return {
         "ratios": ratios,
         "targets": {"at_least": dict.fromkeys(ratios, LEAST)},
         "languages": languages,
         "missed": [one.text for one, what in checked if one.label == "secret" and what is None],
         "refused": {one.text: what for one, what in checked if one.label == "harmless" and what is not None},
-        "milliseconds": {
-            "p50": round(1000 * ordered[len(ordered) // 2], 3),
-            "p99": round(1000 * ordered[len(ordered) * 99 // 100], 3),
-        },
+        "milliseconds": dict(zip(("p50", "p99"), percentiles(taken), strict=True)),
     }
 
 
-def _languages(sentences: Sequence[LabelledSentence]) -> list[str]:
+def _list_languages(sentences: Sequence[LabelledSentence]) -> list[str]:
     return sorted({sentence.language for sentence in sentences})
 
 
-def _counts(
+def _count(
     sentences: Sequence[LabelledSentence], answers: Sequence[str | None], language: str
 ) -> dict[str, int]:
     checked = [

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import consuming
-from mnemon_bench.workloads.conversations import compacted, connected
-from mnemon_bench.workloads.sentences import fact, question
+from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workloads.conversations import open_connection, wait_for_summaries
+from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1, SummaryMergedV1, SummaryWrittenV1
 from mnemon_contracts.settings.groups import SettingsV1
@@ -74,26 +74,28 @@ async def run(
         RuntimeError: a context fails.
     """
     async with AsyncExitStack() as ends:
-        connection = await ends.enter_async_context(connected(deployment))
-        await ends.enter_async_context(consuming(["persist", "index", "compact", "retrieve"], deployment))
-        await append(connection, list(_key_facts()))
+        connection = await ends.enter_async_context(open_connection(deployment))
+        await ends.enter_async_context(
+            spawn_consumers(["persist", "index", "compact", "retrieve"], deployment)
+        )
+        await append(connection, list(_generate_facts()))
         client = MemoryClient(connection, tenant=TENANT)
         said: list[int] = []
         stages: list[Stage] = []
         for first in range(0, messages, step):
-            published = await client.publish_many(_talk(first, min(step, messages - first)))
+            published = await client.publish_many(_generate_messages(first, min(step, messages - first)))
             said += range(published.last_seq - step + 1, published.last_seq + 1)
-            await compacted(connection, published.last_seq)
-            summaries = [each async for each in _summaries(connection)]
-            live = _live(summaries)
+            await wait_for_summaries(connection, published.last_seq)
+            summaries = [each async for each in _read_summaries(connection)]
+            live = _select_live(summaries)
             covered = max((each.to_seq for each in live), default=0)
-            tokens = await _tokens(connection, published.last_seq)
+            tokens = await _measure_tokens(connection, published.last_seq)
             stages.append(Stage(len(said), tokens, len(live), sum(seq > covered for seq in said)))
             report(f"{len(said)} messages: {tokens} tokens, {len(live)} summaries")
     written = sorted(
         (each for each in summaries if isinstance(each, SummaryWrittenV1)), key=lambda each: each.from_seq
     )
-    between = [_between(said, one.to_seq, other.from_seq) for one, other in pairwise(written)]
+    between = [_count_between(said, one.to_seq, other.from_seq) for one, other in pairwise(written)]
     return {
         "ratios": {
             "last_to_first_grown": round(
@@ -110,40 +112,40 @@ async def run(
     }
 
 
-def _talk(first: int, count: int) -> Iterator[ChatEvent]:
+def _generate_messages(first: int, count: int) -> Iterator[ChatEvent]:
     for number in range(first, first + count):
-        sentences = fact(number * 2), question(number * 2 + 1)
+        sentences = make_fact(number * 2), make_question(number * 2 + 1)
         role = "assistant" if number % 2 else "user"
         yield ChatEvent(USER, MessageV1(role=role, content=". ".join(sentences)))
 
 
-def _key_facts() -> Iterator[LogEvent]:
+def _generate_facts() -> Iterator[LogEvent]:
     for number in range(KEY_FACTS):
-        kept = Fact(text=fact(number * 1000), tier="profile", importance=9)
+        kept = Fact(text=make_fact(number * 1000), tier="profile", importance=9)
         saved = FactSavedV1(
             fact_id=f"pf_{number + 1:03}", fact=kept, decision=Decision(proposal_id=f"p{number}")
         )
         yield LogEvent(memory_subject(TENANT, USER, "fact.saved"), saved.body(), f"bench-fact-{number}")
 
 
-async def _summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
+async def _read_summaries(connection: Client) -> AsyncIterator[SummaryEvent]:
     async for _, _, event in events(connection, thing_filter(TENANT, USER, "summary"), 0):
         assert isinstance(event, SummaryEvent)
         yield event
 
 
-def _live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
+def _select_live(summaries: list[SummaryEvent]) -> list[SummaryEvent]:
     merged = {name for each in summaries if isinstance(each, SummaryMergedV1) for name in each.merged}
     return [each for each in summaries if each.summary_id not in merged]
 
 
-def _between(said: list[int], end: int, start: int) -> int:
+def _count_between(said: list[int], end: int, start: int) -> int:
     """Return the number of messages between two summaries; -1 if they overlap."""
     return -1 if start <= end else sum(end < seq < start for seq in said)
 
 
-async def _tokens(connection: Client, seq: int) -> int:
-    body = json.dumps({"query": question(seq), "min_seq": seq}).encode()
+async def _measure_tokens(connection: Client, seq: int) -> int:
+    body = json.dumps({"query": make_question(seq), "min_seq": seq}).encode()
     message = await connection.request(ask_subject(TENANT, USER, "context"), body, timeout=30)
     reply = ContextReplyV1.read(message.data)
     if reply.error or reply.degraded or reply.tokens is None:

@@ -10,8 +10,9 @@ from uuid import uuid4
 
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import finished
-from mnemon_bench.workloads.sentences import TOPICS, fact
+from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.workers.processes import drain_log, run_module
+from mnemon_bench.workloads.sentences import TOPICS, make_fact
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject
@@ -53,11 +54,13 @@ async def run(
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
         for place in range(1, rounds + 1):
-            rates["bare"].append(number / await _bare(number))
+            rates["bare"].append(number / await _measure_bare(number))
             for name, workers in WORKERS.items():
                 tenant = f"{name}{place}"
-                rates[name].append(number / await _ours(connection, deployment, tenant, number, workers))
-                outcomes.append(await _outcome(connection, tenant))
+                rates[name].append(
+                    number / await _measure_mnemon(connection, deployment, tenant, number, workers)
+                )
+                outcomes.append(await _count_outcome(connection, tenant))
             now = ", ".join(f"{name} {each[-1]:,.0f}/s" for name, each in rates.items())
             report(f"round {place} of {rounds}: {now}")
     finally:
@@ -66,9 +69,9 @@ async def run(
         raise RuntimeError(f"the same proposals are decided in more than one way: {outcomes}")
     return {
         "ratios": {
-            "one_to_bare": _ratio(rates["one"], rates["bare"]),
-            "four_to_bare": _ratio(rates["four"], rates["bare"]),
-            "four_to_one": _ratio(rates["four"], rates["one"]),
+            "one_to_bare": median_ratio(rates["one"], rates["bare"]),
+            "four_to_bare": median_ratio(rates["four"], rates["bare"]),
+            "four_to_one": median_ratio(rates["four"], rates["one"]),
         },
         "targets": {},
         "decisions_per_second": {name: round(median(each)) for name, each in rates.items()},
@@ -76,39 +79,35 @@ async def run(
     }
 
 
-def proposals(number: int) -> Iterator[tuple[str, str]]:
+def generate_proposals(number: int) -> Iterator[tuple[str, str]]:
     """Yield user and text: first new facts of all users, then as many known ones, half of them reworded."""
     each = number // USERS // 2
     for place in range(2 * each):
         for user in range(USERS):
-            said = fact(user * TOPICS + place % each)
+            said = make_fact(user * TOPICS + place % each)
             is_reworded = place >= each and place % 2
             yield f"u{user}", f"It is so: {said.lower()}." if is_reworded else said
 
 
-def _ratio(rates: list[float], beside: list[float]) -> float:
-    # Compared round by round: other load on the machine affects both of a round alike.
-    return median(rate / other for rate, other in zip(rates, beside, strict=True))
-
-
-async def _ours(connection: Client, deployment: Deployment, tenant: str, number: int, workers: int) -> float:
+async def _measure_mnemon(
+    connection: Client, deployment: Deployment, tenant: str, number: int, workers: int
+) -> float:
     events = [
         LogEvent(memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex)
-        for user, text in proposals(number)
+        for user, text in generate_proposals(number)
     ]
     last_seq = (await append(connection, events))[-1].seq
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         own = deployment.model_copy(update={"vectors_folder": Path(folder)})
-        arguments = own.spelled(), str(workers), str(last_seq)
-        return (await finished("mnemon_bench.workers.dedupe", *arguments))["seconds"]
+        return (await drain_log(own, "dedupe", last_seq, workers))["seconds"]
 
 
-async def _bare(number: int) -> float:
+async def _measure_bare(number: int) -> float:
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
-        return (await finished("mnemon_bench.baselines.dedupe_loop", folder, str(number)))["seconds"]
+        return (await run_module("mnemon_bench.baselines.dedupe_loop", folder, str(number)))["seconds"]
 
 
-async def _outcome(connection: Client, tenant: str) -> dict[str, int]:
+async def _count_outcome(connection: Client, tenant: str) -> dict[str, int]:
     """Return the number of events of each name."""
     stream_context = connection.jetstream()
     names: Counter[str] = Counter()

@@ -11,9 +11,15 @@ from typing import Any
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon_bench.provider_server.process import provider
-from mnemon_bench.workers.processes import consuming
-from mnemon_bench.workloads.conversations import connected, publish, read, said, user
+from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.workers.processes import spawn_consumers
+from mnemon_bench.workloads.conversations import (
+    make_message,
+    open_connection,
+    publish_events,
+    user_name,
+    wait_for_windows,
+)
 from mnemon_consumers.extract.answers.parser import read as read_answer
 from mnemon_consumers.extract.prompt import request
 from mnemon_contracts.settings.groups import SettingsV1
@@ -56,18 +62,18 @@ async def run(
     """
     rates: dict[str, dict[str, list[float]]] = {name: {"mnemon": [], "bare": []} for name in SECONDS}
     for offset, (name, seconds) in zip(OFFSETS, SECONDS.items(), strict=True):
-        async with provider("--seconds", str(seconds), "--no-batches") as url:
+        async with run_provider("--seconds", str(seconds), "--no-batches") as url:
             asking = deployment.model_copy(
                 update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")}
             )
-            async with connected(asking) as connection, _reading(connection, asking):
+            async with open_connection(asking) as connection, _run_extraction(connection, asking):
                 for number in range(rounds):
                     speakers = range(number * users, (number + 1) * users)
-                    rates[name]["bare"].append(users * WINDOW / await _bare(asking, speakers))
+                    rates[name]["bare"].append(users * WINDOW / await _measure_bare(asking, speakers))
                     others = [offset + speaker for speaker in speakers]
                     begun = time.perf_counter()
-                    last = await publish(connection, _one_after_the_other(others))
-                    await read(connection, last)
+                    last = await publish_events(connection, _generate_in_order(others))
+                    await wait_for_windows(connection, last)
                     rates[name]["mnemon"].append(users * WINDOW / (time.perf_counter() - begun))
                     now = ", ".join(f"{which} {each[-1]:,.0f}/s" for which, each in rates[name].items())
                     report(f"{name}, round {number + 1} of {rounds}: {now}")
@@ -84,31 +90,31 @@ async def run(
     }
 
 
-def _one_after_the_other(speakers: list[int]) -> Iterator[ChatEvent]:
+def _generate_in_order(speakers: list[int]) -> Iterator[ChatEvent]:
     for speaker in speakers:
         for number in range(WINDOW):
-            yield ChatEvent(user(speaker), said(speaker, number))
+            yield ChatEvent(user_name(speaker), make_message(speaker, number))
 
 
 @asynccontextmanager
-async def _reading(connection: Client, deployment: Deployment) -> AsyncIterator[None]:
+async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIterator[None]:
     settings = SettingsV1(
         extraction=Extraction(provider="openai", model=MODEL, mode="online", after_messages=WINDOW),
         compaction=Compaction(enabled=False),
     )
     await write(connection, settings)
-    async with consuming(["persist", "extract"], deployment):
+    async with spawn_consumers(["persist", "extract"], deployment):
         yield
 
 
-async def _bare(deployment: Deployment, speakers: range) -> float:
+async def _measure_bare(deployment: Deployment, speakers: range) -> float:
     """Return the seconds to ask about every conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
     async with language_models(deployment) as models:
         model = await models.of("openai", MODEL)
 
         async def ask(speaker: int) -> None:
-            messages = [said(speaker, number) for number in range(WINDOW)]
+            messages = [make_message(speaker, number) for number in range(WINDOW)]
             conversation = [PromptMessage(n, each.role, each.content, now) for n, each in enumerate(messages)]
             answer = await model.complete(request(conversation, [], settings))
             read_answer(answer, conversation, [])

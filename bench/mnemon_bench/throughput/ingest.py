@@ -1,19 +1,17 @@
 """Time from the log to committed and acknowledged: persist against a plain good loop."""
 
-import asyncio
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 from uuid import uuid4
 
 from nats.js.api import AckPolicy, ConsumerConfig
 
-from mnemon_bench.workers.processes import finished
-from mnemon_bench.workloads.messages import fill
+from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.workers.processes import create_schema, drain_log, libpq_url, run_module
+from mnemon_bench.workloads.messages import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
 from mnemon_infra.durables import DURABLES
 
 TARGET = 2.5
@@ -44,22 +42,21 @@ async def run(
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
-        await fill(connection, messages)
+        await fill_log(connection, messages)
         plain, ours = [], []
         for number in range(1, rounds + 1):
-            plain.append(messages / (await _plain(deployment, messages))["seconds"])
-            ours.append(messages / (await _ours(deployment, messages))["seconds"])
+            plain.append(messages / (await _measure_plain(deployment, messages))["seconds"])
+            ours.append(messages / (await _measure_mnemon(deployment, messages))["seconds"])
             report(f"round {number} of {rounds}: plain {plain[-1]:,.0f}/s, persist {ours[-1]:,.0f}/s")
-        small = (await _ours(deployment, large // 10))["resident_bytes"]
+        small = (await _measure_mnemon(deployment, large // 10))["resident_bytes"]
         report(f"filling the log up to {large:,} messages")
-        await fill(connection, large - messages, first=messages)
-        whole = (await _ours(deployment, large))["resident_bytes"]
+        await fill_log(connection, large - messages, first=messages)
+        whole = (await _measure_mnemon(deployment, large))["resident_bytes"]
     finally:
         await connection.close()
     return {
         "ratios": {
-            # Compared round by round: other load on the machine affects both of a round alike.
-            "ingest": median(rate / beside for rate, beside in zip(ours, plain, strict=True)),
+            "ingest": median_ratio(ours, plain),
             "memory": whole / small,
         },
         "targets": {"at_least": {"ingest": TARGET}, "at_most": {"memory": FLAT}},
@@ -70,42 +67,24 @@ async def run(
     }
 
 
-async def _plain(deployment: Deployment, messages: int) -> dict[str, float]:
+async def _measure_plain(deployment: Deployment, messages: int) -> dict[str, float]:
     durable = f"plain-{uuid4().hex[:8]}"
     connection = await connect(str(deployment.nats_url), name="bench")
     consumer = ConsumerConfig(durable_name=durable, ack_policy=AckPolicy.EXPLICIT, max_ack_pending=20_000)
     await connection.jetstream().add_consumer("LOG", consumer)
-    url, schema = await _schema(deployment)
+    located = await create_schema(deployment)
+    arguments = str(located.nats_url), libpq_url(located), located.database_schema, durable, str(messages)
     try:
-        return await finished(
-            "mnemon_bench.baselines.persist_loop",
-            str(deployment.nats_url),
-            url,
-            schema,
-            durable,
-            str(messages),
-        )
+        return await run_module("mnemon_bench.baselines.persist_loop", *arguments)
     finally:
         await connection.jetstream().delete_consumer("LOG", durable)
         await connection.close()
 
 
-async def _ours(deployment: Deployment, last_seq: int) -> dict[str, float]:
+async def _measure_mnemon(deployment: Deployment, last_seq: int) -> dict[str, float]:
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "persist")
     await stream_context.add_consumer("LOG", consumer_config(DURABLES["persist"]))
-    url, schema = await _schema(deployment)
-    try:
-        arguments = str(deployment.nats_url), url, schema, str(last_seq)
-        return await finished("mnemon_bench.workers.persist", *arguments)
-    finally:
-        await connection.close()
-
-
-async def _schema(deployment: Deployment) -> tuple[str, str]:
-    assert deployment.database_url is not None
-    schema = f"bench_{uuid4().hex[:12]}"
-    await asyncio.to_thread(migrate, deployment.database_url, schema)
-    url = deployment.database_url.set(drivername="postgresql")
-    return url.render_as_string(hide_password=False), schema
+    await connection.close()
+    return await drain_log(await create_schema(deployment), "persist", last_seq)

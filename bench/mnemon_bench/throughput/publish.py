@@ -12,6 +12,7 @@ import nats
 import psutil
 from nats.aio.client import Client
 
+from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
@@ -43,9 +44,9 @@ async def run(nats_url: str) -> dict[str, Any]:
     connection = await nats.connect(nats_url)
     try:
         await provision(connection)
-        memory = await _memory(connection)
-        batched = await _rates(_batched_ways(connection), BATCHED)
-        single = await _rates(_single_ways(connection), SINGLE)
+        memory = await _measure_memory(connection)
+        batched = await _measure_rates(_batched_ways(connection), BATCHED)
+        single = await _measure_rates(_single_ways(connection), SINGLE)
     finally:
         await connection.close()
     return {
@@ -62,15 +63,14 @@ async def run(nats_url: str) -> dict[str, Any]:
 
 
 def _ratio(rates: MeasuredRates, way: str, beside: str) -> float:
-    # Compared round by round: other load on the machine affects both of a round alike.
-    return median(one / other for one, other in zip(rates[way], rates[beside], strict=True))
+    return median_ratio(rates[way], rates[beside])
 
 
 def _batched_ways(connection: Client) -> dict[str, PublishMethod]:
     client = MemoryClient(connection, tenant="bench")
 
     async def publish_many(rows: list[PublishedRow]) -> Published:
-        return await client.publish_many(_events(rows))
+        return await client.publish_many(_make_events(rows))
 
     async def atomic_batches(rows: list[PublishedRow]) -> None:
         await _atomic_batches(connection, rows, ids=False)
@@ -121,8 +121,8 @@ async def _atomic_batches(connection: Client, rows: list[PublishedRow], *, ids: 
                 await jetstream.publish(_subject(user), _body(content), stream=LOG, headers=headers)
 
 
-async def _rates(ways: dict[str, PublishMethod], size: int) -> MeasuredRates:
-    rows = list(_rows(size))
+async def _measure_rates(ways: dict[str, PublishMethod], size: int) -> MeasuredRates:
+    rows = list(_generate_rows(size))
     rates: MeasuredRates = {name: [] for name in ways}
     for _ in range(ROUNDS):
         for name, way in ways.items():
@@ -132,7 +132,7 @@ async def _rates(ways: dict[str, PublishMethod], size: int) -> MeasuredRates:
     return rates
 
 
-async def _memory(connection: Client) -> dict[str, float]:
+async def _measure_memory(connection: Client) -> dict[str, float]:
     client = MemoryClient(connection, tenant="bench")
     process = psutil.Process()
     highest: dict[str, float] = {}
@@ -142,16 +142,16 @@ async def _memory(connection: Client) -> dict[str, float]:
         def sample(_: Published, samples: list[float] = samples) -> None:
             samples.append(process.memory_info().rss / 2**20)
 
-        await client.publish_many(_events(_rows(size)), progress=sample)
+        await client.publish_many(_make_events(_generate_rows(size)), progress=sample)
         highest[str(size)] = max(samples)
     return highest
 
 
-def _rows(size: int) -> Iterator[PublishedRow]:
+def _generate_rows(size: int) -> Iterator[PublishedRow]:
     return ((f"u{number % USERS}", f"{TEXT}{number}") for number in range(size))
 
 
-def _events(rows: Iterator[PublishedRow] | list[PublishedRow]) -> Iterator[ChatEvent]:
+def _make_events(rows: Iterator[PublishedRow] | list[PublishedRow]) -> Iterator[ChatEvent]:
     return (ChatEvent(user, MessageV1(role="user", content=content)) for user, content in rows)
 
 

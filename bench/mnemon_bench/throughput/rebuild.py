@@ -1,19 +1,16 @@
 """`mnemon rebuild` from the whole log to rows, compared with a bare loop; and to rows and vectors."""
 
-import asyncio
 from collections.abc import Callable
-from statistics import median
 from typing import Any
-from uuid import uuid4
 
-from mnemon_bench.throughput.rebuild_verified import applied, verified
-from mnemon_bench.workers.processes import finished
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.throughput.rebuild_verified import apply_log, verify_rebuild
+from mnemon_bench.workers.processes import create_schema, libpq_url, run_module
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import drop
-from mnemon_infra.database.migration import migrate
 from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
@@ -49,28 +46,28 @@ async def run(
     """
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
-        await fill(connection, events // 10)
-        small = (await _ours(deployment))["resident_bytes"]
-        await applied(deployment)
-        small_verified = await verified(deployment)
+        await fill_log(connection, events // 10)
+        small = (await _measure_mnemon(deployment))["resident_bytes"]
+        await apply_log(deployment)
+        small_verified = await verify_rebuild(deployment)
         report(f"filling the log up to {events:,} events")
-        await fill(connection, events - events // 10, first=events // 10)
+        await fill_log(connection, events - events // 10, first=events // 10)
     finally:
         await connection.close()
     bare, ours = [], []
     for number in range(1, rounds + 1):
-        bare.append(events / (await _bare(deployment, events))["seconds"])
-        measured = await _ours(deployment)
+        bare.append(events / (await _measure_bare(deployment, events))["seconds"])
+        measured = await _measure_mnemon(deployment)
         ours.append(events / measured["seconds"])
         report(f"round {number} of {rounds}: bare {bare[-1]:,.0f}/s, rebuild {ours[-1]:,.0f}/s")
-    report("having consumers write all of it")
-    await applied(deployment)
-    report("making rows and vectors anew, and comparing them")
-    found = await verified(deployment)
+    report("writing all events with consumers")
+    await apply_log(deployment)
+    report("rebuilding rows and vectors, and comparing them")
+    found = await verify_rebuild(deployment)
     points = {name: rows for name, rows in found["rows"].items() if name.startswith("vectors")}
     return {
         "ratios": {
-            "rebuild": median(rate / beside for rate, beside in zip(ours, bare, strict=True)),
+            "rebuild": median_ratio(ours, bare),
             "memory": measured["resident_bytes"] / small,
             "vector_memory": found["anonymous_bytes"] / small_verified["anonymous_bytes"],
         },
@@ -94,27 +91,23 @@ async def run(
     }
 
 
-async def _bare(deployment: Deployment, events: int) -> dict[str, float]:
-    schema = f"bench_{uuid4().hex[:12]}"
-    assert deployment.database_url is not None
-    await asyncio.to_thread(migrate, deployment.database_url, schema)
-    url = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+async def _measure_bare(deployment: Deployment, events: int) -> dict[str, float]:
+    located = await create_schema(deployment)
+    arguments = str(located.nats_url), libpq_url(located), located.database_schema, str(events)
     try:
-        return await finished(
-            "mnemon_bench.baselines.replay_loop", str(deployment.nats_url), url, schema, str(events)
-        )
+        return await run_module("mnemon_bench.baselines.replay_loop", *arguments)
     finally:
-        await _drop(deployment, schema)
+        await _drop_schema(deployment, located.database_schema)
 
 
-async def _ours(deployment: Deployment) -> dict[str, float]:
+async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:
     try:
-        return await finished("mnemon_bench.workers.rebuild", deployment.spelled())
+        return await run_module("mnemon_bench.workers.rebuild", deployment.spelled())
     finally:
-        await _drop(deployment, name_of(deployment.database_schema, "next"))
+        await _drop_schema(deployment, name_of(deployment.database_schema, "next"))
 
 
-async def _drop(deployment: Deployment, schema: str) -> None:
+async def _drop_schema(deployment: Deployment, schema: str) -> None:
     database = Database(deployment)
     await database.open()
     await drop(database, schema)

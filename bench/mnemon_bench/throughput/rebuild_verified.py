@@ -10,16 +10,16 @@ from typing import Any
 
 import psutil
 
-from mnemon_bench.workers.processes import consuming
+from mnemon_bench.workers.processes import libpq_url, spawn_consumers
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 
-_LOOK = 0.05  # seconds
+_INTERVAL = 0.05  # seconds
 
 
-async def applied(deployment: Deployment) -> None:
+async def apply_log(deployment: Deployment) -> None:
     """Run consumers until they have written everything in the log."""
     connection = await connect(str(deployment.nats_url), name="bench")
     context = connection.jetstream()
@@ -33,12 +33,12 @@ async def applied(deployment: Deployment) -> None:
             [(await context.stream_info(WORK, subjects_filter=each)).state.subjects for each in triggers]
         )
 
-    async with connection, consuming(("persist", "index"), deployment):
+    async with connection, spawn_consumers(("persist", "index"), deployment):
         while await is_behind():
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_INTERVAL)
 
 
-async def verified(deployment: Deployment) -> dict[str, Any]:
+async def verify_rebuild(deployment: Deployment) -> dict[str, Any]:
     """Rebuild rows and vectors, and compare them with the live ones.
 
     Returns:
@@ -50,38 +50,36 @@ async def verified(deployment: Deployment) -> dict[str, Any]:
     async with connection:
         before = (await connection.jetstream().stream_info(LOG)).state.last_seq
         begun = time.perf_counter()
-        said, anonymous = await _run(deployment)
+        said, anonymous = await _run_command(deployment)
         seconds = time.perf_counter() - begun
         calls = (await connection.jetstream().stream_info(LOG)).state.last_seq - before
     return {**said, "seconds": seconds, "anonymous_bytes": anonymous, "model_calls": calls}
 
 
-async def _run(deployment: Deployment) -> tuple[dict[str, Any], int]:
-    url = deployment.database_url
-    assert url is not None
+async def _run_command(deployment: Deployment) -> tuple[dict[str, Any], int]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon", "rebuild", "--verify", "--json"),
         stdout=asyncio.subprocess.PIPE,
         env={
             **os.environ,
             "MNEMON_NATS_URL": str(deployment.nats_url),
-            "DATABASE_URL": url.set(drivername="postgresql").render_as_string(hide_password=False),
+            "DATABASE_URL": libpq_url(deployment),
             "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
             "MNEMON_VECTORS_FOLDER": str(deployment.vectors_folder),
         },
     )
-    watching = asyncio.create_task(_most_anonymous(psutil.Process(process.pid)))
+    watching = asyncio.create_task(_sample_anonymous(psutil.Process(process.pid)))
     output, _ = await process.communicate()
     if not output:
         raise RuntimeError(f"mnemon rebuild ended with {process.returncode}")
     return json.loads(output.splitlines()[-1]), await watching
 
 
-async def _most_anonymous(process: psutil.Process) -> int:
+async def _sample_anonymous(process: psutil.Process) -> int:
     most = 0
     with suppress(psutil.NoSuchProcess):
         while process.status() != psutil.STATUS_ZOMBIE:
             memory = process.memory_info()
             most = max(most, memory.rss - memory.shared)
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_INTERVAL)
     return most

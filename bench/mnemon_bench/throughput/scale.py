@@ -1,11 +1,11 @@
 """Two processes of a consumer against one, for persist and for the consumers that ask language models."""
 
 from collections.abc import Awaitable, Callable
-from statistics import median
 from typing import Any, NamedTuple
 
 import psutil
 
+from mnemon_bench.measures.percentiles import median_ratio
 from mnemon_bench.workloads import scale_models, scale_persist
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
@@ -51,14 +51,19 @@ async def run(
     try:
         # First, because the messages for persist would wait to be compacted, too.
         for name in scale_models.CONSUMERS:
-            async with scale_models.waiting(name, connection, deployment, conversations) as drain:
-                measured[name] = await _turn_about(name, drain, rounds, report)
-        async with scale_persist.waiting(connection, deployment, messages) as drain:
-            measured["persist"] = await _turn_about("persist", drain, rounds, report)
+            async with scale_models.prepare_conversations(
+                name, connection, deployment, conversations
+            ) as drain:
+                measured[name] = await _alternate(name, drain, rounds, report)
+        async with scale_persist.prepare_messages(connection, deployment, messages) as drain:
+            measured["persist"] = await _alternate("persist", drain, rounds, report)
     finally:
         await connection.close()
     return {
-        "ratios": {f"{name}_two_to_one": _ratio(taken) for name, taken in measured.items()},
+        "ratios": {
+            f"{name}_two_to_one": round(median_ratio(taken[2].rates, taken[1].rates), 2)
+            for name, taken in measured.items()
+        },
         "targets": TARGETS,
         "messages": messages,
         "conversations": conversations,
@@ -71,7 +76,7 @@ async def run(
     }
 
 
-async def _turn_about(
+async def _alternate(
     name: str, drain: Drain, rounds: int, report: Callable[[str], None]
 ) -> dict[int, _Taken]:
     taken = {1: _Taken([], {}), 2: _Taken([], {})}
@@ -84,8 +89,3 @@ async def _turn_about(
         one, two = (of.rates[-1] for of in taken.values())
         report(f"{name}, round {number} of {rounds}: one {one:,.0f}/s, two {two:,.0f}/s")
     return taken
-
-
-def _ratio(taken: dict[int, _Taken]) -> float:
-    """Return the median ratio, round by round, so that other load on the machine affects both alike."""
-    return round(median(two / one for one, two in zip(taken[1].rates, taken[2].rates, strict=True)), 2)

@@ -13,9 +13,10 @@ from typing import Any
 
 from nats.aio.client import Client
 
-from mnemon_bench.workers.processes import Peak, consuming, finished
+from mnemon_bench.measures.percentiles import median_ratio
+from mnemon_bench.workers.processes import Peak, run_module, spawn_consumers
 from mnemon_bench.workloads.messages import USERS
-from mnemon_bench.workloads.sentences import fact
+from mnemon_bench.workloads.sentences import make_fact
 from mnemon_consumers.app import CONSUMERS
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import ask_subject
@@ -65,19 +66,18 @@ async def run(
     async with AsyncExitStack() as ends:
         connection = await connect(str(deployment.nats_url), name="bench")
         ends.push_async_callback(connection.close)
-        peak = Peak(await ends.enter_async_context(consuming(CONSUMERS, deployment)))
+        peak = Peak(await ends.enter_async_context(spawn_consumers(CONSUMERS, deployment)))
         await ends.enter_async_context(peak.watching())
         for number in range(rounds):
             numbers = range(number * messages, (number + 1) * messages)
-            bare.append(messages / await _bare(numbers))
-            ours.append(messages / await _ours(connection, numbers))
+            bare.append(messages / await _measure_bare(numbers))
+            ours.append(messages / await _measure_mnemon(connection, numbers))
             peaks.append(peak.resident_bytes)
-            await _check(connection, numbers)
+            await _check_sample(connection, numbers)
             report(f"round {number + 1} of {rounds}: bare {bare[-1]:,.0f}/s, searchable {ours[-1]:,.0f}/s")
     return {
         "ratios": {
-            # Compared round by round: other load on the machine affects both of a round alike.
-            "searchable_to_bare": median(rate / beside for rate, beside in zip(ours, bare, strict=True)),
+            "searchable_to_bare": median_ratio(ours, bare),
         },
         "targets": {"at_least": {"messages_per_second": TARGET}},
         "messages_per_second": round(median(ours)),
@@ -88,12 +88,12 @@ async def run(
     }
 
 
-def text(number: int) -> str:
+def make_text(number: int) -> str:
     """Return a message with a unique word; the messages of one user are about different things."""
-    return f"{fact(number + number // USERS)}, {_word(number)}"
+    return f"{make_fact(number + number // USERS)}, {_word(number)}"
 
 
-def user(number: int) -> str:
+def user_name(number: int) -> str:
     """Return the user of a message."""
     return f"u{number * 7919 % USERS}"
 
@@ -102,12 +102,12 @@ def _word(number: int) -> str:
     return f"zq{number:06}"
 
 
-async def _ours(connection: Client, numbers: Sequence[int]) -> float:
+async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
     """Return the seconds from the first publish until the last message is found."""
 
     def events() -> Iterator[ChatEvent]:
         for number in numbers:
-            yield ChatEvent(user(number), MessageV1(role="user", content=text(number)))
+            yield ChatEvent(user_name(number), MessageV1(role="user", content=make_text(number)))
 
     stream_context = connection.jetstream()
     async with asyncio.timeout(PATIENCE):
@@ -115,27 +115,27 @@ async def _ours(connection: Client, numbers: Sequence[int]) -> float:
         published = await MemoryClient(connection, tenant=TENANT).publish_many(events())
         while await applied_position(stream_context, "index") < published.last_seq:
             await asyncio.sleep(0.01)
-        while not await _finds(connection, numbers[-1]):
+        while not await _is_found(connection, numbers[-1]):
             await asyncio.sleep(0.01)
         return time.perf_counter() - begun
 
 
-async def _check(connection: Client, numbers: Sequence[int]) -> None:
+async def _check_sample(connection: Client, numbers: Sequence[int]) -> None:
     for number in random.Random(numbers[0]).sample(numbers, SAMPLE):
-        if not await _finds(connection, number):
-            raise RuntimeError(f"message {number} of {user(number)} is not found by {_word(number)!r}")
+        if not await _is_found(connection, number):
+            raise RuntimeError(f"message {number} of {user_name(number)} is not found by {_word(number)!r}")
 
 
-async def _finds(connection: Client, number: int) -> bool:
+async def _is_found(connection: Client, number: int) -> bool:
     request = json.dumps({"query": _word(number), "scope": ["messages"], "limit": MANY}).encode()
-    answer = await connection.request(ask_subject(TENANT, user(number), "search"), request, timeout=30)
+    answer = await connection.request(ask_subject(TENANT, user_name(number), "search"), request, timeout=30)
     reply = SearchReplyV1.model_validate_json(answer.data)
     if reply.error or reply.degraded:
         raise RuntimeError(f"search: {answer.data.decode()}")
     return any(_word(number) in hit.text for hit in reply.hits)
 
 
-async def _bare(numbers: range) -> float:
+async def _measure_bare(numbers: range) -> float:
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         arguments = str(Path(folder)), str(numbers.start), str(numbers.stop)
-        return (await finished("mnemon_bench.baselines.index_loop", *arguments))["seconds"]
+        return (await run_module("mnemon_bench.baselines.index_loop", *arguments))["seconds"]

@@ -5,17 +5,19 @@ import json
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from uuid import uuid4
 
 import psutil
 
 from mnemon_infra.config import Deployment
+from mnemon_infra.database.migration import migrate
 
 FAR = "2099-01-01T00:00:00Z"
 """Time until which the server pauses a consumer; the benchmark resumes it once everything is ready."""
 
 
 @asynccontextmanager
-async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
+async def spawn_server(module: str, *arguments: str) -> AsyncIterator[psutil.Process]:
     """Run a module that prints `ready` and serves until killed. The block starts once it is ready."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
@@ -33,13 +35,13 @@ async def serving(module: str, *arguments: str) -> AsyncIterator[psutil.Process]
 
 
 @asynccontextmanager
-async def consuming(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
+async def spawn_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[psutil.Process]:
     """Run consumers as they ship, all in one process."""
-    async with serving("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
+    async with spawn_server("mnemon_bench.workers.consumers", deployment.spelled(), *names) as process:
         yield process
 
 
-async def finished(module: str, *arguments: str) -> dict[str, float]:
+async def run_module(module: str, *arguments: str) -> dict[str, float]:
     """Run a module to its end, and return the JSON object that it prints last."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE
@@ -49,6 +51,28 @@ async def finished(module: str, *arguments: str) -> dict[str, float]:
         raise RuntimeError(f"{module} ended with {process.returncode}")
     measured: dict[str, float] = json.loads(output.splitlines()[-1])
     return measured
+
+
+async def drain_log(
+    deployment: Deployment, consumer: str, last_seq: int, workers: int = 1
+) -> dict[str, float]:
+    """Have workers of a consumer handle the log up to a position; return `seconds` and `resident_bytes`."""
+    arguments = deployment.spelled(), consumer, str(last_seq), str(workers)
+    return await run_module("mnemon_bench.workers.drain", *arguments)
+
+
+async def create_schema(deployment: Deployment) -> Deployment:
+    """Create a database schema, and return the deployment with it."""
+    located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
+    assert located.database_url is not None
+    await asyncio.to_thread(migrate, located.database_url, located.database_schema)
+    return located
+
+
+def libpq_url(deployment: Deployment) -> str:
+    """Return the database's address as libpq reads it, with the password."""
+    assert deployment.database_url is not None
+    return deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
 
 
 class Peak:

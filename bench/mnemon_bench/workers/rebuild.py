@@ -11,7 +11,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import catch_up, made, site_alone
 
 
-class _Nobody:
+class _SilentProgress:
     def at(self, reached: int, up_to: int) -> None:
         """Ignore progress."""
 
@@ -23,8 +23,8 @@ async def replay(deployment: Deployment) -> None:
     """Replay the log next to the live generation, then print seconds and resident bytes as JSON."""
     async with site_alone(deployment) as place:
         begun = time.perf_counter()
-        async with made(place, "next", _Nobody()) as replayed:
-            await catch_up(place, replayed, _Nobody())
+        async with made(place, "next", _SilentProgress()) as replayed:
+            await catch_up(place, replayed, _SilentProgress())
         seconds = time.perf_counter() - begun
     print(json.dumps({"seconds": seconds, "resident_bytes": psutil.Process().memory_info().rss}))
 

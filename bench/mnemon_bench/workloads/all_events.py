@@ -29,7 +29,7 @@ class _User:
     summaries: list[str] = field(default_factory=list)
 
 
-def events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
+def generate_events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
     """Yield events without end: seven of ten are messages, and a few cannot be read."""
     maker = _Maker(seed, users)
     while True:
@@ -37,9 +37,11 @@ def events(seed: int = 0, users: int = USERS) -> Iterator[LogEvent]:
             yield event
 
 
-async def fill(connection: Client, number: int, seed: int = 0, users: int = USERS, first: int = 0) -> None:
+async def fill_log(
+    connection: Client, number: int, seed: int = 0, users: int = USERS, first: int = 0
+) -> None:
     """Append a number of events to the log, after the `first` ones that are already there."""
-    wanted = islice(events(seed, users), first, first + number)
+    wanted = islice(generate_events(seed, users), first, first + number)
     while page := list(islice(wanted, BATCH)):
         await append(connection, page)
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from nats.aio.client import Client
 
-from mnemon_bench.workloads.sentences import fact, question
+from mnemon_bench.workloads.sentences import make_fact, make_question
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import WindowAnsweredV1
 from mnemon_contracts.streams import WORK
@@ -24,29 +24,29 @@ TELLING = 10
 """One message in this many holds a fact to keep."""
 
 
-def user(number: int) -> str:
+def user_name(number: int) -> str:
     """Return the user with this number."""
     return f"u{number}"
 
 
-def said(speaker: int, number: int) -> MessageV1:
+def make_message(speaker: int, number: int) -> MessageV1:
     """Return a message of a user's conversation, of about 150 characters."""
     about = speaker * 1000 + number * 2
-    text = f"{fact(about)}. {question(about + 1)}"
+    text = f"{make_fact(about)}. {make_question(about + 1)}"
     if number % TELLING == 0:
         text += f" I like tea number {speaker}-{number}"
     return MessageV1(role="assistant" if number % 2 else "user", content=text)
 
 
-def conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterator[ChatEvent]:
+def generate_conversations(users: Sequence[int], messages: int, first: int = 0) -> Iterator[ChatEvent]:
     """Yield messages of all users in turn: one of each user, then the next of each."""
     for number in range(first, first + messages):
         for speaker in users:
-            yield ChatEvent(user(speaker), said(speaker, number))
+            yield ChatEvent(user_name(speaker), make_message(speaker, number))
 
 
 @asynccontextmanager
-async def connected(deployment: Deployment) -> AsyncIterator[Client]:
+async def open_connection(deployment: Deployment) -> AsyncIterator[Client]:
     """Connect for the duration of the block."""
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
@@ -55,15 +55,15 @@ async def connected(deployment: Deployment) -> AsyncIterator[Client]:
         await connection.close()
 
 
-async def publish(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
+async def publish_events(connection: Client, talk: Iterator[ChatEvent]) -> Mapping[str, int]:
     """Publish events, and return the log position of each user's last message, or one beyond it."""
-    said = list(talk)
-    published = await MemoryClient(connection, tenant=TENANT).publish_many(said)
-    first = published.last_seq - len(said) + 1
-    return {event.user: first + place for place, event in enumerate(said)}
+    sent = list(talk)
+    published = await MemoryClient(connection, tenant=TENANT).publish_many(sent)
+    first = published.last_seq - len(sent) + 1
+    return {event.user: first + place for place, event in enumerate(sent)}
 
 
-async def read(connection: Client, last: Mapping[str, int]) -> None:
+async def wait_for_windows(connection: Client, last: Mapping[str, int]) -> None:
     """Wait until `extract` has read every user's conversation, to its last message."""
     furthest = dict.fromkeys(last, 0)
     position = 0
@@ -75,7 +75,7 @@ async def read(connection: Client, last: Mapping[str, int]) -> None:
                 furthest[name] = max(furthest[name], event.to_seq)
 
 
-async def answered_windows(connection: Client) -> int:
+async def count_windows(connection: Client) -> int:
     """Return how many windows of conversations were read for facts."""
     return sum([1 async for _ in _answered(connection, 0)])
 
@@ -87,7 +87,7 @@ async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, 
         yield delivery.sequence, address.user, event
 
 
-async def compacted(connection: Client, seq: int) -> None:
+async def wait_for_summaries(connection: Client, seq: int) -> None:
     """Wait until no message up to a log position is left to summarise."""
     stream_context = connection.jetstream()
     while await applied_position(stream_context) < seq:

@@ -11,18 +11,18 @@ USERS = 1000
 _WORDS = ("about", "the", "weather,", "the", "children,", "a", "recipe,", "the", "train", "at", "seven")
 
 
-def body(number: int) -> bytes:
+def make_body(number: int) -> bytes:
     """Return the body of a message, of about a hundred bytes."""
     words = " ".join(_WORDS[(number * 7 + offset) % len(_WORDS)] for offset in range(12))
     return b'{"role":"user","content":"%d: %b","sent_at":"2026-11-21T10:00:00Z"}' % (number, words.encode())
 
 
-def subject(number: int) -> str:
+def make_subject(number: int) -> str:
     """Return the subject of a message; a thousand messages have about six hundred different users."""
     return f"chat.bench.u{crc32(b'%d' % number) % USERS}.-.message.v1"
 
 
-async def fill(connection: Client, messages: int, first: int = 0) -> int:
+async def fill_log(connection: Client, messages: int, first: int = 0) -> int:
     """Append messages to the log, in atomic batches, and return the last position."""
     last = b"{}"
     for start in range(first, first + messages, BATCH):
@@ -33,10 +33,12 @@ async def fill(connection: Client, messages: int, first: int = 0) -> int:
             if number == numbers[-1]:
                 headers["Nats-Batch-Commit"] = "1"
                 last = (
-                    await connection.request(subject(number), body(number), headers=headers, timeout=30)
+                    await connection.request(
+                        make_subject(number), make_body(number), headers=headers, timeout=30
+                    )
                 ).data
             else:
-                await connection.publish(subject(number), body(number), headers=headers)
+                await connection.publish(make_subject(number), make_body(number), headers=headers)
         await asyncio.sleep(0)
     info = await connection.jetstream().stream_info("LOG")
     if info.state.last_seq < messages:

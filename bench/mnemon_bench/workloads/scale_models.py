@@ -9,9 +9,9 @@ from nats.aio.client import Client
 from pydantic import SecretStr
 
 from mnemon_bench.measures.cpu_usage import busy_cores
-from mnemon_bench.provider_server.process import provider
-from mnemon_bench.workers.processes import FAR, consuming
-from mnemon_bench.workloads.conversations import publish, said, user
+from mnemon_bench.provider_server.process import run_provider
+from mnemon_bench.workers.processes import FAR, spawn_consumers
+from mnemon_bench.workloads.conversations import make_message, publish_events, user_name
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
@@ -51,7 +51,7 @@ CONSUMERS = {
 
 
 @asynccontextmanager
-async def waiting(
+async def prepare_conversations(
     name: str, connection: Client, deployment: Deployment, conversations: int
 ) -> AsyncIterator[Callable[[int], Awaitable[tuple[float, dict[str, float]]]]]:
     """Start a model; yield a function that has a number of processes of a consumer read new conversations."""
@@ -59,56 +59,58 @@ async def waiting(
     stream_context = connection.jetstream()
     speakers = iter(range(10**9))
 
-    async def pile_up(number: int) -> None:
+    async def add_conversations(number: int) -> None:
         """Make a number of conversations wait for the consumer, which is paused."""
         await stream_context.pause_consumer(WORK, name, pause_until=FAR)
-        await publish(connection, _conversations([next(speakers) for _ in range(number)], length))
+        await publish_events(
+            connection, _generate_conversations([next(speakers) for _ in range(number)], length)
+        )
         while len(await triggers(connection, pattern)) < number:
             await asyncio.sleep(0.05)
 
-    async def work_off(number: int) -> float:
+    async def wait_until_empty(number: int) -> float:
         """Return the seconds until no conversation waits."""
-        done = await _count(connection, ends_with)
+        done = await _count_events(connection, ends_with)
         begun = time.perf_counter()
         await stream_context.resume_consumer(WORK, name)
-        while await _left(connection, name):
+        while await _count_waiting(connection, name):
             await asyncio.sleep(0.01)
         seconds = time.perf_counter() - begun
-        if await _count(connection, ends_with) != done + number:
+        if await _count_events(connection, ends_with) != done + number:
             raise RuntimeError(f"{name} has not read {number} conversations, each once")
         return seconds
 
-    async with provider("--seconds", str(SECONDS), "--no-batches") as url:
+    async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
         await write(connection, SettingsV1(compaction=compaction, extraction=extraction))
 
         async def drain(processes: int) -> tuple[float, dict[str, float]]:
             async with AsyncExitStack() as ends:
                 working = [
-                    await ends.enter_async_context(consuming([name], asking)) for _ in range(processes)
+                    await ends.enter_async_context(spawn_consumers([name], asking)) for _ in range(processes)
                 ]
-                await pile_up(WARMING)
-                await work_off(WARMING)
-                await pile_up(conversations)
+                await add_conversations(WARMING)
+                await wait_until_empty(WARMING)
+                await add_conversations(conversations)
                 with busy_cores(working) as cores:
-                    seconds = await work_off(conversations)
+                    seconds = await wait_until_empty(conversations)
             return conversations / seconds, cores
 
-        async with consuming(["persist"], asking):
+        async with spawn_consumers(["persist"], asking):
             yield drain
 
 
-def _conversations(speakers: list[int], length: int) -> Iterator[ChatEvent]:
+def _generate_conversations(speakers: list[int], length: int) -> Iterator[ChatEvent]:
     for speaker in speakers:
         for number in range(length):
-            yield ChatEvent(user(speaker), said(speaker, number))
+            yield ChatEvent(user_name(speaker), make_message(speaker, number))
 
 
-async def _left(connection: Client, name: str) -> int:
+async def _count_waiting(connection: Client, name: str) -> int:
     info = await connection.jetstream().consumer_info(WORK, name)
     return (info.num_pending or 0) + (info.num_ack_pending or 0)
 
 
-async def _count(connection: Client, event: str) -> int:
+async def _count_events(connection: Client, event: str) -> int:
     info = await connection.jetstream().stream_info(LOG, subjects_filter=event_filter(event))
     return sum((info.state.subjects or {}).values())

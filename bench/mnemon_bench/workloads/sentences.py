@@ -92,12 +92,12 @@ DIFFERENT = TOPICS * 20**3
 """Number of sentences after which they repeat."""
 
 
-def fact(number: int) -> str:
+def make_fact(number: int) -> str:
     """Return a fact of about 60 characters."""
     return _filled(number, asked=False)
 
 
-def question(number: int) -> str:
+def make_question(number: int) -> str:
     """Return a question to which the fact of the same number is an answer; some other facts fit as well."""
     return _filled(number, asked=True)
 

@@ -12,7 +12,7 @@ import structlog
 from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.turns import FAILED, Turns
 from mnemon_consumers.domain.alignment.lexicon import lexicon
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_owner, parse_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.config import Deployment
@@ -95,7 +95,7 @@ class DedupeConsumer:
 
 def _parse_event_owner(delivery: Delivery) -> Owner | None:
     try:
-        address = parse(delivery.subject)
+        address = parse_subject(delivery.subject)
     except InvalidSubject:
         return None
     return address.tenant, address.user

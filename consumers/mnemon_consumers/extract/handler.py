@@ -10,7 +10,13 @@ from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.extract.windowing import SELDOM
 from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, parse_owner, said_position
+from mnemon_contracts.subjects import (
+    InvalidSubject,
+    Owner,
+    parse_conversation,
+    parse_message_trigger,
+    parse_owner,
+)
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.schedules import every
@@ -112,7 +118,7 @@ class ExtractConsumer:
 def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
     """Return the users who sent messages, each with the log position up to which they did."""
     try:
-        return dict.fromkeys(decode(delivery.body), said_position(delivery.subject))
+        return dict.fromkeys(decode(delivery.body), parse_message_trigger(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:
         return Dead("invalid_trigger", str(error))
 

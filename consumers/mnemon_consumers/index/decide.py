@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.events.fact_comparison import FactMergedV1
@@ -21,7 +21,7 @@ from mnemon_contracts.events.memory import (
     SummaryMergedV1,
     SummaryWrittenV1,
 )
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject
 from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.rows import event_id_of
@@ -97,11 +97,11 @@ def plan(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
 
 
 def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
-    address = parse(delivery.subject)
+    address = parse_subject(delivery.subject)
     owner = address.tenant, address.user
     if delivery.deliveries > 1 or delivery.sequence <= seen:
         _sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
-    contract = contract_of(address)
+    contract = find_contract(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = message_parser.read(delivery.body)
         if message is not None:
@@ -112,7 +112,7 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
                 IndexedMessage(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
             )
             return ACK
-    event = upcast(contract, address.version, delivery.body)
+    event = upcast_body(contract, address.version, delivery.body)
     event_id = event_id_of(delivery, address, event.id)
     match event:
         case MessageV1():

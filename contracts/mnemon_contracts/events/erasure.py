@@ -5,7 +5,7 @@ from pydantic import Field
 from mnemon_contracts.base import Contract, Event, Identifier, Sequence
 
 ALL_BEFORE = 2**53 - 1
-"""As `up_to_seq`: whatever comes before the event, wherever that is; the largest that JSON carries safely."""
+"""Value of `up_to_seq` for all events before the erasure: the largest integer that JSON carries safely."""
 
 
 class Span(Contract):

@@ -48,8 +48,8 @@ _SERVICE_ERROR = {
 }
 
 
-def document(examples: Examples) -> dict[str, Any]:
-    """The whole document, ready to be written as JSON."""
+def build_document(examples: Examples) -> dict[str, Any]:
+    """Return the whole document, ready to be written as JSON."""
     channels: dict[str, Any] = {}
     operations: dict[str, Any] = {}
     messages: dict[str, Any] = {}
@@ -100,7 +100,7 @@ def _message(
         "name": name,
         "summary": _summary(contract),
         "payload": {"$ref": f"#/components/schemas/{contract.__name__}"},
-        "examples": [{"name": published.SHOWN, "payload": published.shown(name, examples)}],
+        "examples": [{"name": published.SHOWN, "payload": published.typical_example(name, examples)}],
         "headers": headers,
     }
 

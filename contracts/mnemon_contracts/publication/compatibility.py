@@ -1,7 +1,7 @@
 """Changes that a released contract allows: new optional fields, and words. Nothing else.
 
-Both directions count. A narrower contract refuses what is in the log already; a wider one lets bots send
-what readers that are running refuse. Either is a new version.
+Both directions break: a narrower contract refuses events that are in the log already, and a wider one lets
+bots send events that running readers refuse. Either needs a new version.
 """
 
 import json
@@ -24,17 +24,17 @@ _COMPARED_APART = {
 Schema = Mapping[str, Any]
 
 
-def breaking_changes(released: Schema, current: Schema) -> list[str]:
-    """What in `current` would break those who rely on `released`; empty when nothing does.
+def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
+    """Return the changes in `current` that break users of `released`; empty if there are none.
 
-    Both are JSON Schemas as pydantic writes them. Each entry names a field and says what became of it.
+    Both are JSON Schemas as pydantic writes them. Each entry names a field and its change.
     """
     found = _changes("", _inlined(released, released), _inlined(current, current))
     return list(dict.fromkeys(found))
 
 
 def _inlined(schema: Any, root: Schema, above: tuple[str, ...] = ()) -> Any:
-    """The schema with each reference replaced by what it stands for, but for one that leads into itself."""
+    """Replace each reference by its definition, except one that leads into itself."""
     if isinstance(schema, list):
         return [_inlined(item, root, above) for item in schema]
     if not isinstance(schema, Mapping):
@@ -62,7 +62,7 @@ def _changes(path: str, released: Schema, current: Schema) -> Iterator[str]:
 
 
 def _alternatives(schema: Schema) -> dict[str, Schema]:
-    """What a place accepts, by JSON type; a second object is `object 2`."""
+    """Return the accepted schemas by JSON type; a second object is `object 2`."""
     counts: Counter[str] = Counter()
     alternatives: dict[str, Schema] = {}
     for branch in _branches(schema):

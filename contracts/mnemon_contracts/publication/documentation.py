@@ -1,4 +1,4 @@
-"""The page for bot authors: prose from `documentation.md`, all else from the registry and the schemas."""
+"""The page for bot authors: prose from `documentation.md`, tables from the registry and the schemas."""
 
 import json
 import shlex
@@ -21,11 +21,11 @@ _IN_EVERY_EVENT = Event.model_json_schema(schema_generator=published.SchemaGener
 _IN_EVERY_REPLY = Reply.model_json_schema(schema_generator=published.SchemaGenerator)
 
 Need: TypeAlias = Callable[[JsonSchema, bool], str]
-"""Says of a field, which is required or not, whether it has to be there."""
+"""Returns the text of the column that tells whether a field has to be given."""
 
 
-def page(examples: Examples) -> str:
-    """The page, in Markdown."""
+def render_page(examples: Examples) -> str:
+    """Return the page, in Markdown."""
     template = Template(Path(__file__).with_suffix(".md").read_text(encoding="utf-8"))
     return template.substitute(
         log=streams.LOG,
@@ -76,7 +76,7 @@ def _event_row(event: EventContract) -> str:
 
 
 def _event_section(event: EventContract, version: int, examples: Examples) -> str:
-    schema = published.schema_of(published.event_name(event, version))
+    schema = published.generate_schema(published.event_name(event, version))
     return f"""\
 ### {event.name} v{version}
 
@@ -96,9 +96,9 @@ def _verb_row(verb: VerbContract) -> str:
 
 
 def _verb_section(verb: VerbContract, version: int, examples: Examples) -> str:
-    request = published.schema_of(published.request_name(verb, version))
-    reply = published.schema_of(published.reply_name(verb, version))
-    shown = published.shown(published.reply_name(verb, version), examples)
+    request = published.generate_schema(published.request_name(verb, version))
+    reply = published.generate_schema(published.reply_name(verb, version))
+    shown = published.typical_example(published.reply_name(verb, version), examples)
     return f"""\
 ### {verb.name} v{version}
 
@@ -133,7 +133,7 @@ def _type_section(name: str, schema: JsonSchema) -> str:
 def _shared_types() -> dict[str, JsonSchema]:
     shared: dict[str, JsonSchema] = {}
     for name in published.CONTRACTS:
-        shared |= published.schema_of(name).get("$defs", {})
+        shared |= published.generate_schema(name).get("$defs", {})
     return {name: schema for name, schema in shared.items() if "properties" in schema}
 
 
@@ -142,12 +142,14 @@ def _publish(event: EventContract, version: int, examples: Examples) -> str:
         subject = chat_subject(_TENANT, _USER, None, event.name, version)
     else:
         subject = memory_subject(_TENANT, _USER, event.name, version)
-    return f"nats pub {subject} {_shell(published.shown(published.event_name(event, version), examples))}"
+    example = published.typical_example(published.event_name(event, version), examples)
+    return f"nats pub {subject} {_shell(example)}"
 
 
 def _request(verb: VerbContract, version: int, examples: Examples) -> str:
     subject = ask_subject(_TENANT, _USER, verb.name, version)
-    return f"nats req {subject} {_shell(published.shown(published.request_name(verb, version), examples))}"
+    example = published.typical_example(published.request_name(verb, version), examples)
+    return f"nats req {subject} {_shell(example)}"
 
 
 def _shell(body: Any) -> str:

@@ -61,34 +61,34 @@ CONTRACTS: Mapping[str, type[Contract]] = MappingProxyType(_published())
 
 
 class SchemaGenerator(GenerateJsonSchema):
-    """pydantic's own, less what only makes noise."""
+    """pydantic's generator, without field titles and nested defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """No titles on fields: they only repeat the names."""
+        """Leave out titles of fields, which only repeat the names."""
         return False
 
     def encode_default(self, dft: Any) -> Any:
-        """A nested contract's default is `{}`, which a new optional field in it does not change."""
+        """Write a nested contract's default as `{}`, so that a new optional field does not change it."""
         if isinstance(dft, BaseModel):
             return dft.model_dump(mode="json", exclude_defaults=True)
         return super().encode_default(dft)
 
 
-def schema_of(name: str) -> JsonSchema:
-    """The JSON Schema of a contract, with its published name as `$id`."""
+def generate_schema(name: str) -> JsonSchema:
+    """Return the JSON Schema of a contract, with its published name as `$id`."""
     schema = CONTRACTS[name].model_json_schema(schema_generator=SchemaGenerator)
     return {"$schema": SchemaGenerator.schema_dialect, "$id": f"urn:mnemon:{name}"} | schema
 
 
 def example_folder(name: str) -> Path:
-    """Where the examples of a contract lie."""
+    """Return the folder of a contract's examples."""
     if name.startswith("ask."):
         return EXAMPLES.joinpath(*name.split("."))
     return EXAMPLES.joinpath(*name.rsplit(".", 1))
 
 
-def examples_of(name: str) -> dict[str, Any]:
-    """The example bodies of a contract, by name.
+def load_examples_of(name: str) -> dict[str, Any]:
+    """Read the example bodies of a contract, by name.
 
     Raises:
         json.JSONDecodeError: an example is not JSON.
@@ -97,13 +97,13 @@ def examples_of(name: str) -> dict[str, Any]:
     return {file.stem: json.loads(file.read_bytes()) for file in files}
 
 
-def examples() -> Examples:
-    """The example bodies of everything published."""
-    return {name: examples_of(name) for name in CONTRACTS}
+def load_examples() -> Examples:
+    """Read the example bodies of all contracts."""
+    return {name: load_examples_of(name) for name in CONTRACTS}
 
 
-def shown(name: str, examples: Examples) -> Any:
-    """The example body that stands on the page.
+def typical_example(name: str, examples: Examples) -> Any:
+    """Return the example body that the page shows.
 
     Raises:
         FileNotFoundError: there is none; the message says where it belongs.

@@ -1,25 +1,25 @@
-"""The page of all settings: what each is called, what it may be, and what it is where nobody has set it."""
+"""The page of all settings: name, default, allowed values and description of each."""
 
 import json
 from collections.abc import Iterable
 from typing import Any
 
-from mnemon_contracts.settings.document import FOR_EVERYBODY
-from mnemon_contracts.settings.fields import SettingField, groups
+from mnemon_contracts.settings.document import SHARED_GROUPS
+from mnemon_contracts.settings.fields import SettingField, list_groups
 from mnemon_contracts.settings.presets import PRESETS
 
 INTRODUCTION = f"""\
 # Settings
 
-Settings can change while processes run. A change is in force at once, without a restart, except for
+Settings can change while processes run. A change applies at once, without a restart, except for
 `embedding`: processes read it when they start, and another model needs `mnemon reindex`
 ([Another embedding model](operating.md#another-embedding-model)).
-[Operating](operating.md#what-can-be-set) describes how to use them.
+[Operating](operating.md#configuration) describes how to use them.
 
     mnemon settings set recent_messages=20 limits.per_user=1000
     mnemon settings set --tenant acme limits.per_user=5000
 
-A tenant may have its own values, except for {", ".join(f"`{name}`" for name in sorted(FOR_EVERYBODY))}.
+A tenant may have its own values, except for {", ".join(f"`{name}`" for name in sorted(SHARED_GROUPS))}.
 """
 
 PRESETS_INTRODUCTION = """\
@@ -31,9 +31,9 @@ Settings that belong together. A preset leaves other settings as they are, and n
 """
 
 
-def page() -> str:
-    """The page, in Markdown."""
-    alone, *named = groups()
+def render_page() -> str:
+    """Return the page, in Markdown."""
+    alone, *named = list_groups()
     sections = [INTRODUCTION, _table(alone.fields)]
     sections += [f"## {name}\n\n{description}\n\n{_table(fields)}" for name, description, fields in named]
     return "\n".join([*sections, _presets()])
@@ -83,4 +83,4 @@ def _values(schema: dict[str, Any]) -> str:
             return f"{kind} above {least:,}, to {most:,}"
         case {"type": kind, "minimum": least}:
             return f"{kind}, from {least:,}"
-    raise ValueError(f"a setting that the page has no words for: {schema}")
+    raise ValueError(f"the settings page cannot describe this schema: {schema}")

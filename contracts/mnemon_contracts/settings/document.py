@@ -1,6 +1,7 @@
-"""Settings as they are stored: JSON objects that hold what was set, and nothing else.
+"""Stored settings: JSON objects that hold only the values that were set.
 
-The default's document is laid over the defaults of `mnemon_contracts.settings.groups`, a tenant's over both.
+The document of the default overrides the defaults of `mnemon_contracts.settings.groups`; a tenant's document
+overrides both.
 """
 
 import json
@@ -21,12 +22,12 @@ Document: TypeAlias = Mapping[str, Any]
 NOTHING: Document = MappingProxyType({})
 """Sets nothing."""
 
-FOR_EVERYBODY = frozenset({"embedding"})
-"""Groups that no tenant has of its own: the vectors of all tenants are in the same collections."""
+SHARED_GROUPS = frozenset({"embedding"})
+"""Groups that a tenant cannot override, because the vectors of all tenants are in the same collections."""
 
 
 def read_document(body: bytes | None) -> Document:
-    """A stored document; nothing at all is one that sets nothing.
+    """Read a stored document; an absent body is an empty document.
 
     Raises:
         InvalidBody: it is no JSON object.
@@ -40,58 +41,58 @@ def read_document(body: bytes | None) -> Document:
     return document
 
 
-def document_of(settings: SettingsV1) -> Document:
-    """The document that sets what differs from the defaults."""
+def build_document(settings: SettingsV1) -> Document:
+    """Return the document with the values that differ from the defaults."""
     return settings.model_dump(mode="json", exclude_defaults=True)
 
 
-def stored(document: Document) -> bytes:
-    """The JSON of a document."""
+def encode_document(document: Document) -> bytes:
+    """Return the JSON of a document."""
     return json.dumps(dict(document), ensure_ascii=False).encode()
 
 
-def in_force(default: Document, own: Document = NOTHING) -> SettingsV1:
-    """What holds for everybody, or for a tenant that has settings of its own.
+def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
+    """Return the settings in force: the default, or those of a tenant with settings of its own.
 
     Raises:
-        InvalidBody: a value is wrong, or does not go with another; `field` is its name.
+        InvalidBody: a value is wrong, or contradicts another one; `field` is its name.
     """
     for name in own:
-        if name in FOR_EVERYBODY:
+        if name in SHARED_GROUPS:
             raise InvalidBody(name, "is the same for every tenant; set it without a tenant")
-    return SettingsV1.read(json.dumps(laid_over(default, own)).encode())
+    return SettingsV1.read(json.dumps(overlay(default, own)).encode())
 
 
-def laid_over(below: Document, above: Document) -> Document:
-    """Everything that either sets; where both do, it is as above."""
+def overlay(below: Document, above: Document) -> Document:
+    """Merge two documents; where both set a value, `above` has precedence."""
     both = dict(below)
     for name, value in above.items():
         former = below.get(name)
         if isinstance(former, Mapping) and isinstance(value, Mapping):
-            both[name] = laid_over(former, value)
+            both[name] = overlay(former, value)
         else:
             both[name] = value
     return both
 
 
-def flat(document: Document, prefix: str = "") -> dict[str, Any]:
-    """The values by full name, such as `limits.per_user`."""
+def flatten(document: Document, prefix: str = "") -> dict[str, Any]:
+    """Return the values by full name, such as `limits.per_user`."""
     values: dict[str, Any] = {}
     for name, value in document.items():
         full = prefix + name
-        values |= flat(value, f"{full}.") if isinstance(value, Mapping) else {full: value}
+        values |= flatten(value, f"{full}.") if isinstance(value, Mapping) else {full: value}
     return values
 
 
-DEFAULTS: Mapping[str, Any] = MappingProxyType(flat(SettingsV1().model_dump(mode="json")))
-"""Every setting there is by its full name, and its value where nobody has set it."""
+DEFAULTS: Mapping[str, Any] = MappingProxyType(flatten(SettingsV1().model_dump(mode="json")))
+"""Every setting by its full name, with its default."""
 
 
-def named(name: str) -> list[str]:
-    """The settings of this name: one, or those of a group.
+def find_settings(name: str) -> list[str]:
+    """Return the names of the settings with this name: one, or those of a group.
 
     Raises:
-        InvalidBody: there are none; the message has the names that are near.
+        InvalidBody: there are none; the message suggests similar names.
     """
     found = [each for each in DEFAULTS if each == name or each.startswith(f"{name}.")]
     if not found:
@@ -101,26 +102,26 @@ def named(name: str) -> list[str]:
     return found
 
 
-def with_value(document: Document, name: str, value: Any) -> Document:
-    """The document, setting one more, which must be known.
+def set_value(document: Document, name: str, value: Any) -> Document:
+    """Return the document with one more value.
 
     Raises:
         InvalidBody: there is no setting of this name, or it names a group.
     """
-    settings = named(name)
+    settings = find_settings(name)
     if settings != [name]:
         raise InvalidBody(name, f"is a group of settings; set one of {', '.join(settings)}")
     *groups, last = name.split(".")
-    return laid_over(document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value}))
+    return overlay(document, reduce(lambda inner, group: {group: inner}, reversed(groups), {last: value}))
 
 
-def without(document: Document, name: str) -> Document:
-    """The document without a setting or a group, which must be known.
+def unset_value(document: Document, name: str) -> Document:
+    """Return the document without a setting or a group.
 
     Raises:
         InvalidBody: there is no setting and no group of this name.
     """
-    named(name)
+    find_settings(name)
     return _without(document, name.split("."))
 
 

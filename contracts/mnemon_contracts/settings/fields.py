@@ -1,4 +1,4 @@
-"""Each setting by itself: what it is called, what it may be, and what it is for."""
+"""The fields of the settings: name, schema, default and description of each."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 
 
 class SettingField(NamedTuple):
-    """A setting. `schema` is JSON Schema, `default` what it is where nobody has set it."""
+    """A setting; `schema` is JSON Schema."""
 
     name: str
     description: str
@@ -18,15 +18,15 @@ class SettingField(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Settings that belong together. Those of no group are in one without a name."""
+    """A group of settings. Settings without a group are in one without a name."""
 
     name: str
     description: str
     fields: tuple[SettingField, ...]
 
 
-def groups() -> list[Group]:
-    """All settings, in the order in which they are defined."""
+def list_groups() -> list[Group]:
+    """Return all settings by group, in the order of their definition."""
     alone = Group("", "", tuple(_fields(SettingsV1, "", deep=False)))
     return [alone] + [
         Group(name, field.description or "", tuple(_fields(type(field.default), f"{name}.")))

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from mnemon_contracts.base import Text
-from mnemon_contracts.settings.base import Settings, at_least, at_most
+from mnemon_contracts.settings.base import Settings, check_maximum, check_minimum
 from mnemon_contracts.settings.models import Compaction, Extraction, Spending
 from mnemon_contracts.subjects import decode_token, encode_token
 
@@ -18,16 +18,16 @@ _TENANT_KEY = "tenant."
 
 
 def settings_key(tenant: str | None) -> str:
-    """The key of the settings of a tenant, or of the default.
+    """Return the key of a tenant's settings, or of the default.
 
     Raises:
-        mnemon_contracts.subjects.InvalidId: there can be no such tenant.
+        mnemon_contracts.subjects.InvalidId: the tenant is no valid id.
     """
     return DEFAULT_KEY if tenant is None else _TENANT_KEY + encode_token(tenant)
 
 
 def tenant_of(key: str) -> str | None:
-    """The tenant whose settings have this key; None where it is another key.
+    """Return the tenant whose settings have this key; None for any other key.
 
     Raises:
         InvalidSubject: the tenant is spelled in another way than `settings_key` has it.
@@ -50,7 +50,7 @@ def _usable_template(template: str) -> str:
     except ValueError as error:
         raise ValueError(expected) from error
     fields = {field for _, field, _, _ in pieces if field is not None}
-    # A width such as {text:>999999999} would fill the memory of who shows a message.
+    # A width such as {text:>999999999} would fill the memory of a process that renders a message.
     if not fields <= {"time", "text"} or any(width or conversion for _, _, width, conversion in pieces):
         raise ValueError(expected)
     if "text" not in fields:
@@ -104,7 +104,7 @@ class Policy(Settings):
     @field_validator("max_length")
     @classmethod
     def _room(cls, value: int, info: ValidationInfo) -> int:
-        return at_least(value, "min_length", info)
+        return check_minimum(value, "min_length", info)
 
 
 class Dedupe(Settings):
@@ -141,7 +141,7 @@ class Dedupe(Settings):
     @field_validator("duplicate_threshold")
     @classmethod
     def _in_order(cls, value: float | None, info: ValidationInfo) -> float | None:
-        return value if value is None else at_least(value, "update_threshold", info)
+        return value if value is None else check_minimum(value, "update_threshold", info)
 
 
 class FactLimits(Settings):
@@ -172,7 +172,7 @@ class FactLimits(Settings):
     @field_validator("profile", "working")
     @classmethod
     def _part_of_all(cls, value: int, info: ValidationInfo) -> int:
-        return at_most(value, "per_user", info)
+        return check_maximum(value, "per_user", info)
 
 
 class DocumentLimits(Settings):

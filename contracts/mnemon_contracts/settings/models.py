@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from mnemon_contracts.base import Text
-from mnemon_contracts.settings.base import Settings, at_most
+from mnemon_contracts.settings.base import Settings, check_maximum
 
 Provider = Literal["offline", "openai", "anthropic", "google"]
 
@@ -41,7 +41,7 @@ class Compaction(Settings):
     @field_validator("messages")
     @classmethod
     def _there(cls, value: int, info: ValidationInfo) -> int:
-        return at_most(value, "after_messages", info)
+        return check_maximum(value, "after_messages", info)
 
 
 class Extraction(Settings):

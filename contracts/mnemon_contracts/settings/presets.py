@@ -113,10 +113,12 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
         ),
     }
 )
-"""By the number of the requirements that they meet. None changes the embedding: that takes new vectors."""
+"""Presets by the number of the requirements that they meet. None changes the embedding, which would need new
+vectors.
+"""
 
 
-def preset(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """Return a preset by its name.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The memory tools as function-calling models are told of them, made of the contracts."""
+"""The memory tools as function definitions for models, generated from the contracts."""
 
 import json
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ _FOR_CHECKING_ONLY: Final = ("title", "default", "minLength", "maxLength")
 
 @dataclass(frozen=True, slots=True)
 class FunctionTool:
-    """A verb, or one of the things it does, as a function.
+    """A verb, or one action of it, as a function.
 
     Attributes:
-        name: what the model calls it.
-        description: tells the model what it does, and when to call it.
-        verb: what is asked.
-        arguments: the fields of the request that the model gives.
-        required: those it must give, besides the ones that the contract asks for.
-        fixed: the fields that are always the same.
-        changes: whether anything is changed by it.
-        adds: whether all it changes is that there is more than before.
+        name: name of the function.
+        description: tells the model the effect, and when to call the function.
+        verb: the verb of the request.
+        arguments: fields of the request that the model sets.
+        required: arguments that the model must set, besides the required fields of the contract.
+        fixed: fields with a constant value.
+        changes: whether the call changes memory.
+        adds: whether the call only adds to memory.
     """
 
     name: str
@@ -43,7 +43,7 @@ class FunctionTool:
         return VERBS[self.verb].requests[-1]
 
     def parameters(self) -> dict[str, Any]:
-        """The JSON Schema of the arguments, without references."""
+        """Return the JSON Schema of the arguments, without references."""
         schema = self.request.model_json_schema()
         definitions = schema.get("$defs", {})
         needed = {*schema.get("required", ()), *self.required}
@@ -54,8 +54,8 @@ class FunctionTool:
             "additionalProperties": False,
         }
 
-    def asked(self, arguments: Mapping[str, Any]) -> Contract:
-        """The request that a call stands for.
+    def build_request(self, arguments: Mapping[str, Any]) -> Contract:
+        """Return the request of a call.
 
         Raises:
             InvalidBody: an argument is unknown, missing or wrong.
@@ -195,8 +195,8 @@ TOOLS: Final[Mapping[str, FunctionTool]] = {
 }
 
 
-def definitions(form: ToolFormat) -> list[dict[str, Any]]:
-    """All tools, as the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
+def list_definitions(form: ToolFormat) -> list[dict[str, Any]]:
+    """Return all tools: the value of the field `tools` in a request to a model, or in MCP's `tools/list`."""
     if form == "google":
         return [{"functionDeclarations": [_google(tool) for tool in TOOLS.values()]}]
     write = {"openai": _openai, "anthropic": _anthropic, "mcp": mcp_definition}[form]
@@ -227,7 +227,7 @@ def _google(tool: FunctionTool) -> dict[str, Any]:
 
 
 def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
-    """One tool, as MCP's `tools/list` has it."""
+    """Return one tool in the form of MCP's `tools/list`."""
     hints = {"readOnlyHint": not tool.changes, "openWorldHint": False}
     if tool.changes:
         hints["destructiveHint"] = not tool.adds
@@ -240,7 +240,7 @@ def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema without references, without null (what is not needed is left out), words before numbers."""
+    """Return a schema without references and null (optional fields are left out), words before numbers."""
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]
         return _plain({**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions)
@@ -248,7 +248,7 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
     choices = [choice for choice in plain.pop("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         words = [choice for choice in choices if "enum" in choice]
-        # What is said of the words stands before what is said of all choices.
+        # The description of the words precedes that of all choices.
         plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
     if plain.get("type") == "object":
         # Any field, any value.

@@ -1,4 +1,4 @@
-"""The memory tools: what a bot's model may ask for, and the other verbs that change what is kept."""
+"""The memory tools: requests of a bot's model, and the other verbs that change memory."""
 
 from typing import Annotated, Literal
 
@@ -15,12 +15,12 @@ FoundScope = Literal[Scope, "summaries"]
 """Scopes of a hit."""
 
 MemoryLevel = Literal["short", "medium", "long"]
-"""Parts of several scopes: what is recent, what is summarised or due for now, and what is kept for long."""
+"""Parts of several scopes: recent messages, summaries and working facts, and everything else."""
 
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
 Weight = int | Annotated[Importance, Field(description="How much the fact matters to the user.")]
-"""How much a fact matters, in a number or a word; models are told of the words."""
+"""Importance of a fact, as a number or a word; the definitions for models have the words."""
 
 
 class StoredFact(Fact):

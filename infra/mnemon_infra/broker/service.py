@@ -16,7 +16,7 @@ from nats.micro.service import EndpointInfo, EndpointStats, Service, ServiceConf
 
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, parse
+from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, parse_subject
 from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
@@ -136,7 +136,7 @@ class AskService:
     async def _dispatch(self, message: Msg) -> None:
         """Hand a request to its endpoint, or answer that there is none."""
         try:
-            address = parse(message.subject)
+            address = parse_subject(message.subject)
         except InvalidSubject as invalid:
             error = AskError(code="bad_request", message=str(invalid), retryable=False)
         else:
@@ -159,7 +159,7 @@ class AskService:
         endpoint.requests += 1
         with asked.trace:
             try:
-                address = parse(message.subject)
+                address = parse_subject(message.subject)
                 if too_much := self.admission.refusal(address):
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)

@@ -18,7 +18,7 @@ from nats.js.errors import (
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, in_force, read_document
+from mnemon_contracts.settings.document import NOTHING, Document, read_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY
 from mnemon_contracts.streams import SETTINGS
 
@@ -190,7 +190,7 @@ def valid_default(body: bytes | None) -> Document:
         InvalidBody: the document cannot be in force.
     """
     document = read_document(body)
-    in_force(document)
+    resolve_settings(document)
     return document
 
 

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js.errors import BadRequestError, KeyNotFoundError
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, flat, in_force, read_document
+from mnemon_contracts.settings.document import NOTHING, Document, flatten, read_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
 from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
 from mnemon_infra.settings.bucket import entries, newest_default, open_bucket, set_by
@@ -66,7 +66,7 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
             document = read_document(entry.value)
             changes = tuple(_changes(before, document))
             before = document
-            in_force(document) if tenant is None else in_force(default, document)
+            resolve_settings(document) if tenant is None else resolve_settings(default, document)
         except InvalidBody as error:
             problem = str(error)
         at: Any = entry.created  # nats-py calls it an int
@@ -96,7 +96,7 @@ async def in_force_at(connection: Client, tenant: str, moment: datetime) -> Sett
         except InvalidBody:
             return None
     try:
-        return in_force(*documents)
+        return resolve_settings(*documents)
     except InvalidBody:
         return None
 
@@ -127,7 +127,7 @@ async def rollback(connection: Client, revision: int, tenant: str | None = None)
 
 
 def _changes(before: Document, after: Document) -> Iterator[SettingChange]:
-    old, new = flat(before), flat(after)
+    old, new = flatten(before), flatten(after)
     for name in {**old, **new}:
         changed = SettingChange(name, _value(old, name), _value(new, name))
         if changed.before != changed.after:

@@ -13,7 +13,14 @@ from nats.js.errors import KeyWrongLastSequenceError, NotFoundError
 from nats.js.kv import KeyValue
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, document_of, in_force, read_document, stored
+from mnemon_contracts.settings.document import (
+    NOTHING,
+    Document,
+    build_document,
+    encode_document,
+    read_document,
+    resolve_settings,
+)
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
@@ -162,7 +169,7 @@ class LiveSettings:
         log.info("settings changed", key=entry.key, revision=entry.revision)
 
     def _put_in_force(self, default: Document) -> None:
-        self._default, self.value = default, in_force(default)
+        self._default, self.value = default, resolve_settings(default)
         for tenant in self._bodies:
             self._renew(tenant)
 
@@ -171,7 +178,7 @@ class LiveSettings:
         try:
             own = read_document(self._bodies[tenant])
             if own:
-                self._of[tenant] = in_force(self._default, own)
+                self._of[tenant] = resolve_settings(self._default, own)
         except InvalidBody as error:
             log.error(
                 "tenant settings rejected as invalid, using the default", tenant=tenant, error=str(error)
@@ -219,9 +226,9 @@ async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
     """
     default, own = await documents(connection, tenant)
     try:
-        return in_force(default, own)
+        return resolve_settings(default, own)
     except InvalidBody:
-        return in_force(default)
+        return resolve_settings(default)
 
 
 async def documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
@@ -262,10 +269,10 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
         present = default if tenant is None else await newest_of_tenant(bucket, key)
         document = edit(present.document)
         if tenant is None:
-            in_force(document)
+            resolve_settings(document)
         else:
-            in_force(default.document, document)
-        body = stored(document)
+            resolve_settings(default.document, document)
+        body = encode_document(document)
         if present.revision and body == present.body:
             return present.revision
         try:
@@ -281,4 +288,4 @@ async def write(connection: Client, settings: SettingsV1) -> int:
     Returns:
         Their revision.
     """
-    return await change(connection, lambda _: document_of(settings))
+    return await change(connection, lambda _: build_document(settings))

@@ -15,15 +15,15 @@ from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import Trouble
 from mnemon.operations.embedding_change import embedding_in_force, what_follows
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import FOR_EVERYBODY, Document, with_value, without
-from mnemon_contracts.settings.fields import Group, groups
+from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
+from mnemon_contracts.settings.fields import Group, list_groups
 from mnemon_infra.settings.effective import InForce, Source, shown
 from mnemon_infra.settings.history import NoSuchRevision, history, rollback
 from mnemon_infra.settings.store import LiveSettings, SettingsContended, change
 
 pages = PageSection("Settings", "/settings")
 
-_KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in groups()]
+_KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in list_groups()]
 _ALONE = "general"
 """Id of the group that has no name."""
 
@@ -82,7 +82,7 @@ async def save(visit: Visit) -> Response:
 
     def edit(document: Document) -> Document:
         for name, value in changed.items():
-            document = with_value(document, name, value)
+            document = set_value(document, name, value)
         return document
 
     connection = await visit.parts.broker()
@@ -106,7 +106,7 @@ async def unset(visit: Visit) -> Response:
     """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.parts.broker()
-    revision = await change(connection, lambda document: without(document, name), tenant)
+    revision = await change(connection, lambda document: unset_value(document, name), tenant)
     group = name.partition(".")[0] if "." in name else _ALONE
     return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is no longer set.")
 
@@ -148,7 +148,7 @@ async def _page(
     cards = [
         _card(group, knobs, found, tenant, visit.form, refused)
         for group, knobs in _KNOBS
-        if tenant is None or group.name not in FOR_EVERYBODY
+        if tenant is None or group.name not in SHARED_GROUPS
     ]
     return visit.page(
         "settings.html",

@@ -157,10 +157,10 @@ def locomo(
 
 
 def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
-    from mnemon_producers.locomo import NotLocomo, read
+    from mnemon_producers.locomo import NotLocomo, read_conversations
 
     try:
-        return read(file.read_bytes(), tenant=tenant, user=user)
+        return read_conversations(file.read_bytes(), tenant=tenant, user=user)
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{file} cannot be read: {error.strerror}")
     except NotLocomo as error:

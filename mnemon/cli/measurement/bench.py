@@ -75,11 +75,11 @@ def bench(
 
 
 def _load(path: Path) -> "Data":
-    from mnemon_bench.quality.recall import load
+    from mnemon_bench.quality.recall import load_data
     from mnemon_producers.locomo import NotLocomo
 
     try:
-        return load(path)
+        return load_data(path)
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
     except NotLocomo as error:

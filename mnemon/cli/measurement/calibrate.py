@@ -81,12 +81,12 @@ async def _embedding(deployment: "Deployment", provider: str | None, model: str 
     from mnemon_infra.settings.store import read
 
     if provider is not None:
-        return Embedding.strictly(provider=provider, model=model)
+        return Embedding.create_strict(provider=provider, model=model)
     usual = Embedding()
     if deployment.nats_url:
         async with await connect(deployment.nats_url, name="mnemon-calibrate") as connection:
             usual = (await read(connection)).embedding
-    return usual if model is None else Embedding.strictly(provider=usual.provider, model=model)
+    return usual if model is None else Embedding.create_strict(provider=usual.provider, model=model)
 
 
 def _show(measured: dict[str, Any]) -> None:

@@ -46,7 +46,7 @@ async def redecide(
     from mnemon.operations.rebuild.embedding import embedding_of
     from mnemon.operations.rebuild.redecide import Redeciding
     from mnemon_contracts.base import InvalidBody
-    from mnemon_contracts.settings.document import in_force
+    from mnemon_contracts.settings.document import resolve_settings
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.rebuild.generations import site
     from mnemon_infra.settings.store import SettingsContended, change, documents
@@ -55,7 +55,7 @@ async def redecide(
     edit = _edit(changed_settings)
     async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
         try:
-            in_force(edit((await documents(place.connection))[0]))
+            resolve_settings(edit((await documents(place.connection))[0]))
         except InvalidBody as error:
             refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get dedupe")
         embedding = await embedding_of(place, place.deployment)
@@ -97,7 +97,7 @@ async def _make(redeciding: "Redeciding") -> "RedecideOutcome":
 
 
 def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
-    from mnemon_contracts.settings.document import with_value
+    from mnemon_contracts.settings.document import set_value
 
     for each in assignments:
         if not each.startswith(_GROUP):
@@ -110,7 +110,7 @@ def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
 
     def edit(document: "Document") -> "Document":
         for name, value in pairs:
-            document = with_value(document, name, value)
+            document = set_value(document, name, value)
         return document
 
     return edit

@@ -8,7 +8,7 @@ from typing import Final
 from mnemon.operations.audit.ledger import AuditFaults, Persisted
 from mnemon.operations.audit.positions import PositionSet
 from mnemon_consumers.persist.decide import end_of
-from mnemon_contracts.subjects import parse
+from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.outcomes import Ack, Dead
 from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.database.audit.events import Remark, UserSample, erasures_of, is_erased, remarks
@@ -58,7 +58,7 @@ class LogAudit:
                 continue
             match outcome:
                 case Ack(reason):
-                    self.found.nothing[f"{parse(delivery.subject).name}: {reason}"] += 1
+                    self.found.nothing[f"{parse_subject(delivery.subject).name}: {reason}"] += 1
                 case Dead(reason, error):
                     self._given_up(delivery.sequence, reason, error)
         said = {each.seq: each for each in await remarks(self._database, rows, self._sample)}

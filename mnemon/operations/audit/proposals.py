@@ -9,9 +9,9 @@ from nats.aio.client import Client
 from mnemon.operations.audit.ledger import AuditFaults, Deduped
 from mnemon_consumers.dedupe.decide import decision_id
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
-from mnemon_contracts.subjects import InvalidSubject, parse, thing_filter
+from mnemon_contracts.subjects import InvalidSubject, parse_subject, thing_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.database.audit.events import erasures_of
 from mnemon_infra.database.engine import Database
@@ -90,8 +90,8 @@ async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
 def _decides(delivery: Delivery) -> str | None:
     """Return the id of the proposal that an event decides; None if it decides none."""
     try:
-        address = parse(delivery.subject)
-        event = upcast(contract_of(address), address.version, delivery.body)
+        address = parse_subject(delivery.subject)
+        event = upcast_body(find_contract(address), address.version, delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
     decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)

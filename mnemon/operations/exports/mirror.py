@@ -17,7 +17,7 @@ from mnemon.operations.exports.markdown import lines
 from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
 from mnemon.operations.exports.run import everybody
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, parse, tenant_events, user_filters
+from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -185,7 +185,7 @@ def _filter(scope: MirrorScope) -> str:
 def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
     for subject in subjects:
         try:
-            address = parse(subject)
+            address = parse_subject(subject)
         except InvalidSubject:
             continue  # the event of a dead letter: it has no row
         if address.name in SHOWN_EVENTS:

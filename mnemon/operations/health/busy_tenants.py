@@ -8,7 +8,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import delivery_of, stored
 from mnemon_infra.settings.store import read
@@ -32,7 +32,7 @@ async def events_per_second(connection: Client) -> dict[str, float]:
     async for page in stored(connection, LOG, "chat.>", after):
         for delivery in map(delivery_of, page):
             try:
-                counts[parse(delivery.subject).tenant] += 1
+                counts[parse_subject(delivery.subject).tenant] += 1
             except InvalidSubject:
                 continue
             first = min(first, delivery.stored_at)

@@ -3,11 +3,11 @@
 from mnemon.operations.imports.records import Incoming, Refused
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
-from mnemon_contracts.identity import scoped
+from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import InvalidId, memory_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_producers.events import ChatEvent, encode
+from mnemon_producers.events import ChatEvent, encode_event
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 
@@ -22,10 +22,10 @@ def spelled(tenant: str, incoming: Incoming) -> LogEvent | Refused:
     event, event_id = incoming.event, str(incoming.event.id)
     try:
         if isinstance(event, MessageV1 | StartedV1 | ClearedV1):
-            sent = encode(tenant, ChatEvent(incoming.user, event, incoming.conversation), event_id)
+            sent = encode_event(tenant, ChatEvent(incoming.user, event, incoming.conversation), event_id)
             return LogEvent(sent.subject, sent.body, sent.message_id)
         subject = memory_subject(tenant, incoming.user, name_of(event), len(EVENTS[name_of(event)].versions))
-        return LogEvent(subject, event.body(), scoped(tenant, incoming.user, event_id))
+        return LogEvent(subject, event.body(), scope_event_id(tenant, incoming.user, event_id))
     except InvalidBody as error:
         return Refused(incoming.place, error.field, error.problem, incoming.source)
     except InvalidId as error:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 from mnemon.operations.imports.records import ImportRecord, Incoming, NotReadable, Refused, import_id
 from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.registry import EVENTS as REGISTRY
@@ -87,7 +87,7 @@ class Lines:
         contract = REGISTRY[name]
         address = Address(contract.space, *owner, conversation, name, version)
         try:
-            event = decode(address, _encoded(body))
+            event = decode_event(address, _encoded(body))
         except UnknownEvent as error:
             raise _Wrong("event", str(error)) from error
         except InvalidBody as error:

@@ -117,7 +117,7 @@ class _Place:
     def _fact(self, line: str, digest: str) -> list[Event]:
         """Return the fact to save under its id, if it may have one, and the same fact as a proposal."""
         read = fact_read(line)
-        proposed = FactProposedV1.strictly(
+        proposed = FactProposedV1.create_strict(
             id=import_id(PREFIX, digest),
             text=read.text,
             tier=read.tier or self.tier,
@@ -131,14 +131,14 @@ class _Place:
         read = field_read(line)
         if read is None:
             raise WrongMark("line", "must have the form `- name: value`")
-        return [ProfileSetV1.strictly(id=import_id(PREFIX, digest), fields=dict([read]))]
+        return [ProfileSetV1.create_strict(id=import_id(PREFIX, digest), fields=dict([read]))]
 
     def _task(self, line: str, digest: str) -> list[Event]:
         read, is_done = task_read(line)
         task_id = read.id or digest
         added_id, done_id = import_id(PREFIX, digest), import_id(PREFIX, digest, "done")
-        added = TaskAddedV1.strictly(id=added_id, task_id=task_id, text=read.text, due_at=read.due_at)
-        return [added, *([TaskDoneV1.strictly(id=done_id, task_id=task_id)] if is_done else [])]
+        added = TaskAddedV1.create_strict(id=added_id, task_id=task_id, text=read.text, due_at=read.due_at)
+        return [added, *([TaskDoneV1.create_strict(id=done_id, task_id=task_id)] if is_done else [])]
 
 
 def of_path(path: Path) -> tuple[Tier | None, str | None]:
@@ -162,7 +162,7 @@ def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
         return None
     # With the largest time no expiry depends on the present: a fact expires only if its line names a date.
     fact = classify(proposed, datetime.max.replace(tzinfo=UTC), settings)
-    return FactSavedV1.strictly(
+    return FactSavedV1.create_strict(
         id=proposed.id,
         fact_id=read.id,
         fact=fact,

@@ -132,7 +132,7 @@ class RowReader:
 
 def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> ImportRecord:
     try:
-        proposed = FactProposedV1.strictly(
+        proposed = FactProposedV1.create_strict(
             id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),
             text=text,
             kind=kind,

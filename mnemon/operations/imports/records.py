@@ -98,7 +98,7 @@ class Speaker:
     def says(self, place: str, source: Any, **fields: Any) -> ImportRecord:
         """Return a message with these fields, or the refusal if they do not satisfy the contract."""
         try:
-            return Incoming(place, self.user, MessageV1.strictly(**fields), source, self.conversation)
+            return Incoming(place, self.user, MessageV1.create_strict(**fields), source, self.conversation)
         except InvalidBody as error:
             return Refused(place, error.field, error.problem, source)
 

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.redecide.corrections import Correction
 from mnemon_consumers.dedupe.redecide.run import DecidingAnew
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import Document, in_force
+from mnemon_contracts.settings.document import Document, resolve_settings
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
@@ -126,6 +126,6 @@ class Redeciding:
         default, own = await documents(self._connection, tenant)
         chosen = self._edit(default)
         try:
-            return in_force(chosen, own)
+            return resolve_settings(chosen, own)
         except InvalidBody:
-            return in_force(chosen)  # every process ignores invalid settings of a tenant
+            return resolve_settings(chosen)  # every process ignores invalid settings of a tenant

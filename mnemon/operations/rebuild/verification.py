@@ -12,7 +12,7 @@ from mnemon.operations.rebuild.live_vectors import unswept
 from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compared, table_of
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.generations.comparison import Difference
@@ -128,7 +128,7 @@ class VerifyingAll:
             async for page in pages:
                 for _, delivery in page:
                     try:
-                        address = parse(delivery.subject)
+                        address = parse_subject(delivery.subject)
                     except InvalidSubject:
                         continue
                     moving.add((address.tenant, address.user))

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import connect as connect_database
 
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from tests.support.processes.stack import PATIENCE, Up, mnemon, until
@@ -36,7 +36,7 @@ async def filled(stack: Up) -> None:
     """A log of all kinds of events, all of it applied."""
     assert stack.endpoints
     connection = await connect(stack.endpoints.nats, name="test")
-    await fill(connection, EVENTS)
+    await fill_log(connection, EVENTS)
     async with asyncio.timeout(PATIENCE):
         context = connection.jetstream()
         while await applied_position(context) < await log_end(context):

@@ -8,7 +8,7 @@ import nats
 import pytest
 from nats.aio.client import Client
 
-from mnemon_contracts.settings.document import DEFAULTS, flat
+from mnemon_contracts.settings.document import DEFAULTS, flatten
 from tests.support.processes.stack import Finished, Up, mnemon
 
 
@@ -78,7 +78,7 @@ async def test_setting_reaches_a_running_process_within_a_second(stack: Up) -> N
 
 
 async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
-    assert flat(await settings.json("get")) == DEFAULTS
+    assert flatten(await settings.json("get")) == DEFAULTS
     await settings.done("set", "recent_messages=3", "time_stamps.zone=Europe/Moscow", "embedding.model=null")
     await settings.done("set", "limits.per_user=60", 'time_stamps.template="{text}"', "--tenant", "акме 1")
     table = [line.split() for line in (await settings("get", "--tenant", "акме 1")).out.splitlines()]
@@ -95,7 +95,7 @@ async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
 
     await settings.done("unset", "limits", "recent_messages", "--tenant", "акме 1")
     await settings.done("unset", "time_stamps.zone")
-    assert flat(await settings.json("get", "--tenant", "акме 1")) == {
+    assert flatten(await settings.json("get", "--tenant", "акме 1")) == {
         **DEFAULTS,
         "recent_messages": 3,
         "time_stamps.template": "{text}",
@@ -143,7 +143,7 @@ async def test_settings_history_lists_revisions_and_rollback_restores_one(
 
     last = await settings.done("rollback", str(first))
     assert last > third
-    assert flat(await settings.json("get")) == {**DEFAULTS, "recent_messages": 3, "limits.per_user": 60}
+    assert flatten(await settings.json("get")) == {**DEFAULTS, "recent_messages": 3, "limits.per_user": 60}
     assert len(await settings.json("history", "--tenant", "acme")) == 1
 
     await (await connection.jetstream().key_value("settings")).put("default", b'{"recent_messages": "many"}')
@@ -160,12 +160,12 @@ async def test_a_preset_is_shown_set_and_taken_back(settings: Settings) -> None:
     before = await settings.done("set", "recent_messages=7", "--tenant", "acme")
 
     await settings.done("preset", "004", "--tenant", "acme")
-    acme = flat(await settings.json("get", "--tenant", "acme"))
-    everybody = flat(await settings.json("get"))
+    acme = flatten(await settings.json("get", "--tenant", "acme"))
+    everybody = flatten(await settings.json("get"))
 
     assert (acme["dedupe.duplicate_threshold"], acme["recent_messages"]) == (0.9, 7)
     assert everybody["dedupe.duplicate_threshold"] is None
     await settings.done("rollback", str(before), "--tenant", "acme")
-    assert flat(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
+    assert flatten(await settings.json("get", "--tenant", "acme"))["dedupe.duplicate_threshold"] is None
     unknown = await settings("preset", "005")
     assert (unknown.code, "choose from: 000, 001" in unknown.err) == (2, True)

@@ -13,7 +13,7 @@ from pydantic import PrivateAttr
 
 from mnemon import MemoryClient
 from mnemon.langchain import MemoryMiddleware, MemoryUser
-from mnemon_contracts.verbs.function_tools import definitions
+from mnemon_contracts.verbs.function_tools import list_definitions
 from tests.support.processes.stack import Up
 
 
@@ -60,7 +60,7 @@ async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
         assert '"decision":"saved"' in saved.text
         assert missing.status == "error"
         assert missing.text == "not_found: there is no fact, message, document or summary 'pf_404'"
-        assert {tool.name for tool in model._tools} == {tool["name"] for tool in definitions("mcp")}
+        assert {tool.name for tool in model._tools} == {tool["name"] for tool in list_definitions("mcp")}
 
         done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)
         assert done["messages"][-1].text == "The cello."

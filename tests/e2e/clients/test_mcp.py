@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
-from mnemon_contracts.verbs.function_tools import definitions
+from mnemon_contracts.verbs.function_tools import list_definitions
 from tests.support.processes.chat_session import talk
 from tests.support.processes.stack import Up, mnemon
 
@@ -51,7 +51,7 @@ async def test_mcp_serves_over_stdio(shared: Up) -> None:
     # As clients did it before 2026: others of these tests speak as they do since.
     async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
         told = {tool.name: tool for tool in (await client.list_tools()).tools}
-        printed = definitions("mcp")
+        printed = list_definitions("mcp")
         assert [told[tool["name"]].input_schema for tool in printed] == [
             tool["inputSchema"] for tool in printed
         ]

@@ -193,7 +193,7 @@ async def test_up_exits_with_3_after_a_fatal_fault(up: Up) -> None:
     assert (await mnemon("provision", "--data", up.data)).code == 0
     async with asyncio.timeout(PATIENCE):
         assert await up.process.wait() == 3
-    assert "mnemon: the stream LOG was deleted, and is there anew. Restore its newest backup" in up.log
+    assert "mnemon: the stream LOG was deleted and created again. Restore its newest backup" in up.log
     assert up.servers() == {}
     assert (await mnemon("up", "--data", up.data)).code == 3
 

@@ -13,7 +13,7 @@ from nats.js.kv import KeyValue
 from structlog.testing import capture_logs
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.settings.document import DEFAULTS, Document, set_value, unset_value
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidId
@@ -111,7 +111,7 @@ async def test_tenant_overrides_only_differing_settings(live: LiveSettings, conn
     assert live.of("globex").wait_for_log_ms == 8
     assert await read(connection, "acme") == live.of("acme")
 
-    await change(connection, lambda document: without(document, "limits"), "acme")
+    await change(connection, lambda document: unset_value(document, "limits"), "acme")
     await until(lambda: live.of("acme").limits == FactLimits())
     assert live.of("acme").wait_for_log_ms == 7
 
@@ -150,7 +150,7 @@ async def test_override_in_conflict_with_default_is_ignored(live: LiveSettings, 
     await change(connection, setting(limits__profile=10), "acme")  # it can be mended
     await until(lambda: live.of("acme").limits.profile == 10)
     assert live.of("acme").recent_messages == 3
-    await change(connection, lambda document: without(document, "limits.profile"))
+    await change(connection, lambda document: unset_value(document, "limits.profile"))
     await until(lambda: live.value == SettingsV1())
     assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
 
@@ -181,7 +181,7 @@ async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client
         def with_one_more(document: Document) -> Document:
             nonlocal calls
             calls += 1
-            return with_value(document, name, 77)
+            return set_value(document, name, 77)
 
         return with_one_more
 

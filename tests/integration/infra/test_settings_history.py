@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import without
+from mnemon_contracts.settings.document import unset_value
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
 from mnemon_infra.settings.history import NoSuchRevision, SettingChange, history, rollback
@@ -21,7 +21,7 @@ async def test_history_lists_changes_with_times(connection: Client) -> None:
     begun = datetime.now(UTC) - timedelta(seconds=1)
     first = await change(connection, setting(recent_messages=3, limits__per_user=100))
     other = await change(connection, setting(recent_messages=9), "acme")
-    second = await change(connection, lambda document: without(document, "limits"))
+    second = await change(connection, lambda document: unset_value(document, "limits"))
     third = await change(connection, setting(recent_messages=4))
     revisions = await history(connection)
     assert [(each.revision, each.changes) for each in revisions] == [

@@ -260,7 +260,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
 async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) -> None:
     async with MemoryClient.connect(**guarded, tenant="Acme", inbox_prefix="_INBOX_bot") as memory:
         assert await memory.publish("u1", "user", "a") == 1
-        with pytest.raises(AskFailed, match="nobody answers"):
+        with pytest.raises(AskFailed, match="no process answers"):
             await memory.history("u1")
 
 

@@ -7,21 +7,21 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from mnemon_bench.provider_server.answers import ReceivedRequest, answer, shown_pairs
+from mnemon_bench.provider_server.answers import ReceivedRequest, find_pairs, write_answer
 from mnemon_consumers.app import run_consumers
 from tests.support.pipelines.extraction import ExtractionHarness
 from tests.support.stock_client import indexed
 
 
 def relating(relation: str) -> Callable[[ReceivedRequest], str]:
-    return partial(answer, relate=lambda _: relation)
+    return partial(write_answer, relate=lambda _: relation)
 
 
 def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
     """A model that finds no facts, and says this of pairs; of none, nothing."""
 
     def say(question: ReceivedRequest) -> str:
-        return json.dumps({"facts": [], "pairs": pairs if shown_pairs(question.text) else []})
+        return json.dumps({"facts": [], "pairs": pairs if find_pairs(question.text) else []})
 
     return say
 

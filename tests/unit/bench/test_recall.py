@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.quality.recall import LabelledQuestion, RankedTurns, load, recall, reciprocal_rank, summary
+from mnemon_bench.quality.recall import (
+    LabelledQuestion,
+    RankedTurns,
+    load_data,
+    recall,
+    reciprocal_rank,
+    summarise,
+)
 from mnemon_producers.locomo import NotLocomo
 
 
@@ -33,18 +40,18 @@ def test_only_evidence_that_is_there_counts(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample()))
     (tmp_path / "notes.txt").write_text("nothing")
 
-    data = load(tmp_path)
+    data = load_data(tmp_path)
 
     assert [each.turns for each in data.conversations] == [2]
     assert data.questions == [LabelledQuestion("talk", "Who?", frozenset({"D1:1", "D1:2"}), 1)]
-    assert load(tmp_path / "talk.json") == data
+    assert load_data(tmp_path / "talk.json") == data
 
 
 def test_a_file_without_questions_is_refused(tmp_path: Path) -> None:
     (tmp_path / "talk.json").write_text(json.dumps(sample(qa=[])))
 
     with pytest.raises(NotLocomo, match="no questions"):
-        load(tmp_path)
+        load_data(tmp_path)
 
 
 def test_recall_and_rank() -> None:
@@ -60,7 +67,7 @@ def test_questions_without_an_answer_count_apart() -> None:
     missed = RankedTurns(LabelledQuestion("talk", "Why?", frozenset({"D1:2"}), 1), ["D1:1"], 0.004)
     adversarial = RankedTurns(LabelledQuestion("talk", "Not?", frozenset({"D1:2"}), 5), [], 0.003)
 
-    counted = summary([found, missed, adversarial])
+    counted = summarise([found, missed, adversarial])
 
     assert (counted["recall@5"], counted["hit@10"], counted["mrr"], counted["questions"]) == (
         0.5,

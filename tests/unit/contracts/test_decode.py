@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from pydantic import Field
 
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody, Text
-from mnemon_contracts.decode import UnknownEvent, contract_of, decode, upcast
+from mnemon_contracts.decode import UnknownEvent, decode_event, find_contract, upcast_body
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.registry import EventContract
-from mnemon_contracts.subjects import parse
+from mnemon_contracts.subjects import parse_subject
 from mnemon_contracts.verbs.ask import HistoryV1
 
-MESSAGE = parse("chat.acme.u42.-.message.v1")
+MESSAGE = parse_subject("chat.acme.u42.-.message.v1")
 
 
 class MoodV1(Event):
@@ -61,29 +61,29 @@ MOOD_OF_TWO = EventContract("chat", "mood", (MoodV1, MoodV2), ("bot",), ("persis
     ],
 )
 def test_every_version_is_read_as_the_latest(version: int, body: bytes) -> None:
-    assert upcast(MOOD, version, body) == MoodV3(id="e1", happiness=1, words=("весело",))
+    assert upcast_body(MOOD, version, body) == MoodV3(id="e1", happiness=1, words=("весело",))
 
 
 def test_one_step_of_two_versions() -> None:
-    assert upcast(MOOD_OF_TWO, 1, b'{"mood":"sad"}') == MoodV2(happiness=-1)
-    assert upcast(MOOD_OF_TWO, 2, b'{"happiness":0}') == MoodV2(happiness=0)
+    assert upcast_body(MOOD_OF_TWO, 1, b'{"mood":"sad"}') == MoodV2(happiness=-1)
+    assert upcast_body(MOOD_OF_TWO, 2, b'{"happiness":0}') == MoodV2(happiness=0)
 
 
 def test_a_body_is_judged_by_the_contract_of_its_own_version() -> None:
     with pytest.raises(InvalidBody, match="mood: Field required"):
-        upcast(MOOD, 1, b'{"happiness":1}')
+        upcast_body(MOOD, 1, b'{"happiness":1}')
     with pytest.raises(InvalidBody, match="words: Field required"):
-        upcast(MOOD, 3, b'{"happiness":1}')
+        upcast_body(MOOD, 3, b'{"happiness":1}')
 
 
 def test_an_upcaster_that_makes_an_invalid_body_is_found_out() -> None:
     broken = EventContract("chat", "mood", (MoodV1, MoodV2), ("bot",), ("persist",), (lambda body: body,))
     with pytest.raises(InvalidBody, match="happiness: Field required"):
-        upcast(broken, 1, b'{"mood":"glad"}')
+        upcast_body(broken, 1, b'{"mood":"glad"}')
 
 
 def test_fields_that_no_version_knows_do_not_get_in_the_way_of_an_upcaster() -> None:
-    assert upcast(MOOD, 1, b'{"mood":"glad","weather":{"rain":null}}') == MoodV3(
+    assert upcast_body(MOOD, 1, b'{"mood":"glad","weather":{"rain":null}}') == MoodV3(
         happiness=1, words=("весело",)
     )
 
@@ -92,18 +92,18 @@ def test_a_compact_body_near_the_limit_survives_the_way_up() -> None:
     padding = ",".join(["1"] * ((BODY_LIMIT - 200) // 2))
     body = f'{{"mood":"glad","ballast":[{padding}]}}'.encode()
     assert BODY_LIMIT - 300 < len(body) <= BODY_LIMIT
-    assert upcast(MOOD, 1, body).id is None
+    assert upcast_body(MOOD, 1, body).id is None
 
 
 def test_decode_reads_what_the_subject_names() -> None:
-    assert decode(MESSAGE, '{"role":"user","content":"привет"}'.encode()) == MessageV1(
+    assert decode_event(MESSAGE, '{"role":"user","content":"привет"}'.encode()) == MessageV1(
         role="user", content="привет"
     )
 
 
 @pytest.mark.parametrize(("event", "expected"), [("started", StartedV1()), ("cleared", ClearedV1())])
 def test_an_event_without_required_fields_needs_no_body(event: str, expected: Event) -> None:
-    assert decode(parse(f"chat.acme.u42.-.{event}.v1"), b"") == expected
+    assert decode_event(parse_subject(f"chat.acme.u42.-.{event}.v1"), b"") == expected
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_an_event_without_required_fields_needs_no_body(event: str, expected: Ev
 )
 def test_an_unknown_event_is_refused_with_those_that_are_known(subject: str, problem: str) -> None:
     with pytest.raises(UnknownEvent, match=problem):
-        contract_of(parse(subject))
+        find_contract(parse_subject(subject))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_an_unknown_event_is_refused_with_those_that_are_known(subject: str, pro
 )
 def test_a_message_that_cannot_be_used_says_which_field_is_wrong(body: bytes, problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem):
-        decode(MESSAGE, body)
+        decode_event(MESSAGE, body)
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_a_message_that_cannot_be_used_says_which_field_is_wrong(body: bytes, pr
 )
 def test_a_body_beyond_all_measure_is_refused(content: bytes, problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem):
-        decode(MESSAGE, b'{"role":"user","content":' + content + b"}")
+        decode_event(MESSAGE, b'{"role":"user","content":' + content + b"}")
 
 
 def test_an_error_does_not_repeat_a_long_value() -> None:
     with pytest.raises(InvalidBody) as refusal:
-        decode(MESSAGE, b'{"role":"' + b"z" * 100_000 + b'","content":""}')
+        decode_event(MESSAGE, b'{"role":"' + b"z" * 100_000 + b'","content":""}')
     assert len(str(refusal.value)) < 200
 
 
@@ -193,7 +193,7 @@ def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> Non
 
 
 def test_null_within_a_bots_own_json_is_kept() -> None:
-    event = ProfileSetV1.strictly(fields={"nickname": None})
+    event = ProfileSetV1.create_strict(fields={"nickname": None})
     assert event.body() == b'{"fields":{"nickname":null}}'
     assert ProfileSetV1.read(event.body()) == event
 
@@ -212,12 +212,12 @@ def test_null_within_a_bots_own_json_is_kept() -> None:
 )
 def test_a_bot_is_told_at_once_what_it_does_wrong(fields: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidBody, match=problem):
-        MessageV1.strictly(**fields)
+        MessageV1.create_strict(**fields)
 
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidBody, match="the limit is 1,048,576"):
-        MessageV1.strictly(role="user", content="a" * BODY_LIMIT).body()
+        MessageV1.create_strict(role="user", content="a" * BODY_LIMIT).body()
 
 
 texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
@@ -231,6 +231,6 @@ json_values = st.recursive(
 
 @given(texts, st.dictionaries(texts, json_values, max_size=4))
 def test_encoded_event_decodes_equal(content: str, metadata: dict[str, Any]) -> None:
-    sent = MessageV1.strictly(role="user", content=content, metadata=metadata)
-    assert decode(MESSAGE, sent.body()) == sent
+    sent = MessageV1.create_strict(role="user", content=content, metadata=metadata)
+    assert decode_event(MESSAGE, sent.body()) == sent
     assert json.loads(sent.body())["content"] == content

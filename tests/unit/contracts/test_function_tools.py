@@ -9,7 +9,7 @@ import pytest
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.verbs.function_tools import FORMATS, TOOLS, ToolFormat, definitions
+from mnemon_contracts.verbs.function_tools import FORMATS, TOOLS, ToolFormat, list_definitions
 from mnemon_contracts.verbs.tools import DocumentV1, SaveV1, SearchV2, TasksV1
 
 NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
@@ -18,7 +18,7 @@ NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 
 def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
     """Name, description and parameters of each, from where the provider looks for them."""
-    tools = definitions(form)
+    tools = list_definitions(form)
     match form:
         case "openai":
             assert all(set(tool) == {"type", "function"} and tool["type"] == "function" for tool in tools)
@@ -65,7 +65,7 @@ def test_tools_have_the_shape_of_the_provider(form: ToolFormat) -> None:
 
 
 def test_only_google_has_schemas_of_openapi() -> None:
-    [declared] = definitions("google")
+    [declared] = list_definitions("google")
     for tool in declared["functionDeclarations"]:
         assert "additionalProperties" not in tool.get("parameters", {})
         assert tool.get("parameters", {"properties": True})["properties"], "an object names its properties"
@@ -88,7 +88,7 @@ def test_importance_is_told_of_in_words_where_words_are_asked_for() -> None:
 
 
 def test_mcp_is_told_what_a_call_may_do() -> None:
-    hints = {tool["name"]: tool["annotations"] for tool in definitions("mcp")}
+    hints = {tool["name"]: tool["annotations"] for tool in list_definitions("mcp")}
     assert not any(hint["openWorldHint"] for hint in hints.values())
     assert {name for name, hint in hints.items() if hint.get("destructiveHint")} == {
         "memory_update",
@@ -118,10 +118,10 @@ def test_models_are_told_to_forget_by_id() -> None:
 def test_a_day_is_its_midnight_in_utc(tool: str, arguments: dict[str, str], field: str) -> None:
     midnight = datetime(2026, 12, 1, tzinfo=UTC)
     for day in ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T03:00:00+03:00", "2026-12-01T00:00:00"):
-        assert getattr(TOOLS[tool].asked({**arguments, field: day}), field) == midnight
+        assert getattr(TOOLS[tool].build_request({**arguments, field: day}), field) == midnight
     for wrong in ("2026-13-01", "tomorrow", "5", 5, True, "1764547200", "0001-01-01"):
         with pytest.raises(InvalidBody) as refused:
-            TOOLS[tool].asked({**arguments, field: wrong})
+            TOOLS[tool].build_request({**arguments, field: wrong})
         assert refused.value.field == field
     assert "bare date" in TOOLS[tool].parameters()["properties"][field]["description"]
 
@@ -133,17 +133,17 @@ def test_every_tool_is_made_of_its_contract() -> None:
 
 
 def test_a_call_is_a_request() -> None:
-    asked = TOOLS["memory_save"].asked({"text": "Likes tea", "importance": "high", "tier": None})
+    asked = TOOLS["memory_save"].build_request({"text": "Likes tea", "importance": "high", "tier": None})
     assert asked == SaveV1(text="Likes tea", importance="high")
-    asked = TOOLS["search_documents"].asked({"query": "tea"})
+    asked = TOOLS["search_documents"].build_request({"query": "tea"})
     assert asked == SearchV2(query="tea", scope=("documents",))
-    asked = TOOLS["search_repos"].asked({"query": "tea", "collection": "shop"})
+    asked = TOOLS["search_repos"].build_request({"query": "tea", "collection": "shop"})
     assert asked == SearchV2(query="tea", scope=("documents",), collection="shop", origin="repository")
-    asked = TOOLS["memory_search"].asked({"query": "tea", "scope": ["medium", "short"]})
+    asked = TOOLS["memory_search"].build_request({"query": "tea", "scope": ["medium", "short"]})
     assert asked == SearchV2(query="tea", scope=("medium", "short"))
-    asked = TOOLS["index_document"].asked({"text": "Tea is brewed at 80 degrees.", "title": "Tea"})
+    asked = TOOLS["index_document"].build_request({"text": "Tea is brewed at 80 degrees.", "title": "Tea"})
     assert asked == DocumentV1(action="add", text="Tea is brewed at 80 degrees.", title="Tea", limit=0)
-    asked = TOOLS["complete_task"].asked({"task_id": "t1"})
+    asked = TOOLS["complete_task"].build_request({"task_id": "t1"})
     assert asked == TasksV1(action="done", task_id="t1")
     for tool, arguments, field in (
         ("memory_save", {}, "text"),
@@ -153,5 +153,5 @@ def test_a_call_is_a_request() -> None:
         ("add_task", {"text": None}, "text"),
     ):
         with pytest.raises(InvalidBody) as refused:
-            TOOLS[tool].asked(arguments)
+            TOOLS[tool].build_request(arguments)
         assert refused.value.field == field

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_contracts.base import ID_LIMIT, InvalidBody, check_identifier
-from mnemon_contracts.identity import event_identity, first_conversation, scoped, started_conversation
+from mnemon_contracts.identity import event_identity, first_conversation, scope_event_id, started_conversation
 
 texts = st.text(min_size=1)
 
@@ -18,17 +18,21 @@ def test_the_header_goes_before_the_body_and_the_body_before_the_place() -> None
 
 @given(texts, texts, texts)
 def test_a_scope_is_for_the_transport_only(tenant: str, user: str, event_id: str) -> None:
-    assert event_identity(tenant, user, scoped(tenant, user, event_id), event_id, "LOG", 7) == event_id
+    assert (
+        event_identity(tenant, user, scope_event_id(tenant, user, event_id), event_id, "LOG", 7) == event_id
+    )
 
 
 def test_a_header_that_only_looks_like_a_scope_is_an_id_of_its_own() -> None:
     assert event_identity("a", "u", "chat1:5", "5", "LOG", 7) == "chat1:5"
-    assert event_identity("a", "u", scoped("a", "other", "5"), "5", "LOG", 7) == scoped("a", "other", "5")
+    assert event_identity("a", "u", scope_event_id("a", "other", "5"), "5", "LOG", 7) == scope_event_id(
+        "a", "other", "5"
+    )
 
 
 def test_scopes_differ_where_users_do() -> None:
     owners = [("a", "bc"), ("ab", "c"), ("abc", ""), ("", "abc"), ("a", "b"), ("b", "a")]
-    assert len({scoped(*owner, "1") for owner in owners}) == len(owners)
+    assert len({scope_event_id(*owner, "1") for owner in owners}) == len(owners)
 
 
 def test_conversations_follow_from_ids_alone() -> None:
@@ -50,7 +54,7 @@ def test_a_header_that_cannot_be_an_id_is_named(header: str, problem: str) -> No
 
 @given(st.text(st.sampled_from("ab \t\n\r\x0b\x7f\x85\xa0\u2003\u2028"), min_size=1), texts, texts)
 def test_a_scoped_id_arrives_as_it_was_sent(event_id: str, tenant: str, user: str) -> None:
-    header = scoped(tenant, user, event_id)
+    header = scope_event_id(tenant, user, event_id)
     assert header.strip().translate({0xA: " ", 0xD: " "}) == header
     assert event_identity(tenant, user, header, event_id, "LOG", 7) == event_id
 

@@ -5,19 +5,19 @@ import json
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.publication.settings_page import page
+from mnemon_contracts.publication.settings_page import render_page
 from mnemon_contracts.settings.document import (
     DEFAULTS,
     Document,
-    document_of,
-    flat,
-    in_force,
-    laid_over,
-    named,
+    build_document,
+    encode_document,
+    find_settings,
+    flatten,
+    overlay,
     read_document,
-    stored,
-    with_value,
-    without,
+    resolve_settings,
+    set_value,
+    unset_value,
 )
 from mnemon_contracts.settings.groups import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
 from mnemon_contracts.subjects import InvalidId, InvalidSubject
@@ -53,7 +53,7 @@ from mnemon_contracts.subjects import InvalidId, InvalidSubject
 )
 def test_invalid_setting_is_refused_by_name(document: Document, field: str) -> None:
     with pytest.raises(InvalidBody) as refused:
-        in_force(document)
+        resolve_settings(document)
     assert refused.value.field == field
 
 
@@ -69,8 +69,8 @@ def test_invalid_setting_is_refused_by_name(document: Document, field: str) -> N
     ],
 )
 def test_boundary_values_are_accepted(document: Document) -> None:
-    shown = flat(in_force(document).model_dump(mode="json"))
-    assert shown == {**DEFAULTS, **flat(document)}
+    shown = flatten(resolve_settings(document).model_dump(mode="json"))
+    assert shown == {**DEFAULTS, **flatten(document)}
 
 
 def test_settings_of_an_older_version_are_read() -> None:
@@ -80,13 +80,13 @@ def test_settings_of_an_older_version_are_read() -> None:
     settings = SettingsV1.read(older)
     assert (settings.recent_messages, settings.time_stamps.enabled) == (7, False)
     assert settings.limits == SettingsV1().limits
-    assert in_force(read_document(older)) == settings
+    assert resolve_settings(read_document(older)) == settings
 
 
 def test_documents_lie_one_over_another() -> None:
     default = {"recent_messages": 20, "limits": {"profile": 40}, "retrieval": {"threshold": 0.5}}
     own = {"limits": {"per_user": 60}, "retrieval": {"threshold": None}}
-    settings = in_force(default, own)
+    settings = resolve_settings(default, own)
     assert settings.recent_messages == 20
     assert (settings.limits.per_user, settings.limits.profile, settings.limits.working) == (60, 40, 50)
     assert settings.retrieval.threshold is None
@@ -94,37 +94,37 @@ def test_documents_lie_one_over_another() -> None:
 
 
 def test_combined_documents_are_validated() -> None:
-    assert in_force({"limits": {"profile": 100}}).limits.profile == 100
+    assert resolve_settings({"limits": {"profile": 100}}).limits.profile == 100
     with pytest.raises(InvalidBody, match=r"limits\.profile: 100 is more than per_user, which is 60"):
-        in_force({"limits": {"profile": 100}}, {"limits": {"per_user": 60}})
+        resolve_settings({"limits": {"profile": 100}}, {"limits": {"per_user": 60}})
 
 
 def test_a_tenant_has_no_vectors_of_its_own() -> None:
-    assert in_force({"embedding": {"provider": "none"}}).embedding.provider == "none"
+    assert resolve_settings({"embedding": {"provider": "none"}}).embedding.provider == "none"
     with pytest.raises(InvalidBody, match="embedding: is the same for every tenant"):
-        in_force({}, {"embedding": {"provider": "none"}})
+        resolve_settings({}, {"embedding": {"provider": "none"}})
 
 
 def test_a_group_and_a_value_in_its_place() -> None:
-    assert laid_over({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
-    assert laid_over({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+    assert overlay({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+    assert overlay({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
 
 
 def test_document_sets_and_unsets_values() -> None:
-    document = with_value(with_value({}, "context.sections.facts", 9), "recent_messages", 3)
+    document = set_value(set_value({}, "context.sections.facts", 9), "recent_messages", 3)
     assert document == {"context": {"sections": {"facts": 9}}, "recent_messages": 3}
-    assert without(document, "context.sections.facts") == {"recent_messages": 3}
-    assert without(document, "context") == {"recent_messages": 3}
-    assert without(document, "limits.per_user") == document
-    two = with_value(document, "context.budget", 5)
-    assert without(two, "context.sections.facts") == {"context": {"budget": 5}, "recent_messages": 3}
+    assert unset_value(document, "context.sections.facts") == {"recent_messages": 3}
+    assert unset_value(document, "context") == {"recent_messages": 3}
+    assert unset_value(document, "limits.per_user") == document
+    two = set_value(document, "context.budget", 5)
+    assert unset_value(two, "context.sections.facts") == {"context": {"budget": 5}, "recent_messages": 3}
 
 
 def test_setting_of_newer_version_stays() -> None:
     document = read_document(b'{"colour": "red", "limits": {"per_moon": 5}}')
-    changed = with_value(document, "limits.per_user", 100)
+    changed = set_value(document, "limits.per_user", 100)
     assert changed == {"colour": "red", "limits": {"per_moon": 5, "per_user": 100}}
-    assert in_force(changed).limits.per_user == 100
+    assert resolve_settings(changed).limits.per_user == 100
 
 
 @pytest.mark.parametrize(
@@ -137,26 +137,26 @@ def test_setting_of_newer_version_stays() -> None:
     ],
 )
 def test_an_unknown_name_is_told_what_is_near(name: str, near: str) -> None:
-    for act in (lambda: with_value({}, name, 1), lambda: without({}, name), lambda: named(name)):
+    for act in (lambda: set_value({}, name, 1), lambda: unset_value({}, name), lambda: find_settings(name)):
         with pytest.raises(InvalidBody, match=rf"^{name}: there is no such setting; did you mean .*{near}"):
             act()
 
 
 def test_a_group_is_no_setting() -> None:
-    assert named("time_stamps") == [name for name in DEFAULTS if name.startswith("time_stamps.")]
+    assert find_settings("time_stamps") == [name for name in DEFAULTS if name.startswith("time_stamps.")]
     with pytest.raises(
         InvalidBody, match=r"^policy: is a group of settings; set one of policy\.min_length, "
     ):
-        with_value({}, "policy", {"min_length": 3})
+        set_value({}, "policy", {"min_length": 3})
     with pytest.raises(InvalidBody, match=r"^polic: "):
-        named("polic")
+        find_settings("polic")
 
 
 def test_only_what_differs_is_stored() -> None:
     settings = SettingsV1(recent_messages=3, policy=Policy(min_length=4))
-    assert document_of(settings) == {"recent_messages": 3, "policy": {"min_length": 4}}
-    assert in_force(read_document(stored(document_of(settings)))) == settings
-    assert stored(read_document(None)) == b"{}"
+    assert build_document(settings) == {"recent_messages": 3, "policy": {"min_length": 4}}
+    assert resolve_settings(read_document(encode_document(build_document(settings)))) == settings
+    assert encode_document(read_document(None)) == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_keys_without_tenant_are_refused() -> None:
 
 
 def test_the_page_has_every_setting_once() -> None:
-    settings, _ = page().split("\n## Presets\n")
+    settings, _ = render_page().split("\n## Presets\n")
     rows = [line.split(" | ")[0] for line in settings.splitlines() if line.startswith("| `")]
     assert sorted(rows) == sorted(f"| `{name}`" for name in DEFAULTS)
-    assert f"| `policy.max_length` | `{json.dumps(240)}` | integer, 1 to 10,000 | " in page()
+    assert f"| `policy.max_length` | `{json.dumps(240)}` | integer, 1 to 10,000 | " in render_page()

@@ -6,30 +6,30 @@ from itertools import permutations
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import NOTHING, Document, flat, in_force, with_value
-from mnemon_contracts.settings.presets import PRESETS, preset
+from mnemon_contracts.settings.document import NOTHING, Document, flatten, resolve_settings, set_value
+from mnemon_contracts.settings.presets import PRESETS, find_preset
 
 
 def laid_on(document: Document, name: str) -> Document:
-    values = preset(name).values
-    return reduce(lambda found, setting: with_value(found, setting, values[setting]), values, document)
+    values = find_preset(name).values
+    return reduce(lambda found, setting: set_value(found, setting, values[setting]), values, document)
 
 
 @pytest.mark.parametrize("name", list(PRESETS))
 def test_a_preset_is_in_force_as_it_says(name: str) -> None:
-    shown = flat(in_force(laid_on(NOTHING, name)).model_dump(mode="json"))
+    shown = flatten(resolve_settings(laid_on(NOTHING, name)).model_dump(mode="json"))
     assert {setting: shown[setting] for setting in PRESETS[name].values} == PRESETS[name].values
 
 
 @pytest.mark.parametrize(("first", "second"), list(permutations(PRESETS, 2)))
 def test_a_preset_may_follow_another(first: str, second: str) -> None:
-    shown = flat(in_force(laid_on(laid_on(NOTHING, first), second)).model_dump(mode="json"))
+    shown = flatten(resolve_settings(laid_on(laid_on(NOTHING, first), second)).model_dump(mode="json"))
     assert {setting: shown[setting] for setting in PRESETS[second].values} == PRESETS[second].values
 
 
 def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidBody, match="choose from: 000, 001"):
-        preset("005")
+        find_preset("005")
 
 
 def test_document_001_keeps_what_it_says() -> None:

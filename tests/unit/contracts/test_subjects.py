@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 
 from mnemon_contracts import subjects
 from mnemon_contracts.base import ID_LIMIT
-from mnemon_contracts.subjects import Address, InvalidId, InvalidSubject, decode_token, encode_token, parse
+from mnemon_contracts.subjects import (
+    Address,
+    InvalidId,
+    InvalidSubject,
+    decode_token,
+    encode_token,
+    parse_subject,
+)
 
 TRICKY = ".*>%-~_ \t\r\n\x01\x1f\x7f\x85\xa0\u1680\u2003\u2028\u202f\u205f\u3000\u200b\ufeffaZ0$/:@+éЖ漢😀"
 
@@ -56,7 +63,7 @@ def test_chat_subject_parses_into_what_it_was_made_of(
     tenant: str, user: str, conversation: str | None, event: str, version: int
 ) -> None:
     subject = subjects.chat_subject(tenant, user, conversation, event, version)
-    assert parse(subject) == Address("chat", tenant, user, conversation, event, version)
+    assert parse_subject(subject) == Address("chat", tenant, user, conversation, event, version)
     assert len(subject.split(".")) == 6
 
 
@@ -64,13 +71,13 @@ def test_chat_subject_parses_into_what_it_was_made_of(
 def test_memory_subject_parses_into_what_it_was_made_of(
     tenant: str, user: str, event: str, version: int
 ) -> None:
-    parsed = parse(subjects.memory_subject(tenant, user, event, version))
+    parsed = parse_subject(subjects.memory_subject(tenant, user, event, version))
     assert parsed == Address("memory", tenant, user, None, event, version)
 
 
 @given(identifiers, identifiers, st.sampled_from(["history", "context"]), versions)
 def test_ask_subject_parses_into_what_it_was_made_of(tenant: str, user: str, verb: str, version: int) -> None:
-    parsed = parse(subjects.ask_subject(tenant, user, verb, version))
+    parsed = parse_subject(subjects.ask_subject(tenant, user, verb, version))
     assert parsed == Address("ask", tenant, user, None, verb, version)
 
 
@@ -104,7 +111,7 @@ def test_another_spelling_is_refused_with_the_expected_one(identifier: str) -> N
     spelled_out = "".join(f"%{byte:02X}" for byte in identifier.encode())
     assume(spelled_out != expected)
     with pytest.raises(InvalidSubject) as refusal:
-        parse(f"chat.acme.{spelled_out}.-.message.v1")
+        parse_subject(f"chat.acme.{spelled_out}.-.message.v1")
     assert str(refusal.value) == f"token {spelled_out!r} must be spelled {expected!r}"
 
 
@@ -120,7 +127,7 @@ def test_a_token_is_either_the_one_spelling_or_refused(token: str) -> None:
 @given(st.text(st.characters()) | st.lists(st.text(st.sampled_from("chat.memory.ask.%2Dv1-"))).map(".".join))
 def test_parse_raises_nothing_but_invalid_subject(subject: str) -> None:
     try:
-        address = parse(subject)
+        address = parse_subject(subject)
     except InvalidSubject:
         return
     assert address.space == subject.partition(".")[0]
@@ -188,7 +195,7 @@ def test_known_spellings(identifier: str, token: str) -> None:
 )
 def test_a_wrong_subject_is_refused_by_the_part_that_is_wrong(subject: str, problem: str) -> None:
     with pytest.raises(InvalidSubject, match=problem):
-        parse(subject)
+        parse_subject(subject)
 
 
 @pytest.mark.parametrize("subject", ["changed.acme", "work.persist.acme", "chat.acme.u42.-.message.v1", ""])
@@ -220,11 +227,11 @@ def test_every_spelling_has_the_same_origin(
         return "".join(f"%{byte:02x}" for byte in identifier.encode()) if choice % 3 else token
 
     place = subjects.CURRENT if conversation is None else spelled(conversation)
-    assert subjects.origin_of(f"chat.{spelled(tenant)}.{spelled(user)}.{place}.MESSAGE.v0") == (
+    assert subjects.find_origin(f"chat.{spelled(tenant)}.{spelled(user)}.{place}.MESSAGE.v0") == (
         "chat", (tenant, user), conversation
     )  # fmt: skip
     dead = subjects.dead_subject("persist", f"memory.{spelled(tenant)}.{spelled(user)}.fact.saved.v1")
-    assert subjects.letter_origin(dead) == ("memory", (tenant, user), None)
+    assert subjects.find_letter_origin(dead) == ("memory", (tenant, user), None)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +247,7 @@ def test_every_spelling_has_the_same_origin(
     ],
 )
 def test_origins_of_wrong_subjects(subject: str, origin: object) -> None:
-    assert subjects.origin_of(subject) == origin
+    assert subjects.find_origin(subject) == origin
 
 
 def test_a_dead_letter_has_no_wild_card_in_its_subject() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mnemon_contracts.events.chat import MessageV1, StartedV1
-from mnemon_producers.locomo import LocomoConversation, NotLocomo, read
+from mnemon_producers.locomo import LocomoConversation, NotLocomo, read_conversations
 
 DATA = Path(os.environ.get("LOCOMO_DATA", Path(__file__).parents[4] / "shared" / "data" / "locomo"))
 
@@ -36,7 +36,7 @@ TWO_SESSIONS = sample(
 
 
 def only(text: Any, **options: Any) -> LocomoConversation:
-    [conversation] = read(json.dumps(text), tenant="acme", **options)
+    [conversation] = read_conversations(json.dumps(text), tenant="acme", **options)
     return conversation
 
 
@@ -81,7 +81,7 @@ def test_a_user_may_be_named() -> None:
 
 def test_ids_are_the_same_each_time_and_belong_to_one_user_of_one_tenant() -> None:
     def ids(tenant: str, user: str | None) -> list[str | None]:
-        [conversation] = read(json.dumps(TWO_SESSIONS), tenant=tenant, user=user)
+        [conversation] = read_conversations(json.dumps(TWO_SESSIONS), tenant=tenant, user=user)
         return [event.id for _, event, _ in conversation.events]
 
     assert ids("acme", None) == ids("acme", None)
@@ -92,7 +92,7 @@ def test_ids_are_the_same_each_time_and_belong_to_one_user_of_one_tenant() -> No
 
 def test_a_list_of_samples_is_read_too() -> None:
     other = {**TWO_SESSIONS, "sample_id": "conv-2"}
-    assert [each.name for each in read(json.dumps([TWO_SESSIONS, other]), tenant="acme")] == [
+    assert [each.name for each in read_conversations(json.dumps([TWO_SESSIONS, other]), tenant="acme")] == [
         "conv-1",
         "conv-2",
     ]
@@ -121,7 +121,7 @@ def test_a_list_of_samples_is_read_too() -> None:
 )
 def test_what_is_wrong_with_a_file_is_said(text: str, problem: str) -> None:
     with pytest.raises(NotLocomo) as refused:
-        read(text, tenant="acme")
+        read_conversations(text, tenant="acme")
     assert problem in str(refused.value)
 
 
@@ -137,7 +137,7 @@ def test_the_real_files_are_read_to_the_last_turn() -> None:
             if isinstance(session, list)
             for turn in session
         }
-        [conversation] = read(file.read_bytes(), tenant="acme")
+        [conversation] = read_conversations(file.read_bytes(), tenant="acme")
         messages = said(conversation)
         assert {str((m.metadata or {})["dia_id"]): (m.name, m.content) for m in messages} == turns
         times = [message.sent_at for message in messages if message.sent_at]

@@ -15,7 +15,7 @@ from mnemon_consumers.domain.spending.calls import cost
 from mnemon_consumers.domain.spending.counters import count
 from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, event_window, judge
 from mnemon_consumers.extract.window_requests import WindowRequest
-from mnemon_contracts.subjects import parse
+from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.streams.log_writer import append_groups
 from mnemon_infra.broker.streams.trace_context import trace_at
@@ -75,7 +75,7 @@ class Answering:
         asked: AnsweringModel,
     ) -> None:
         assert judged.dead is not None, "looked at before"
-        end = next(each for each in judged.events if parse(each.subject).name == "window.answered")
+        end = next(each for each in judged.events if parse_subject(each.subject).name == "window.answered")
         letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, ModelAnswer) else None
         said = said if judged.kept is None else judged.kept

@@ -14,7 +14,7 @@ from nats.aio.msg import Msg
 from nats.js.errors import APIError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, origin_of, user_filters
+from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, find_origin, user_filters
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, stored
 
 LetterKind = Literal["event", "trigger", "answer"]
@@ -61,7 +61,7 @@ class Letter:
     @property
     def owner(self) -> tuple[str, str] | None:
         """Tenant and user, if the subject of the original names them."""
-        if origin := origin_of(self.subject):
+        if origin := find_origin(self.subject):
             return origin.owner
         match self.subject.split("."):
             case ["work", _, tenant, user, *_]:

@@ -10,9 +10,9 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import InvalidSubject, parse
+from mnemon_contracts.subjects import InvalidSubject, parse_subject
 from mnemon_infra.broker.dead_letters.listing import Letter, remove, stored_at
 from mnemon_infra.broker.outcomes import HEADROOM
 from mnemon_infra.broker.streams.log_reader import delivery_of
@@ -166,7 +166,7 @@ def _headers(original: Msg, letter: Letter) -> dict[str, str]:
 def _own_id(subject: str, body: bytes) -> object:
     """Return the id in the body, as far as the body can be read."""
     try:
-        return decode(parse(subject), body).id
+        return decode_event(parse_subject(subject), body).id
     except (InvalidSubject, UnknownEvent, InvalidBody):
         pass
     try:

@@ -77,16 +77,14 @@ async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]
             if now is None:
                 if not is_gone:
                     log.error(
-                        f"the stream {LOG} was deleted: nothing is stored. {_NEXT_STEP}", consumers=consumers
+                        "log stream deleted, nothing is stored", consumers=consumers, next_step=_NEXT_STEP
                     )
             elif is_gone or (former and now.is_another_than(former)):
-                problem = f"the stream {LOG} was deleted, and is there anew"
-                log.critical(
-                    f"{problem}; ending this process. The next start looks whether it has all that the rows "
-                    "are made from",
-                    consumers=consumers,
+                log.critical("log stream recreated, ending this process", consumers=consumers)
+                end_process(
+                    f"the stream {LOG} was deleted and created again. Restore its newest backup (nats stream "
+                    "restore), then start again"
                 )
-                end_process(f"{problem}. Restore its newest backup (nats stream restore), then start again")
                 return
             else:
                 await _recreate_absent(connection, durables)

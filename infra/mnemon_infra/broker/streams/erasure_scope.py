@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple, Protocol, Self
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.streams import LOG
@@ -16,9 +16,9 @@ from mnemon_contracts.subjects import (
     Owner,
     conversation_filter,
     conversation_triggers,
-    origin_of,
-    parse,
+    find_origin,
     parse_conversation,
+    parse_subject,
     thing_filter,
     trigger_filters,
     user_filters,
@@ -129,11 +129,11 @@ class ErasedConversation:
     def takes(self, delivery: Delivery) -> bool:
         if delivery.sequence in self.derived:
             return True
-        origin = origin_of(delivery.subject)
+        origin = find_origin(delivery.subject)
         if origin and origin.space == "chat":
             return self.has_said(origin.conversation, delivery.sequence)
         try:
-            event = decode(parse(delivery.subject), delivery.body)
+            event = decode_event(parse_subject(delivery.subject), delivery.body)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             return False
         if conversation := getattr(event, "conversation", None):
@@ -211,7 +211,7 @@ def whole(owner: Owner) -> ErasedUser:
 def made_of(delivery: Delivery) -> int:
     """Return the first log position that an event is made from: its own if it is made from nothing else."""
     try:
-        event = decode(parse(delivery.subject), delivery.body)
+        event = decode_event(parse_subject(delivery.subject), delivery.body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return delivery.sequence
     lineage: Lineage = getattr(event, "lineage", None) or Lineage()

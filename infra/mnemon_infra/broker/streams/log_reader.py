@@ -15,9 +15,9 @@ from nats.js.api import Header
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.base import Event
-from mnemon_contracts.decode import decode
+from mnemon_contracts.decode import decode_event
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import Address, parse, user_filters
+from mnemon_contracts.subjects import Address, parse_subject, user_filters
 from mnemon_infra.broker.patches import parse_header_lines
 from mnemon_infra.delivery import Delivery
 
@@ -179,8 +179,8 @@ async def events(
     async with aclosing(pages(connection, pattern, after)) as answers:
         async for page in answers:
             for delivery in page:
-                address = parse(delivery.subject)
-                yield delivery, address, decode(address, delivery.body)
+                address = parse_subject(delivery.subject)
+                yield delivery, address, decode_event(address, delivery.body)
 
 
 def delivery_of(message: Msg) -> Delivery:

@@ -11,10 +11,17 @@ from nats.aio.msg import Msg
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.erasure import UserErasedV1
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_contracts.subjects import Owner, letter_filters, letter_origin, parse, thing_filter, user_filters
+from mnemon_contracts.subjects import (
+    Owner,
+    find_letter_origin,
+    letter_filters,
+    parse_subject,
+    thing_filter,
+    user_filters,
+)
 from mnemon_infra.broker.dead_letters.listing import Letter, letter_of, letter_subjects, remove
 from mnemon_infra.broker.dead_letters.redrive import original_of
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, ErasureScope, LogRange
@@ -40,7 +47,7 @@ async def erasures_of(connection: Client, owner: Owner) -> Erasures:
         async for page in answers:
             for delivery in page:
                 try:
-                    event = decode(parse(delivery.subject), delivery.body)
+                    event = decode_event(parse_subject(delivery.subject), delivery.body)
                 except (UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 if isinstance(event, UserErasedV1):
@@ -114,7 +121,7 @@ async def _other_spellings(connection: Client, owner: Owner) -> list[str]:
     usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
     async with aclosing(letter_subjects(connection)) as subjects:
         others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
-    return [each for each in others if (origin := letter_origin(each)) and origin.owner == owner]
+    return [each for each in others if (origin := find_letter_origin(each)) and origin.owner == owner]
 
 
 async def _event_of(connection: Client, letter: Letter) -> Msg | None:

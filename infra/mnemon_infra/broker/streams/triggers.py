@@ -10,7 +10,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
-from mnemon_contracts.subjects import InvalidId, encode_token, said_subject, work_subject
+from mnemon_contracts.subjects import InvalidId, encode_token, message_trigger_subject, work_subject
 
 _Position = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
@@ -50,7 +50,7 @@ async def publish_said(
     while some := list(islice(left, USERS)):
         seq, body = max(seq for _, seq in some), encode(owner for owner, _ in some)
         for consumer in consumers:
-            await connection.publish(said_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
+            await connection.publish(message_trigger_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
 
 
 async def waiting(connection: Client, pattern: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import msgspec
 
 from mnemon_contracts.base import Event
-from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.decode import find_contract, upcast_body
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -36,7 +36,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
-from mnemon_contracts.subjects import Address, Owner, parse
+from mnemon_contracts.subjects import Address, Owner, parse_subject
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
 from mnemon_infra.delivery import Delivery
@@ -164,7 +164,7 @@ def row_of(delivery: Delivery) -> Row | None:
         message = message_parser.read(delivery.body)
         if message is not None:
             return _message_row(delivery, address, opening, message.id, message.spoken_at(), delivery.body)
-    event = upcast(contract, address.version, delivery.body)
+    event = upcast_body(contract, address.version, delivery.body)
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
         return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
@@ -220,9 +220,9 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
 @lru_cache(maxsize=65_536)
 def _route(subject: str) -> tuple[Address, EventContract, bytes]:
     """Parse a subject: address, contract, and the first bytes of the JSON rows of its messages."""
-    address = parse(subject)
+    address = parse_subject(subject)
     place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
-    return address, contract_of(address), msgspec.json.encode(place)[:-1]
+    return address, find_contract(address), msgspec.json.encode(place)[:-1]
 
 
 def read(delivery: Delivery) -> tuple[Address, Event, str]:
@@ -236,8 +236,8 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
         UnknownEvent: there is no such event, or no such version of it.
         InvalidBody: the body does not satisfy its contract.
     """
-    address = parse(delivery.subject)
-    event = upcast(contract_of(address), address.version, delivery.body)
+    address = parse_subject(delivery.subject)
+    event = upcast_body(find_contract(address), address.version, delivery.body)
     return address, event, event_id_of(delivery, address, event.id)
 
 

@@ -33,7 +33,9 @@ def proposals(user: str, number: int) -> list[LogEvent]:
     """What is proposed of a user, with nothing said twice."""
     subject = memory_subject("acme", user, "fact.proposed")
     texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
-    return [LogEvent(subject, FactProposedV1.strictly(text=text).body(), f"{user}:{text}") for text in texts]
+    return [
+        LogEvent(subject, FactProposedV1.create_strict(text=text).body(), f"{user}:{text}") for text in texts
+    ]
 
 
 async def decisions(connection: Client, user: str, number: int) -> Sequence[Delivery]:

@@ -16,7 +16,7 @@ from mnemon_consumers.dedupe.decide import decision_id
 from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.state.user import TURN
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
-from mnemon_contracts.identity import scoped
+from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject, thing_filter
@@ -46,7 +46,9 @@ class Anna:
         """Put proposals `p0`, `p1` and so on into the log; where the last one stands."""
         subject = memory_subject(*ANNA, "fact.proposed")
         proposed = [
-            LogEvent(subject, FactProposedV1(text=text).body(), scoped(*ANNA, f"p{next(self.numbers)}"))
+            LogEvent(
+                subject, FactProposedV1(text=text).body(), scope_event_id(*ANNA, f"p{next(self.numbers)}")
+            )
             for text in texts
         ]
         return (await append(self.connection, proposed))[-1].seq
@@ -103,7 +105,7 @@ async def test_user_without_decisions_here_is_unknown(anna: Anna) -> None:
 async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     """The decision's id was in the log before: what this process believes of the user is not so."""
     last = await anna.propose("Keeps bees")
-    decision = scoped(*ANNA, decision_id(scoped(*ANNA, "p0")))
+    decision = scope_event_id(*ANNA, decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
     await append(anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)])
 

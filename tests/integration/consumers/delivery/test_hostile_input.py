@@ -14,7 +14,7 @@ from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_contracts.subjects import origin_of
+from mnemon_contracts.subjects import find_origin
 from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import pages
@@ -143,7 +143,7 @@ async def memory_of(stock: Stock, owner: str) -> dict[str, Any]:
 
 
 def owner_of(subject: str) -> tuple[str, str] | None:
-    origin = origin_of(subject)
+    origin = find_origin(subject)
     return origin and origin.owner
 
 

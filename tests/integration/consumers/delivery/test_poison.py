@@ -9,7 +9,7 @@ from nats.js.api import RawStreamMsg
 from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
-from mnemon_bench.workloads.messages import fill
+from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
@@ -78,7 +78,7 @@ async def test_five_poison_messages_among_a_thousand_become_letters(
     """Nothing is taken before all of it is in the log: the batches are full, and each poison is in one."""
     positions = []
     for number, poison in enumerate(POISON):
-        await fill(connection, 200, first=200 * number)
+        await fill_log(connection, 200, first=200 * number)
         positions.append(
             await stock.publish(poison.subject, poison.body, Nats_Msg_Id=f"p{number}", X_Bot="Пётр")
         )
@@ -121,9 +121,9 @@ async def test_redelivered_poison_makes_no_second_letter(
 async def test_event_refused_by_the_database_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
-    await fill(connection, 200)
+    await fill_log(connection, 200)
     await stock.publish(MESSAGE, REFUSED)
-    await fill(connection, 200, first=200)
+    await fill_log(connection, 200, first=200)
 
     async with run_consumers(("persist",), deployment):
         await persisted(connection)

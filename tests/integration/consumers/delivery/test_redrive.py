@@ -12,7 +12,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.identity import scoped
+from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, letters
 from mnemon_infra.broker.dead_letters.redrive import (
@@ -167,7 +167,7 @@ async def test_event_in_the_duplicate_window_stays_a_letter(
     connection: Client, stock: Stock, is_applied: IsApplied
 ) -> None:
     body = {"role": "user", "content": "x", "id": "m1"}
-    await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scoped("acme", "u1", "m1"))
+    await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scope_event_id("acme", "u1", "m1"))
     dead = await bury_next(connection)
     done = await redrive(connection, dead, is_applied)
     assert isinstance(done, Kept)

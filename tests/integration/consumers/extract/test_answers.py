@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.answers import ReceivedRequest, answer
+from mnemon_bench.provider_server.answers import ReceivedRequest, write_answer
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.extract import decide
 from mnemon_consumers.extract.answers import window_outcome
@@ -117,7 +117,7 @@ async def test_a_window_that_was_given_up_is_read_when_its_letter_is_redriven(
         await online_extraction.has(1, "window.answered")
         await online_extraction.redrive_all()
         dead = await online_extraction.has(2, "window.answered")
-        online_extraction.server.state.answering = answer
+        online_extraction.server.state.answering = write_answer
         await online_extraction.redrive_all()
         answers = await online_extraction.has(3, "window.answered")
         await online_extraction.is_projected()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from mnemon_bench.provider_server.answers import answer
+from mnemon_bench.provider_server.answers import write_answer
 from mnemon_bench.provider_server.faults import Damage, HttpFault
 from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
@@ -94,7 +94,7 @@ async def test_batch_of_a_thousand_lines_retries_five_broken_ones(
 
     batch_extraction.server.state.faults.damage = damage
     batch_extraction.server.state.answering = lambda question: (
-        "What they like is" if "thing 999\n" in question.text else answer(question)
+        "What they like is" if "thing 999\n" in question.text else write_answer(question)
     )
     await batch_extraction.set(attempts=2)
     async with batch_extraction.running():

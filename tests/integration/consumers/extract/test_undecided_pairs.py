@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_bench.provider_server.answers import ShownPair, shown_pairs
+from mnemon_bench.provider_server.answers import ShownPair, find_pairs
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.extract.batch import lifecycle
 from mnemon_contracts.fact_pairs import FactPair
@@ -51,7 +51,7 @@ async def test_pair_called_same_is_merged_without_another_call(
         hits = (await vector_extraction.stock.ask("search", query=SEA, scope=["memories"]))["hits"]
         assert [hit["id"] for hit in hits] == ["ar_001"]
         await read_window(vector_extraction, 2)
-        assert not shown_pairs(vector_extraction.server.state.questions[-1].text)
+        assert not find_pairs(vector_extraction.server.state.questions[-1].text)
         async with Database(vector_extraction.deployment) as database:
             audited = Audited(vector_extraction.stock, vector_extraction.deployment, database)
             await audited.settled()
@@ -60,7 +60,7 @@ async def test_pair_called_same_is_merged_without_another_call(
         async with site_alone(vector_extraction.deployment) as place:
             verdict = await verdict_on(place, Told())
         assert (verdict.differences, verdict.is_settled) == (0, True)
-    (pair,) = shown_pairs(vector_extraction.server.state.questions[0].text)
+    (pair,) = find_pairs(vector_extraction.server.state.questions[0].text)
     assert pair == ShownPair("ar_002", "ar_001", SEA, COAST)
     assert FactPair.model_validate(compared) == FactPair(
         fact_id="ar_002", version="s2", other_id="ar_001", other_version="s1"
@@ -87,7 +87,7 @@ async def test_different_facts_are_kept_and_not_asked_about_again(
         assert await facts(vector_extraction) == {"ar_001": COAST, "ar_002": SEA}
     (compared,) = await vector_extraction.log_of("fact.compared")
     assert compared["relation"] == "different"
-    assert [len(shown_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
+    assert [len(find_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
 
 
 async def test_an_update_keeps_the_older_id_and_a_former_version(
@@ -155,7 +155,7 @@ async def test_a_pair_without_a_usable_answer_is_asked_about_three_times(
         assert await facts(vector_extraction) == {"ar_001": COAST, "ar_002": SEA}
     compared = await vector_extraction.log_of("fact.compared")
     assert [each.get("relation") for each in compared] == [None, None, None]
-    asked = [len(shown_pairs(each.text)) for each in vector_extraction.server.state.questions]
+    asked = [len(find_pairs(each.text)) for each in vector_extraction.server.state.questions]
     assert asked == [1, 1, 1, 0]
 
 
@@ -163,7 +163,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(
     vector_extraction: ExtractionHarness,
 ) -> None:
     vector_extraction.server.state.answering = lambda question: (
-        "I would rather not." if shown_pairs(question.text) else '{"facts": [], "pairs": []}'
+        "I would rather not." if find_pairs(question.text) else '{"facts": [], "pairs": []}'
     )
     async with remembering(vector_extraction):
         await save(vector_extraction, 1, COAST)
@@ -175,7 +175,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_again_without_pairs(
         await vector_extraction.time_passes()
         await vector_extraction.has(1, "window.answered")
     assert "relation" not in compared
-    assert [len(shown_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
+    assert [len(find_pairs(each.text)) for each in vector_extraction.server.state.questions] == [1, 0]
 
 
 async def test_repeated_answer_counts_once(
@@ -225,7 +225,7 @@ async def test_a_batch_that_has_not_ended_keeps_its_pairs_from_others(
         await vector_extraction.has(1, "window.answered")
     assert [len(window["pairs"]) for window in intended["windows"]] == [1]
     (online,) = vector_extraction.server.state.questions
-    assert shown_pairs(online.text) == []
+    assert find_pairs(online.text) == []
 
 
 async def test_request_limits_pairs_and_rules_ask_none(
@@ -242,7 +242,7 @@ async def test_request_limits_pairs_and_rules_ask_none(
         for number in (2, 3, 4):
             await read_window(vector_extraction, number)
             await vector_extraction.is_projected()
-    asked = [shown_pairs(each.text) for each in vector_extraction.server.state.questions]
+    asked = [find_pairs(each.text) for each in vector_extraction.server.state.questions]
     assert [len(each) for each in asked] == [4, 4, 2]
     assert (asked[0][0].newer, asked[0][0].older) == ("ar_002", "ar_001")
     assert len({pair for each in asked for pair in each}) == 10

@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon_bench.workloads.messages import fill
+from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
@@ -30,7 +30,7 @@ async def positions(tail: AsyncGenerator[list[Delivery], None], up_to: int) -> l
 
 
 async def test_tail_yields_pages_then_new_events(connection: Client) -> None:
-    await fill(connection, PAGE + 10)
+    await fill_log(connection, PAGE + 10)
     said = (await connection.jetstream().publish(SUBJECT, b"{}", stream=LOG)).seq
     async with aclosing(log_tail(connection, "chat.>", 5)) as tail:
         assert await positions(tail, said - 1) == list(range(6, said))

@@ -7,7 +7,7 @@ import pytest
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon_bench.workloads.messages import fill
+from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams import log_reader
 from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, StreamMessage, whole
@@ -25,7 +25,7 @@ def positions(pages: list[list[StreamMessage]]) -> list[int]:
 
 
 async def test_reader_stops_at_a_position_and_skips_gaps(connection: Client) -> None:
-    await fill(connection, 2 * PAGE + 10)
+    await fill_log(connection, 2 * PAGE + 10)
     jetstream = connection.jetstream()
     for gone in (1, 7, PAGE, PAGE + 1, 2 * PAGE + 10):
         assert await jetstream.delete_msg(LOG, gone)
@@ -37,7 +37,7 @@ async def test_reader_stops_at_a_position_and_skips_gaps(connection: Client) -> 
 
 
 async def test_reader_starts_at_a_position_in_sized_pages(connection: Client) -> None:
-    await fill(connection, 50)
+    await fill_log(connection, 50)
     assert await connection.jetstream().delete_msg(LOG, 20)
     pages = [page async for page in whole(connection, LOG, after=10, up_to=40, page=7)]
     assert positions(pages) == [each for each in range(11, 41) if each != 20]
@@ -61,7 +61,7 @@ async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
 
 
 async def test_reader_recreates_a_lost_consumer(connection: Client) -> None:
-    await fill(connection, 3 * PAGE)
+    await fill_log(connection, 3 * PAGE)
     jetstream = connection.jetstream()
     kept = {each.name for each in await jetstream.consumers_info(LOG)}
     pages = []
@@ -78,7 +78,7 @@ async def test_reader_recreates_a_lost_consumer(connection: Client) -> None:
 async def test_an_event_is_the_same_however_it_is_read(connection: Client) -> None:
     headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01"}
     await connection.jetstream().publish(SUBJECT, "чай".encode(), stream=LOG, headers=headers)
-    await fill(connection, 20, first=1)
+    await fill_log(connection, 20, first=1)
     (together,) = [page async for page in log_reader.pages(connection, ">", 0)]
     assert [await log_reader.delivery_at(connection, each.sequence) for each in together] == together
     assert (together[0].message_id, together[0].traceparent) == ("m1", "00-1-2-01")

@@ -186,7 +186,7 @@ async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: Guarded, ten
         assert await memory.publish("u", "user", "hi") == 1
         many = [ChatEvent("u", MessageV1(role="user", content=str(number))) for number in range(1500)]
         assert (await memory.publish_many(many)).last_seq == 1501
-        with pytest.raises(AskFailed, match="nobody answers"):
+        with pytest.raises(AskFailed, match="no process answers"):
             await memory.history("u")
 
 

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from mnemon.operations.audit.run import NotProvisioned
-from mnemon_bench.workloads.messages import fill
+from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
@@ -240,7 +240,7 @@ async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: A
 
 
 async def test_audit_reads_every_page_of_the_log(audited: Audited) -> None:
-    await fill(audited.stock.connection, 2500)
+    await fill_log(audited.stock.connection, 2500)
     async with run_consumers(("persist",), audited.deployment):
         await audited.settled()
     assert await applied_position(audited.stock.connection.jetstream()) == 2500

@@ -27,7 +27,7 @@ from mnemon.operations.imports.postgres import RowReader
 from mnemon.operations.imports.records import ImportRecord, Incoming
 from mnemon.operations.imports.report import ImportReport
 from mnemon.operations.imports.run import Bringing
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
@@ -200,7 +200,7 @@ async def test_any_memory_is_restored_by_import(
     deployment: Deployment, connection: Client, tmp_path: Path, database_url: str
 ) -> None:
     async with run_consumers(("persist",), deployment):
-        await fill(connection, 2000, seed=7, users=3)
+        await fill_log(connection, 2000, seed=7, users=3)
         before = await exported(connection, deployment)
         known = await exported(connection, deployment, markdown.lines)
     async with another(tmp_path / "other", database_url, ("persist",)) as (other, there):

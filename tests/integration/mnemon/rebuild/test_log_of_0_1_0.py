@@ -9,10 +9,10 @@ import pytest_asyncio
 
 from mnemon.operations.rebuild.redecide import Redeciding
 from mnemon_consumers.app import run_consumers
-from mnemon_contracts.decode import decode
+from mnemon_contracts.decode import decode_event
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import parse, thing_filter
+from mnemon_contracts.subjects import parse_subject, thing_filter
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
@@ -73,7 +73,7 @@ async def assert_rows_follow_the_log(audited: Audited) -> None:
 def test_old_events_are_written_as_they_were_read() -> None:
     for event in EVENTS:
         body = json.dumps(event["body"], ensure_ascii=False).encode()
-        assert json.loads(decode(parse(event["subject"]), body).body()) == event["body"]
+        assert json.loads(decode_event(parse_subject(event["subject"]), body).body()) == event["body"]
 
 
 async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(

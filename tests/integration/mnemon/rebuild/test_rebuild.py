@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon_bench.workloads.all_events import fill
+from mnemon_bench.workloads.all_events import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
@@ -25,7 +25,7 @@ EVENTS, USERS = 6000, 40
 async def test_rebuild_of_all_events_gives_equal_rows(
     site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("once", id="x")
     await stock.publish("chat.acme.u1.-.message.v1", REFUSED)
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="a\0b")
@@ -45,7 +45,7 @@ async def test_rebuild_of_all_events_gives_equal_rows(
 async def test_a_row_changed_by_hand_is_found_and_named(
     site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, 500, users=5)
+    await fill_log(connection, 500, users=5)
     changed = await stock.say("true", id="changed")
     await stock.say("lost", id="lost")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"a": 1}}, Nats_Msg_Id="set")
@@ -84,7 +84,7 @@ async def test_unprojected_events_are_no_difference(deployment: Deployment, stoc
 
 
 async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: Told) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     await applied(site)
     with suppress(asyncio.CancelledError):
         async with made(site, "next", told) as replay:

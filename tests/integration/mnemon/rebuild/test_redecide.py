@@ -13,7 +13,7 @@ from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_consumers.index.handler import IndexConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
-from mnemon_contracts.settings.document import Document, with_value
+from mnemon_contracts.settings.document import Document, set_value
 from mnemon_contracts.subjects import thing_filter
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
@@ -33,7 +33,7 @@ TEA, SENCHA = "User likes green tea", "They are fond of sencha"
 
 
 def updates_above(threshold: float) -> Callable[[Document], Document]:
-    return lambda document: with_value(document, "dedupe.update_threshold", threshold)
+    return lambda document: set_value(document, "dedupe.update_threshold", threshold)
 
 
 APART, TOGETHER = updates_above(0.95), updates_above(0.8)

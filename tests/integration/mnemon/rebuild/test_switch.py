@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from nats.aio.client import Client
 
-from mnemon_bench.workloads.all_events import events, fill
+from mnemon_bench.workloads.all_events import fill_log, generate_events
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.erasure.users import erasure
 from mnemon_infra.database.generations.generation_repository import drop
@@ -82,7 +82,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
 async def test_switch_loses_no_event_and_fails_no_reader(
     site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, 2000, users=USERS)
+    await fill_log(connection, 2000, users=USERS)
     await stock.say("first")
     await applied(site)
     over = asyncio.Event()
@@ -95,7 +95,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
             await stock.say(said[-1])
 
     async def flood() -> None:
-        others = events(seed=7, users=USERS)
+        others = generate_events(seed=7, users=USERS)
         while not over.is_set():
             appended = await append(connection, list(islice(others, 20)))
             await applied(site, appended[-1].seq)

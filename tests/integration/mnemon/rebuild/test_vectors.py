@@ -18,7 +18,7 @@ from mnemon.operations.rebuild.live_vectors import counted, live_pages
 from mnemon.operations.rebuild.reembed import Preview, preview
 from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon.operations.rebuild.verification import VerifyingAll
-from mnemon_bench.workloads.all_events import TENANT, fill
+from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -82,7 +82,7 @@ async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
 async def test_rebuild_names_points_contrary_to_the_log(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
     verdict = await verdict_on(site_with_vectors, told)
     assert (verdict.first, verdict.is_settled) == ([], True)
@@ -111,7 +111,7 @@ async def test_rebuild_names_points_contrary_to_the_log(
 async def test_vectors_switch_and_return_during_searches(
     site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
-    await fill(connection, EVENTS, users=USERS)
+    await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
     before = await all_points(live_vectors)

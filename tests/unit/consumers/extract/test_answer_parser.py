@@ -212,7 +212,7 @@ def test_whatever_is_listed_becomes_proposals_that_can_be_written(facts: list[An
     extracted = answered(*facts)
     assert len(extracted.facts) + extracted.left_out == len(facts)
     for fact in extracted.facts:
-        proposed = FactProposedV1.strictly(
+        proposed = FactProposedV1.create_strict(
             text=fact.text,
             kind=fact.memory_type,
             tier=fact.tier,

@@ -11,13 +11,13 @@ from mnemon_consumers.extract.answers.parser import MOST_FACTS
 from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, judge
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.window_requests import WindowRequest
-from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.decode import find_contract, upcast_body
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, ModelCalledV1, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Extraction
-from mnemon_contracts.subjects import parse
+from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer, PromptFact, PromptMessage, Usage
@@ -35,12 +35,12 @@ def after(failures: int, question: WindowRequest = QUESTION) -> WindowRequest:
 
 
 def names(judged: Judged) -> list[str]:
-    return [parse(event.subject).name for event in judged.events]
+    return [parse_subject(event.subject).name for event in judged.events]
 
 
 def read(event: LogEvent) -> object:
-    address = parse(event.subject)
-    return upcast(contract_of(address), address.version, event.body)
+    address = parse_subject(event.subject)
+    return upcast_body(find_contract(address), address.version, event.body)
 
 
 def test_facts_window_end_and_cost_form_one_group() -> None:
@@ -225,7 +225,7 @@ ONE = '{"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation"
 
 
 def compared(judged: Judged) -> dict[str, str | None]:
-    found = [read(event) for event in judged.events if parse(event.subject).name == "fact.compared"]
+    found = [read(event) for event in judged.events if parse_subject(event.subject).name == "fact.compared"]
     return {each.fact_id: each.relation for each in found if isinstance(each, FactComparedV1)}
 
 

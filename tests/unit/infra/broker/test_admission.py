@@ -1,6 +1,6 @@
 """How many questions are let in."""
 
-from mnemon_contracts.subjects import Address, parse
+from mnemon_contracts.subjects import Address, parse_subject
 from mnemon_infra.broker.admission import Admission, Bounds
 
 
@@ -13,7 +13,7 @@ class Clock:
 
 
 def asks(user: str, tenant: str = "acme") -> Address:
-    return parse(f"ask.{tenant}.{user}.context.v1")
+    return parse_subject(f"ask.{tenant}.{user}.context.v1")
 
 
 def let_in(admission: Admission, address: Address, times: int) -> int:

@@ -6,10 +6,10 @@ import pytest
 
 from mnemon.admin.forms.settings import Knob, problems
 from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.settings.document import DEFAULTS, in_force, with_value
-from mnemon_contracts.settings.fields import groups
+from mnemon_contracts.settings.document import DEFAULTS, resolve_settings, set_value
+from mnemon_contracts.settings.fields import list_groups
 
-KNOBS = {field.name: Knob.of(field) for group in groups() for field in group.fields}
+KNOBS = {field.name: Knob.of(field) for group in list_groups() for field in group.fields}
 PRICE = {"model": "gpt-4o-mini", "input": 0.15, "output": 0.6, "batch": 0.5}
 
 
@@ -46,9 +46,9 @@ def test_prices_are_lines_of_their_own() -> None:
 
 
 def test_every_wrong_field_is_named() -> None:
-    document = with_value(with_value({}, "limits.per_user", "many"), "retrieval.limit", 0)
+    document = set_value(set_value({}, "limits.per_user", "many"), "retrieval.limit", 0)
     with pytest.raises(InvalidBody) as refused:
-        in_force(document)
+        resolve_settings(document)
     assert problems(refused.value) == {
         "limits.per_user": "Input should be a valid integer",
         "retrieval.limit": "Input should be greater than or equal to 1",

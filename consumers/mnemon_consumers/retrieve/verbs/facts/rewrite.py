@@ -34,7 +34,7 @@ def rewritten(former: Fact, request: FactChanges, at: datetime, settings: Settin
     text, tier = wanted.get("text", former.text), request.tier or former.tier
     end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
     kept = {"expires_at": rewritten_until(former, text, end, tier, at, settings.limits)}
-    return Fact.strictly(**former.model_dump() | kept | wanted)
+    return Fact.create_strict(**former.model_dump() | kept | wanted)
 
 
 def conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:

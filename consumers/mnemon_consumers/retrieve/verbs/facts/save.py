@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.verbs.facts.view import importance_of
 from mnemon_consumers.retrieve.verbs.request_context import available, owner_of, to_be_found
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
-from mnemon_contracts.decode import UnknownEvent, decode
+from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
     FactProposedV1,
@@ -24,7 +24,7 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Lineage,
 )
-from mnemon_contracts.subjects import Address, InvalidSubject, parse, thing_filter
+from mnemon_contracts.subjects import Address, InvalidSubject, parse_subject, thing_filter
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
 from mnemon_infra.broker.broker import Broker
@@ -51,7 +51,7 @@ class SaveVerb:
 
     def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SaveV1.read(body)
-        proposal = FactProposedV1.strictly(
+        proposal = FactProposedV1.create_strict(
             text=request.text,
             kind=request.kind,
             tier=request.tier,
@@ -119,7 +119,7 @@ async def _decided(
 
 def _decision(subject: str, body: bytes, proposal_id: str) -> SaveReplyV1 | None:
     try:
-        event = decode(parse(subject), body)
+        event = decode_event(parse_subject(subject), body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
     return _reply(event, proposal_id)

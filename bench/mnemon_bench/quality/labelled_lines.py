@@ -1,0 +1,33 @@
+"""Files of labelled examples: one JSON object a line."""
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+LineT = TypeVar("LineT", bound=BaseModel)
+
+
+def read_lines(path: Path, model: type[LineT], invalid: type[ValueError]) -> list[LineT]:
+    """Read a file as a list of `model`; skip empty lines.
+
+    Raises:
+        ValueError: as `invalid`: the file cannot be read, or a line does not satisfy the model.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise invalid(f"{path} cannot be read: {error.strerror}; name a readable file") from error
+    except UnicodeDecodeError as error:
+        raise invalid(f"{path} is not UTF-8: {error.reason}; save it as UTF-8") from error
+    read: list[LineT] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            read.append(model.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            field = ".".join(map(str, first["loc"])) or "line"
+            raise invalid(f"{path}:{number}: {field}: {first['msg']}") from error
+    return read

@@ -1,0 +1,37 @@
+"""Workers of one consumer, as it ships, in a separate process that a benchmark measures."""
+
+import asyncio
+import json
+import sys
+import time
+
+import psutil
+
+from mnemon_bench.workers.processes import FAR
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+
+
+async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: int) -> None:
+    """Handle the log up to a position, then print seconds and resident bytes as JSON."""
+    connection = await connect(str(deployment.nats_url), name="bench")
+    stream_context = connection.jetstream()
+    # Paused until the workers run, so that only the work is measured.
+    await stream_context.pause_consumer(LOG, consumer, pause_until=FAR)
+    async with run_consumers([consumer] * workers, deployment):
+        begun = time.perf_counter()
+        await stream_context.resume_consumer(LOG, consumer)
+        while await applied_position(stream_context, consumer) < last_seq:
+            await asyncio.sleep(0.02)
+        seconds = time.perf_counter() - begun
+        resident = psutil.Process().memory_info().rss
+    await connection.close()
+    print(json.dumps({"seconds": seconds, "resident_bytes": resident}))
+
+
+if __name__ == "__main__":
+    deployment, consumer, last_seq, workers = sys.argv[1:]
+    asyncio.run(drain(Deployment.read(deployment), consumer, int(last_seq), int(workers)))
