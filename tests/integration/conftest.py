@@ -18,6 +18,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
+from tests.schemas import create_schema
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,7 @@ async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Depl
 async def database(database_url: str) -> AsyncIterator[Database]:
     """Tables of the test's own."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
-    assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    create_schema(deployment.database_url, deployment.database_schema)
     database = Database(deployment)
     await database.open()
     yield database
