@@ -40,6 +40,7 @@ async def key_facts(stock: Stock) -> None:
         await stock.publish(memory_subject("acme", "u1", "fact.saved"), body)
 
 
+@pytest.mark.long
 async def test_a_conversation_of_500_messages(compacting: Compacting) -> None:
     server, seen = compacting.server, []
     await key_facts(compacting.stock)

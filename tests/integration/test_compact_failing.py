@@ -231,6 +231,7 @@ async def test_a_tenant_without_budget_waits(compacting: Compacting) -> None:
     assert call["usd"] > 0
 
 
+@pytest.mark.long
 async def test_however_many_wait_others_have_their_turn(compacting: Compacting) -> None:
     # More than a server hands out by itself before the first of them are acknowledged.
     many = [f"w{number}" for number in range(1100)]

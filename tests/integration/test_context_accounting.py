@@ -49,6 +49,7 @@ async def context(compacting: Compacting, user: str, **request: Any) -> dict[str
     return reply
 
 
+@pytest.mark.long
 async def test_each_of_sixty_messages_is_accounted_for(compacting: Compacting) -> None:
     async with compacting.running("persist", "compact", "retrieve"):
         for number in range(1, LONGEST + 1):

@@ -102,6 +102,7 @@ BROKEN: Mapping[str, Damage] = {
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.long
 async def test_of_a_thousand_lines_five_are_broken(extracting: Extracting) -> None:
     def damage(text: str) -> Damage | None:
         return next((kind for mark, kind in BROKEN.items() if mark in text), None)
