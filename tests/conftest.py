@@ -11,14 +11,16 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
-from tests.hypothesis_profiles import load_profiles
-from tests.schemas import create_schema
+from tests.support.hypothesis_profiles import load_profiles
+from tests.support.schemas import create_schema
+from tests.support.stock_client import Stock
 
 load_profiles()
 
@@ -33,7 +35,7 @@ def _no_configuration_from_outside() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _processes_find_what_an_installation_has() -> None:
-    absent = str(Path(__file__).with_name("absent"))
+    absent = str(Path(__file__).with_name("support") / "absent")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (absent, os.environ.get("PYTHONPATH"))))
 
 
@@ -93,3 +95,15 @@ def deployment(connection: Client, nats_url: str, database_url: str) -> Deployme
     )
     create_schema(deployment.database_url, deployment.database_schema)
     return deployment
+
+
+@pytest_asyncio.fixture
+async def stock(connection: Client) -> Stock:
+    return Stock(connection)
+
+
+@pytest_asyncio.fixture
+async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """The consumers `persist` and `retrieve`, in this process."""
+    async with run_consumers(("persist", "retrieve"), deployment):
+        yield deployment

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.durables import DURABLES
 
 
-class Stopped(NamedTuple):
+class PausedConsumer(NamedTuple):
     """A paused consumer of a stream. `waiting` is the number of messages that are not handled yet."""
 
     stream: str
@@ -18,7 +18,7 @@ class Stopped(NamedTuple):
     waiting: int
 
 
-async def stopped(connection: Client) -> list[Stopped]:
+async def list_paused(connection: Client) -> list[PausedConsumer]:
     """List the consumers that are paused now.
 
     Raises:
@@ -26,7 +26,7 @@ async def stopped(connection: Client) -> list[Stopped]:
     """
     stream_context = connection.jetstream()
     return [
-        Stopped(
+        PausedConsumer(
             stream,
             info.name,
             datetime.fromisoformat(info.config.pause_until),
@@ -38,14 +38,14 @@ async def stopped(connection: Client) -> list[Stopped]:
     ]
 
 
-async def go_on(connection: Client, consumer: str) -> bool:
+async def resume_consumer(connection: Client, consumer: str) -> bool:
     """Resume one of mnemon's consumers. Return False if none has this name.
 
     Raises:
         nats.errors.Error: it is unknown whether the consumer resumes.
     """
-    for stream, configs in CONSUMERS.items():
-        if consumer in [config.durable_name for config in configs]:
-            await connection.jetstream().resume_consumer(stream, consumer)
-            return True
-    return False
+    durable = DURABLES.get(consumer)
+    if durable is None:
+        return False
+    await connection.jetstream().resume_consumer(durable.stream, durable.name)
+    return True
