@@ -34,7 +34,7 @@ class Follower:
     async def start(self) -> None:
         with self.said.open("wb") as output:
             self._process = process = await start_mnemon(
-                *self._command, environment={}, output=output, errors=output
+                *map(str, self._command), environment={}, output=output, errors=output
             )
         await until(lambda: "following into" in self.said.read_text() or process.returncode is not None)
         assert process.returncode is None, self.said.read_text()
