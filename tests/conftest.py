@@ -15,11 +15,11 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
 from tests.support.hypothesis_profiles import load_profiles
+from tests.support.schemas import create_schema
 from tests.support.stock_client import Stock
 
 load_profiles()
@@ -93,8 +93,7 @@ def deployment(connection: Client, nats_url: str, database_url: str) -> Deployme
     deployment = Deployment(
         nats_url=nats_url, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}"
     )
-    assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    create_schema(deployment.database_url, deployment.database_schema)
     return deployment
 
 

@@ -11,7 +11,14 @@ import pytest_asyncio
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
+from tests.support.processes.command_server import serving_commands
 from tests.support.processes.stack import Up, stack_folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_forked() -> Iterator[None]:
+    with serving_commands():
+        yield
 
 
 @pytest.fixture

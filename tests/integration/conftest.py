@@ -19,6 +19,7 @@ from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
 from tests.support.pipelines.rebuild import Told
+from tests.support.schemas import create_schema
 from tests.support.servers.embedding_server import Endpoint, serve_embeddings
 from tests.support.stock_client import Stock
 
@@ -34,8 +35,7 @@ async def mnemon_with_vectors(vectors_deployment: Deployment) -> AsyncIterator[D
 async def database(database_url: str) -> AsyncIterator[Database]:
     """Empty tables for one test."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
-    assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    create_schema(deployment.database_url, deployment.database_schema)
     database = Database(deployment)
     await database.open()
     yield database

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import os
 import signal
 import stat
-import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -19,7 +17,8 @@ from mnemon.operations.exports.mirror_folder import STATE
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
-from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+from tests.support.processes.command_server import ForkedCommand
+from tests.support.processes.stack import PATIENCE, Up, mnemon, start_mnemon, until
 
 TEA = "] Likes green tea without sugar\n"
 
@@ -30,14 +29,13 @@ class Follower:
     def __init__(self, up: Up, folder: Path, *scope: str) -> None:
         self.said = folder.parent / f"{folder.name}.log"
         self._command = ("export", "markdown", *scope, "--follow", "-o", folder, "--data", up.data, "--json")
-        self._process: Process | None = None
+        self._process: Process | ForkedCommand | None = None
 
     async def start(self) -> None:
         with self.said.open("wb") as output:
-            self._process = process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "mnemon", *map(str, self._command),
-                env=dict(os.environ), stdout=output, stderr=output,
-            )  # fmt: skip
+            self._process = process = await start_mnemon(
+                *map(str, self._command), environment={}, output=output, errors=output
+            )
         await until(lambda: "following into" in self.said.read_text() or process.returncode is not None)
         assert process.returncode is None, self.said.read_text()
 

@@ -6,19 +6,19 @@ from pathlib import Path
 from tests.support.processes.stack import Up, mnemon
 
 
-async def test_try_saves_reads_finds_and_forgets_a_fact(stack: Up) -> None:
-    tried = await mnemon("try", "anna", "--json", "--data", str(stack.data))
+async def test_try_saves_reads_finds_and_forgets_a_fact(shared: Up) -> None:
+    tried = await mnemon("try", "anna", "--json", "--data", str(shared.data))
 
     assert tried.code == 0, tried
     steps = {step["name"]: step for step in json.loads(tried.out)}
     assert list(steps) == ["save", "read", "search", "forget"]
     assert all(step["is_well"] for step in steps.values())
-    left = await mnemon("read", "--tenant", "try", "--user", "anna", "--json", "--data", str(stack.data))
+    left = await mnemon("read", "--tenant", "try", "--user", "anna", "--json", "--data", str(shared.data))
     assert json.loads(left.out)["facts"] == []
 
 
-async def test_try_keeps_existing_facts(stack: Up) -> None:
-    where = ("--data", str(stack.data))
+async def test_try_keeps_existing_facts(shared: Up) -> None:
+    where = ("--data", str(shared.data))
     await mnemon("save", "Keeps bees behind the house", "--tenant", "try", "--user", "bo", *where)
 
     tried = await mnemon("try", "bo", "--text", "Keeps bees behind the house", *where)
@@ -28,8 +28,8 @@ async def test_try_keeps_existing_facts(stack: Up) -> None:
     assert len(json.loads(left.out)["facts"]) == 1
 
 
-async def test_try_with_refused_text_exits_with_1(stack: Up) -> None:
-    tried = await mnemon("try", "--text", "Her Wi-Fi password is Sunflower77", "--data", str(stack.data))
+async def test_try_with_refused_text_exits_with_1(shared: Up) -> None:
+    tried = await mnemon("try", "--text", "Her Wi-Fi password is Sunflower77", "--data", str(shared.data))
 
     assert (tried.code, "rejected" in tried.out) == (1, True)
 
@@ -41,8 +41,8 @@ async def test_try_starts_a_stack_where_none_runs(tmp_path: Path) -> None:
     assert "Starting a stack" in tried.out
 
 
-async def test_try_imports_a_given_file_first(stack: Up, tmp_path: Path) -> None:
-    old, where = tmp_path / "42.md", ("--data", str(stack.data))
+async def test_try_imports_a_given_file_first(shared: Up, tmp_path: Path) -> None:
+    old, where = tmp_path / "42.md", ("--data", str(shared.data))
     old.write_text("- Plays chess on Sundays\n- What is my name?\n")
 
     tried = await mnemon("try", "42", "--file", old, "--json", *where)

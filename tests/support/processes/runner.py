@@ -7,8 +7,10 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 
-from tests.support.processes.stack import PATIENCE, until
+from tests.support.processes.command_server import ForkedCommand
+from tests.support.processes.stack import PATIENCE, start_mnemon, until
 
 
 class Runner:
@@ -30,10 +32,11 @@ class Runner:
         module: str = "mnemon",
         **environment: str,
     ) -> None:
-        self._command = (sys.executable, "-m", module, "run", *names, *map(str, arguments))
+        self._arguments = ("run", *names, *map(str, arguments))
+        self._module = module
         self._output = output
         self._environment = environment
-        self._process: Process | None = None
+        self._process: Process | ForkedCommand | None = None
 
     @property
     def is_alive(self) -> bool:
@@ -61,11 +64,21 @@ class Runner:
 
     async def _started(self) -> bool:
         with self._output.open("wb") as output:
-            self._process = process = await asyncio.create_subprocess_exec(
-                *self._command, env={**os.environ, **self._environment}, stdout=output, stderr=output
-            )
+            self._process = process = await self._begun(output)
         await until(lambda: process.returncode is not None or "running." in self._output.read_text())
         return process.returncode is None
+
+    async def _begun(self, output: IO[bytes]) -> Process | ForkedCommand:
+        if self._module == "mnemon":
+            return await start_mnemon(
+                *self._arguments, environment=self._environment, output=output, errors=output
+            )
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", self._module, *self._arguments),
+            env={**os.environ, **self._environment},
+            stdout=output,
+            stderr=output,
+        )
 
 
 @asynccontextmanager

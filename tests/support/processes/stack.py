@@ -7,14 +7,16 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import Process
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import psutil
 
 from mnemon_infra.process.data_folder import Endpoints
+from tests.support.processes.command_server import ForkedCommand, running_server
 
 PATIENCE = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
@@ -38,15 +40,31 @@ class Finished:
 
 async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
     """Run `mnemon` to its end."""
-    process = await _start(*arguments, environment=environment, output=asyncio.subprocess.PIPE)
-    try:
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate()
-    except BaseException:
-        process.kill()
-        await process.wait()
-        raise
-    return Finished(process.returncode or 0, out.decode(), err.decode())
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = await start_mnemon(*arguments, environment=environment, output=out, errors=err)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                code = await process.wait()
+        except BaseException:
+            process.kill()
+            await process.wait()
+            raise
+        out.seek(0)
+        err.seek(0)
+        return Finished(code, out.read().decode(), err.read().decode())
+
+
+async def start_mnemon(
+    *arguments: str | Path, environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
+) -> Process | ForkedCommand:
+    """Start `mnemon`, forked from a process that has imported it if there is one."""
+    complete = {**os.environ, **environment}
+    if server := running_server():
+        return server.start([*map(str, arguments)], complete, output, errors)
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemon", *map(str, arguments),
+        env=complete, stdout=output, stderr=errors,
+    )  # fmt: skip
 
 
 class Up:
@@ -54,7 +72,7 @@ class Up:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self._process: Process | None = None
+        self._process: Process | ForkedCommand | None = None
 
     async def start(self, *arguments: str, **environment: str) -> Endpoints:
         """Start it; returns when all of it answers."""
@@ -65,8 +83,8 @@ class Up:
         """Start it; returns when what a killed run announced is gone."""
         before = self._announced
         with (self.data.parent / "up.log").open("ab") as output:
-            self._process = await _start(
-                "up", "--data", self.data, *arguments, environment=environment, output=output.fileno()
+            self._process = await start_mnemon(
+                "up", "--data", self.data, *arguments, environment=environment, output=output, errors=output
             )
         if before:
             await until(lambda: self._announced != before or self.process.returncode is not None)
@@ -96,7 +114,7 @@ class Up:
         return None
 
     @property
-    def process(self) -> Process:
+    def process(self) -> Process | ForkedCommand:
         assert self._process, "it was not started"
         return self._process
 
@@ -137,13 +155,6 @@ def stack_folder() -> Iterator[Path]:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     shutil.rmtree(parent, ignore_errors=True)
-
-
-async def _start(*arguments: str | Path, environment: dict[str, str], output: int) -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemon", *map(str, arguments),
-        env={**os.environ, **environment}, stdout=output, stderr=output,
-    )  # fmt: skip
 
 
 def _on(data: Path) -> list[psutil.Process]:

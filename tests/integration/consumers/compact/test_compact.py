@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 from mnemon_contracts.subjects import memory_subject
 from tests.support.pipelines.compaction import CompactionHarness, covers_once, live
 from tests.support.stock_client import Stock
@@ -21,6 +23,7 @@ async def key_facts(stock: Stock) -> None:
         await stock.publish(memory_subject("acme", "u1", "fact.saved"), body)
 
 
+@pytest.mark.long
 async def test_conversation_of_500_messages_is_summarised_completely(compaction: CompactionHarness) -> None:
     server, seen = compaction.server, []
     await key_facts(compaction.stock)

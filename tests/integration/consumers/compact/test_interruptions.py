@@ -218,6 +218,7 @@ async def test_compaction_waits_for_budget_of_the_tenant(compaction: CompactionH
     assert call["usd"] > 0
 
 
+@pytest.mark.long
 async def test_waiting_conversations_block_no_other_user(compaction: CompactionHarness) -> None:
     # More than a server hands out by itself before the first of them are acknowledged.
     many = [f"w{number}" for number in range(1100)]

@@ -86,6 +86,7 @@ BROKEN: Mapping[str, Damage] = {
 
 
 @pytest.mark.timeout(400)
+@pytest.mark.long
 async def test_batch_of_a_thousand_lines_retries_five_broken_ones(
     batch_extraction: ExtractionHarness,
 ) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
 import pytest_asyncio
 
 from mnemon_bench.provider_server.server import ProviderServer
@@ -42,6 +43,7 @@ async def context(offline_compaction: CompactionHarness, user: str, **request: A
     return reply
 
 
+@pytest.mark.long
 async def test_each_of_sixty_messages_is_accounted_for(offline_compaction: CompactionHarness) -> None:
     async with offline_compaction.running("persist", "compact", "retrieve"):
         for number in range(1, LONGEST + 1):

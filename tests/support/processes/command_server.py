@@ -1,0 +1,189 @@
+"""Commands in processes that are forked from one that has imported mnemon: imports take a second of a start.
+
+A forked process has the arguments, the environment, the output and the exit code that `python -m mnemon` has.
+Only Linux has this: elsewhere a fork after such imports is not safe.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+from mnemon_consumers.app import CONSUMERS
+
+_REQUEST_BYTES = 1 << 17
+_STANDARD_STREAMS = 3
+_IMPORTED = (
+    "alembic.command",
+    "mnemon.admin.launcher",
+    "mnemon.cli.app",
+    *(f"mnemon_consumers.{name}.handler" for name in CONSUMERS),
+    "mnemon_consumers.background_process",
+    "mnemon_infra.embedded.stack",
+    "mnemon_infra.vectors.edge",
+    "rich.table",
+)
+
+
+class ForkedCommand:
+    """A command that runs; it is used as `asyncio.subprocess.Process` is."""
+
+    def __init__(self, pid: int, ending: socket.socket) -> None:
+        self.pid = pid
+        self._ending = ending
+        self._code: int | None = None
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or None while it runs."""
+        if self._code is None:
+            try:
+                received = self._ending.recv(16, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
+            self._code = int(received) if received else -signal.SIGKILL
+            self._ending.close()
+        return self._code
+
+    async def wait(self) -> int:
+        while (code := self.returncode) is None:
+            await asyncio.sleep(0.01)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is not None:
+            raise ProcessLookupError
+        os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class CommandServer:
+    """The process that forks."""
+
+    def __init__(self, requests: socket.socket) -> None:
+        self._requests = requests
+
+    def start(
+        self, arguments: Sequence[str], environment: Mapping[str, str], output: IO[bytes], errors: IO[bytes]
+    ) -> ForkedCommand:
+        """Start `mnemon` with arguments.
+
+        Args:
+            arguments: what follows `mnemon`.
+            environment: all of its variables.
+            output: the file for its standard output.
+            errors: the file for its standard error.
+        """
+        ending, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        request = json.dumps([str(Path.cwd()), list(arguments), dict(environment)]).encode()
+        with theirs, Path(os.devnull).open("rb") as nothing:
+            files = [each.fileno() for each in (theirs, nothing, output, errors)]
+            socket.send_fds(self._requests, [request], files)
+        return ForkedCommand(int(ending.recv(16)), ending)
+
+
+_servers: list[CommandServer] = []
+"""The server that runs, if there is one."""
+
+
+def running_server() -> CommandServer | None:
+    """Return the server that runs, or None."""
+    return _servers[-1] if _servers else None
+
+
+@contextmanager
+def serving_commands() -> Iterator[None]:
+    """Run the process until the end of the block, where a fork is safe."""
+    if sys.platform != "linux":
+        yield
+        return
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours:
+        with theirs:
+            command = (sys.executable, "-m", __name__, str(theirs.fileno()))
+            # No threads of linear algebra: a process that forks has one thread.
+            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+            process = subprocess.Popen(
+                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            )
+        with process:
+            _servers.append(CommandServer(ours))
+            yield
+            _servers.clear()
+            ours.close()
+
+
+def _serve(requests: socket.socket) -> list[str] | None:
+    """Fork for each request. Returns the arguments in a forked process, and None after the last request."""
+    running: dict[int, tuple[int, socket.socket]] = {}
+    poll = select.poll()
+    poll.register(requests, select.POLLIN)
+    while True:
+        for ready, _ in poll.poll():
+            if ready != requests.fileno():
+                poll.unregister(ready)
+                os.close(ready)
+                pid, ending = running.pop(ready)
+                _tell(ending, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                ending.close()
+                continue
+            request, received, *_ = socket.recv_fds(requests, _REQUEST_BYTES, 1 + _STANDARD_STREAMS)
+            if not request:
+                return None
+            ending = socket.socket(fileno=received[0])
+            if pid := os.fork():
+                for stream in received[1:]:
+                    os.close(stream)
+                _tell(ending, pid)
+                watched = os.pidfd_open(pid)
+                running[watched] = pid, ending
+                poll.register(watched, select.POLLIN)
+                continue
+            for watched, (_, other) in running.items():
+                os.close(watched)
+                other.close()
+            requests.close()
+            ending.close()
+            return _become(request, received[1:])
+
+
+def _tell(ending: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # the test that started it may be gone
+        ending.send(str(number).encode())
+
+
+def _become(request: bytes, streams: Sequence[int]) -> list[str]:
+    """Take a command's folder, environment and streams, and return its arguments."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    folder, arguments, environment = json.loads(request)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    return list(arguments)
+
+
+if __name__ == "__main__":
+    for name in _IMPORTED:
+        import_module(name)
+    gc.freeze()
+    if (arguments := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
+        sys.argv = ["mnemon", *arguments]
+        runpy.run_module("mnemon", run_name="__main__", alter_sys=True)
