@@ -28,7 +28,7 @@ async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
 
 
 @dataclass(frozen=True)
-class Finished:
+class CommandResult:
     """What a command left."""
 
     code: int
@@ -36,7 +36,7 @@ class Finished:
     err: str
 
 
-async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
+async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
     """Run `mnemon` to its end."""
     process = await _start(*arguments, environment=environment, output=asyncio.subprocess.PIPE)
     try:
@@ -46,7 +46,7 @@ async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
         process.kill()
         await process.wait()
         raise
-    return Finished(process.returncode or 0, out.decode(), err.decode())
+    return CommandResult(process.returncode or 0, out.decode(), err.decode())
 
 
 class Up:
