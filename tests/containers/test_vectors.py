@@ -25,7 +25,7 @@ from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
 from tests.containers.conftest import image, require_engine
 from tests.e2e.chaos.test_dedupe_kills import two_thousand_proposals_and_three_deaths
 from tests.integration.infra.vectors.test_vectors import MODELS
-from tests.support.pipelines.rebuild import Told
+from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.processes.dedupe_workers import WORKERS
 from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySuite, point
 
@@ -71,7 +71,7 @@ class TestServer(Suite, WordySuite):
             yield vectors
 
 
-async def test_points_and_who_made_them_are_kept(deployment: Deployment) -> None:
+async def test_points_and_their_model_are_stored(deployment: Deployment) -> None:
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         await vectors.upsert(Collection.MEMORIES, [point("a")])
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
@@ -81,7 +81,7 @@ async def test_points_and_who_made_them_are_kept(deployment: Deployment) -> None
             raise AssertionError("it was opened")
 
 
-async def test_four_dedupe_processes(
+async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
     connection: Client, nats_url: str, database_url: str, deployment: Deployment
 ) -> None:
     """Each alone with the server that keeps the vectors."""
@@ -100,7 +100,7 @@ async def test_a_rebuild_exchanges_collections(
     migrate(whole.database_url, whole.database_schema)
     await fill_log(connection, 300, users=5)
     await apply_log(whole)
-    told = Told()
+    told = RebuildReport()
     async with site_alone(whole) as place:
         points = await counted(place, whole)
         async with made(place, "next", told) as generation, live_pages(place) as live:

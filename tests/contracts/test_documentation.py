@@ -86,7 +86,7 @@ def test_every_link_within_the_page_leads_somewhere() -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", PAGE)) <= anchors
 
 
-def test_no_table_row_is_torn() -> None:
+def test_every_table_row_is_complete() -> None:
     cells = [len(re.findall(r"(?<!\\)\|", line)) for line in PAGE.splitlines() if line.startswith("| ")]
     assert set(cells) <= {3, 4, 5, 6}
     for table in re.findall(r"(?:^\|.*\n)+", PAGE, re.MULTILINE):

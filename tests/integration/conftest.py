@@ -18,7 +18,7 @@ from mnemon_infra.rebuild.generations import Site, site_alone
 from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
-from tests.support.pipelines.rebuild import Told
+from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.schemas import create_schema
 from tests.support.servers.embedding_server import Endpoint, serve_embeddings
 from tests.support.stock_client import Stock
@@ -111,8 +111,8 @@ async def compaction(stock: Stock, deployment: Deployment, provider: ProviderSer
 
 
 @pytest.fixture
-def told() -> Told:
-    return Told()
+def told() -> RebuildReport:
+    return RebuildReport()
 
 
 @pytest_asyncio.fixture

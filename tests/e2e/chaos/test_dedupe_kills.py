@@ -24,7 +24,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.models.wordllama import word_similarity
-from tests.support.facts.preset_embedder import Given
+from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
 from tests.support.processes.stack import PATIENCE
 
@@ -68,7 +68,7 @@ async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -
 
 async def as_one_worker_decides(connection: Client) -> State:
     """The proposals of the log decided in their order, one by one, with nothing but the pure functions."""
-    embedder, settings = Given(), SettingsV1()
+    embedder, settings = PresetEmbedder(), SettingsV1()
     state: State = {}
     for user in USERS:
         known = UserFacts()

@@ -9,17 +9,17 @@ import pytest
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, put
-from tests.support.processes.stack import Finished, mnemon
+from tests.support.processes.stack import CommandResult, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 WHY = "insufficient_quota: \x1b]0;title\x07 raise the limit"
 
-Run = Callable[..., Awaitable[Finished]]
+Run = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
 def run(deployment: Deployment) -> Run:
-    async def run(*arguments: str) -> Finished:
+    async def run(*arguments: str) -> CommandResult:
         return await mnemon(
             *arguments,
             DATABASE_URL=str(deployment.database_dsn),

@@ -95,7 +95,7 @@ async def test_status_names_each_problem(data: Path) -> None:
     await broker.stop()
 
 
-async def test_run_shares_the_work_of_a_stack(up: Up) -> None:
+async def test_run_joins_a_running_stack(up: Up) -> None:
     endpoints = await up.start("--only", "retrieve")
     async with await nats.connect(endpoints.nats) as client:
         await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
@@ -114,7 +114,7 @@ async def test_run_shares_the_work_of_a_stack(up: Up) -> None:
 
 
 @pytest.mark.parametrize("command", [("run", "persist"), ("status",)])
-async def test_without_servers_the_variables_are_named(command: tuple[str, ...]) -> None:
+async def test_command_without_servers_names_the_variables(command: tuple[str, ...]) -> None:
     found = await mnemon(*command)
     assert found.code == 3
     for name in ("MNEMON_NATS_URL", "DATABASE_URL", "PG_HOST", "--data"):

@@ -11,15 +11,15 @@ from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
-from tests.support.processes.stack import Finished, mnemon
+from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.stock_client import Stock
 
-Run = Callable[..., Awaitable[Finished]]
+Run = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
 def run(deployment: Deployment) -> Run:
-    async def run(*arguments: str) -> Finished:
+    async def run(*arguments: str) -> CommandResult:
         return await mnemon(
             "dead",
             *arguments,

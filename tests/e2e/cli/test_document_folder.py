@@ -10,11 +10,11 @@ from nats.aio.client import Client
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
-from tests.support.processes.stack import Finished, mnemon
+from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.stock_client import Stock, indexed
 
 
-async def asked(deployment: Deployment, *arguments: str | Path) -> Finished:
+async def asked(deployment: Deployment, *arguments: str | Path) -> CommandResult:
     return await mnemon(
         *arguments, "--tenant", "acme", "--user", "u1", MNEMON_NATS_URL=str(deployment.nats_url)
     )
@@ -88,7 +88,7 @@ async def test_repository_is_indexed_and_only_changes_are_sent_again(
             assert bool(reply["hits"]) is expected, reply
 
 
-async def test_a_folder_of_the_same_name_removes_nothing_unasked(
+async def test_folder_of_same_name_removes_nothing_without_confirmation(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

@@ -140,7 +140,7 @@ async def test_killed_follower_resumes_at_its_position(shared: Up, tmp_path: Pat
             assert files["eve"].read_text().startswith("is read again")
 
 
-async def test_a_folder_of_another_log_is_compared_with_memory(
+async def test_followed_folder_of_another_log_is_compared_with_memory(
     shared: Up, tmp_path: Path, tenant: str
 ) -> None:
     folder = tmp_path / "files"

@@ -15,11 +15,11 @@ from mnemon.cli.memory.facts import save, search
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
-from tests.support.processes.stack import Finished, mnemon
+from tests.support.processes.stack import CommandResult, mnemon
 from tests.support.stock_client import Stock, indexed
 
 
-async def asked(deployment: Deployment, *arguments: str) -> Finished:
+async def asked(deployment: Deployment, *arguments: str) -> CommandResult:
     return await mnemon(
         *arguments, "--tenant", "acme", "--user", "u1", MNEMON_NATS_URL=str(deployment.nats_url)
     )
@@ -32,7 +32,7 @@ def quoted(documentation: str | None) -> str:
     return found[1]
 
 
-async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deployment, tmp_path: Path) -> None:
+async def test_refused_fact_exits_with_1_as_text_and_json(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
         told = await asked(deployment, "save", "Is Anna allergic to nuts?")
@@ -66,7 +66,7 @@ async def test_search_example_finds_the_fact_of_the_save_example(
             assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
 
 
-async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path: Path) -> None:
+async def test_ambiguous_forget_lists_candidates(deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
         for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
@@ -95,7 +95,7 @@ async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path:
         assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
 
 
-async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> Finished:
+async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> CommandResult:
     """Run a command whose standard input is a terminal."""
     person, terminal = os.openpty()
     try:
@@ -109,7 +109,7 @@ async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> 
         )
         async with asyncio.timeout(60):
             out, err = await process.communicate()
-        return Finished(process.returncode or 0, out.decode(), err.decode())
+        return CommandResult(process.returncode or 0, out.decode(), err.decode())
     finally:
         os.close(person)
         os.close(terminal)

@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.settings.document import DEFAULTS, flatten
-from tests.support.processes.stack import Finished, Up, mnemon
+from tests.support.processes.stack import CommandResult, Up, mnemon
 
 
 class Settings:
@@ -18,7 +18,7 @@ class Settings:
     def __init__(self, nats_url: str) -> None:
         self._nats_url = nats_url
 
-    async def __call__(self, *arguments: str) -> Finished:
+    async def __call__(self, *arguments: str) -> CommandResult:
         return await mnemon("settings", *arguments, MNEMON_NATS_URL=self._nats_url)
 
     async def json(self, *arguments: str) -> Any:

@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change
-from tests.support.processes.stack import PATIENCE, Finished, mnemon
+from tests.support.processes.stack import PATIENCE, CommandResult, mnemon
 
 MILLION = 1_000_000
 PRICES = [
@@ -29,12 +29,12 @@ PRICES = [
 ]
 SPENDING = Spending(prices=tuple(Price.model_validate(price) for price in PRICES))
 
-Run = Callable[..., Awaitable[Finished]]
+Run = Callable[..., Awaitable[CommandResult]]
 
 
 @pytest.fixture
 def run(deployment: Deployment) -> Run:
-    async def run(*arguments: str) -> Finished:
+    async def run(*arguments: str) -> CommandResult:
         return await mnemon(
             *arguments,
             MNEMON_NATS_URL=str(deployment.nats_url),

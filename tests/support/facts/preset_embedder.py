@@ -16,7 +16,7 @@ _ABOUT = re.compile(r"thing-\d+")
 
 
 @dataclass
-class Given:
+class PresetEmbedder:
     """Texts about the same `thing-<number>` are 0.98 alike, and hardly alike to others.
 
     Attributes:

@@ -21,7 +21,7 @@ FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "impo
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedLog:
     """A deployment that is audited, and where faults are made."""
 
     stock: Stock
@@ -57,7 +57,7 @@ class Audited:
         return await self.stock.publish(memory_subject("acme", "u1", event), fields)
 
 
-async def every_kind(audited: Audited) -> dict[str, int]:
+async def every_kind(audited: AuditedLog) -> dict[str, int]:
     """A log with an event of every kind, copies and poison; where some of them are."""
     stock, decide = audited.stock, audited.decide
     where = {

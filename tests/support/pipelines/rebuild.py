@@ -12,7 +12,7 @@ from mnemon_infra.rebuild.replay import Replay
 from mnemon_infra.rebuild.verification import RowVerification, Verifying
 
 
-class Told:
+class RebuildReport:
     """Remembers what was said."""
 
     def __init__(self) -> None:
@@ -31,14 +31,14 @@ class Told:
 
 
 @asynccontextmanager
-async def rebuilt(place: Site, told: Told) -> AsyncIterator[Replay]:
+async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
     """What the whole log gives, beside what is in use."""
     async with made(place, "next", told) as replay:
         await catch_up(place, replay, told)
         yield replay
 
 
-async def verdict_on(place: Site, told: Told, patience: float = 60) -> RowVerification:
+async def verdict_on(place: Site, told: RebuildReport, patience: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
     async with made(place, "next", told) as replay:
         verdict = await Verifying(place, replay, told, patience=patience).verdict()

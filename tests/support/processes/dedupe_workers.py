@@ -11,14 +11,14 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.support.facts.preset_embedder import Given
+from tests.support.facts.preset_embedder import PresetEmbedder
 
 WORKERS = 4
 
 
 async def work(deployment: Deployment, workers: int) -> None:
     """Decide until killed."""
-    embedder = Given()
+    embedder = PresetEmbedder()
     async with AsyncExitStack() as ends:
         opened = open_vectors(deployment, model=embedder.model, dimension=embedder.dimension)
         finding = VectorIndex(await ends.enter_async_context(opened), embedder)

@@ -30,7 +30,7 @@ async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
 
 
 @dataclass(frozen=True)
-class Finished:
+class CommandResult:
     """What a command left."""
 
     code: int
@@ -38,7 +38,7 @@ class Finished:
     err: str
 
 
-async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
+async def mnemon(*arguments: str | Path, **environment: str) -> CommandResult:
     """Run `mnemon` to its end."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = await start_mnemon(*arguments, environment=environment, output=out, errors=err)
@@ -51,7 +51,7 @@ async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
             raise
         out.seek(0)
         err.seek(0)
-        return Finished(code, out.read().decode(), err.read().decode())
+        return CommandResult(code, out.read().decode(), err.read().decode())
 
 
 async def start_mnemon(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from mnemon.cli.app import app
 from mnemon_bench.quality.calibration import LabelledPair
 from mnemon_bench.quality.dedupe_quality import OUTCOMES, run
-from tests.support.facts.preset_embedder import Given
+from tests.support.facts.preset_embedder import PresetEmbedder
 
 SAME = LabelledPair(
     a="Anna is allergic to penicillin", b="Anna has a penicillin allergy", label="same", language="en"
@@ -46,7 +46,7 @@ def write_pairs(path: Path, pairs: Sequence[LabelledPair]) -> str:
 
 async def test_each_pair_is_counted_once_by_language_label_and_outcome() -> None:
     pairs = (SAME, UPDATE, DIFFERENT, UNDECIDED, QUESTION, *RUSSIAN)
-    measured = await run(pairs, Given())
+    measured = await run(pairs, PresetEmbedder())
     assert measured["languages"] == {
         "en": {
             "same": row(same=1, undecided=1),
@@ -66,7 +66,7 @@ async def test_each_pair_is_counted_once_by_language_label_and_outcome() -> None
 
 
 async def test_shares_are_of_the_pairs_of_their_language_and_label() -> None:
-    measured = await run((SAME, UNDECIDED, UPDATE, DIFFERENT, OVERWRITTEN, *RUSSIAN), Given())
+    measured = await run((SAME, UNDECIDED, UPDATE, DIFFERENT, OVERWRITTEN, *RUSSIAN), PresetEmbedder())
     assert measured["ratios"] == {
         "different_merged_en": 0.5,
         "paraphrases_recognised_en": 0.5,
@@ -83,7 +83,7 @@ async def test_shares_are_of_the_pairs_of_their_language_and_label() -> None:
 
 async def test_each_figure_has_a_target_and_a_language_without_targets_has_low_ones() -> None:
     german = (SAME.model_copy(update={"language": "de"}), DIFFERENT.model_copy(update={"language": "de"}))
-    measured = await run((UNDECIDED, UPDATE, DIFFERENT, *RUSSIAN, *german), Given())
+    measured = await run((UNDECIDED, UPDATE, DIFFERENT, *RUSSIAN, *german), PresetEmbedder())
     at_least, at_most = measured["targets"]["at_least"], measured["targets"]["at_most"]
     assert at_most == {f"different_merged_{language}": 0.02 for language in ("de", "en", "ru")}
     assert {name: bound for name, bound in at_least.items() if name.startswith("para")} == {

@@ -32,7 +32,7 @@ def test_an_unknown_preset_is_refused_with_those_that_there_are() -> None:
         find_preset("005")
 
 
-def test_document_001_keeps_what_it_says() -> None:
+def test_preset_001_sets_its_values() -> None:
     values = PRESETS["001"].values
     assert (values["dedupe.update_threshold"], values["dedupe.duplicate_threshold"]) == (0.85, 0.95)
     assert values["dedupe.require_similarity"] is True
@@ -40,7 +40,7 @@ def test_document_001_keeps_what_it_says() -> None:
     assert (values["limits.per_user"], values["retrieval.decay"]) == (1_000, False)
 
 
-def test_document_000_shows_the_last_messages_and_nothing_else() -> None:
+def test_preset_000_shows_last_messages_only() -> None:
     values = PRESETS["000"].values
     assert (values["recent_messages"], values["context.recent_limit"]) == (30, 30)
     assert values["context.language"] == "en", "the document writes `Tools used: ...` beside Russian messages"
@@ -48,7 +48,7 @@ def test_document_000_shows_the_last_messages_and_nothing_else() -> None:
     assert (values["context.sections.relevant"], values["context.conversation_hits"]) == (0, 0)
 
 
-def test_document_002_shows_messages_as_they_were_said_and_all_three_summaries() -> None:
+def test_preset_002_shows_plain_messages_and_three_summaries() -> None:
     values = PRESETS["002"].values
     assert values["time_stamps.enabled"] is False
     assert values["context.language"] == "en", (
@@ -57,10 +57,10 @@ def test_document_002_shows_messages_as_they_were_said_and_all_three_summaries()
     assert values["context.sections.summaries"] == 600
 
 
-def test_document_004_shows_important_facts_of_the_profile() -> None:
+def test_preset_004_shows_important_profile_facts() -> None:
     assert PRESETS["004"].values["context.key_facts"] == "high"
 
 
-def test_fixed_words_are_those_of_the_documents_whatever_was_set_before() -> None:
+def test_preset_sets_the_language_of_fixed_words() -> None:
     languages = {name: values["context.language"] for name, (_, values) in PRESETS.items()}
     assert languages == {"000": "en", "001": "auto", "002": "en", "003": "en", "004": "auto"}

@@ -19,6 +19,6 @@ from mnemon_infra.health.clock_skew import MAX_SKEW, Clocks
         (Clocks(0.0, 0.0, 61.0), "the newest event of LOG is stamped 61 s ahead of the broker's clock"),
     ],
 )
-def test_a_clock_that_differs_is_named(clocks: Clocks, problem: str | None) -> None:
+def test_clock_skew_is_named_with_direction(clocks: Clocks, problem: str | None) -> None:
     said = clocks.problem
     assert (said and said.partition(":")[0]) == problem

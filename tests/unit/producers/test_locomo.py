@@ -62,7 +62,7 @@ def test_time_is_the_sessions_and_goes_on_by_milliseconds() -> None:
     ]
 
 
-def test_what_else_a_turn_has_is_metadata() -> None:
+def test_other_turn_fields_become_metadata() -> None:
     plain, picture, _ = said(only(TWO_SESSIONS))
     assert plain.metadata == {"dia_id": "D2:1", "session": 2}
     assert picture.metadata == {"dia_id": "D2:2", "session": 2, "blip_caption": "a cat", "img_url": ["x"]}

@@ -43,7 +43,7 @@ def test_each_consumer_is_a_service_of_its_own_that_scales() -> None:
     assert not [name for name in alone if {"ports", "container_name"} & SERVICES[name].keys()]
 
 
-def test_nothing_starts_before_what_it_needs() -> None:
+def test_services_wait_for_their_dependencies() -> None:
     for name, service in SERVICES.items():
         needed = service.get("depends_on", {})
         conditions = needed.items() if isinstance(needed, dict) else ()

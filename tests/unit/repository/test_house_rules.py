@@ -117,7 +117,7 @@ def test_every_recipe_exists() -> None:
     assert set(recipes) >= RECIPES
 
 
-def test_check_is_what_ci_runs() -> None:
+def test_check_recipe_runs_ci() -> None:
     assert "\ncheck:\n    .ci/run --without-install\n" in (ROOT / "justfile").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
 

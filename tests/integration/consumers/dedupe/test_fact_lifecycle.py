@@ -31,7 +31,7 @@ from mnemon_infra.settings.store import change, write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.support.facts.preset_embedder import Given
+from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.stock_client import Stock
 
 PATIENCE = 20.0
@@ -109,7 +109,7 @@ class Remembering:
 @asynccontextmanager
 async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> AsyncIterator[Remembering]:
     located = deployment.model_copy(update={"vectors_folder": folder, "maintain_seconds": 1})
-    given = Given(SIMILAR)
+    given = PresetEmbedder(SIMILAR)
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=given.model, dimension=given.dimension)
         finding = VectorIndex(await ends.enter_async_context(opened), given)
@@ -157,7 +157,7 @@ async def test_same_statement_about_another_person_is_a_separate_fact(memory: Re
         assert (await memory.save(text))["decision"] == "saved"
 
 
-async def test_a_refinement_rewrites_the_fact(memory: Remembering) -> None:
+async def test_refined_statement_rewrites_the_fact(memory: Remembering) -> None:
     first = await memory.save("Работаю программистом", importance=7)
     second = await memory.save("Работаю Python разработчиком", importance=3)
     assert (second["decision"], second["id"]) == ("updated", first["id"])

@@ -49,7 +49,7 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
             await asyncio.sleep(0.05)
 
 
-async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
+async def test_fact_is_decided_during_the_flood_of_another_user(
     connection: Client, deployment: Deployment, database: Database, tmp_path: Path
 ) -> None:
     await write(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))

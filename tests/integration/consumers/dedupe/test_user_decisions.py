@@ -133,7 +133,7 @@ async def test_each_text_is_embedded_once(anna: Anna, monkeypatch: pytest.Monkey
     assert sorted(embedded) == ["Keeps bees behind the house", "Plays the harp in a small band"]
 
 
-async def test_limits_wait_until_nothing_is_proposed(anna: Anna) -> None:
+async def test_limits_apply_after_the_last_proposal(anna: Anna) -> None:
     await anna.propose(*(f"Has read book number {each}" for each in range(10)))
     await anna.decide()
     anna.settings.value = SettingsV1(limits=FactLimits(per_user=5, profile=5, working=5))

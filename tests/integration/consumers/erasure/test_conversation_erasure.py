@@ -36,7 +36,7 @@ from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
 from tests.support.log.reference_fold import TENANT, USER, EventKind, LoggedEvent, State, fold
-from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.stock_client import Stock, indexed
 
 Value = TypeVar("Value")
@@ -198,7 +198,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         await stock.say("I am back", "acme.u1.home")
         await decided(connection)
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
-        async with site_alone(deployment) as place, made(place, "as of", Told(), bad) as replay:
+        async with site_alone(deployment) as place, made(place, "as of", RebuildReport(), bad) as replay:
             await replay.reach(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
         assert there["generations"] == 2
@@ -229,7 +229,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert len((await stock.ask("read"))["facts"]) == 2
 
         async with site_alone(deployment) as place:
-            verdict = await verdict_on(place, Told())
+            verdict = await verdict_on(place, RebuildReport())
             assert (verdict.is_settled, verdict.first) == (True, [])
             audit = await examine(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []

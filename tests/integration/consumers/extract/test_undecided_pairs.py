@@ -20,9 +20,9 @@ from tests.support.facts.undecided_facts import (
     save,
     settled,
 )
-from tests.support.log.audited_log import Audited
+from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
-from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 
 COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh sea"
 MODES = ["online", "batch"]
@@ -53,12 +53,12 @@ async def test_pair_called_same_is_merged_without_another_call(
         await read_window(vector_extraction, 2)
         assert not find_pairs(vector_extraction.server.state.questions[-1].text)
         async with Database(vector_extraction.deployment) as database:
-            audited = Audited(vector_extraction.stock, vector_extraction.deployment, database)
+            audited = AuditedLog(vector_extraction.stock, vector_extraction.deployment, database)
             await audited.settled()
             assert await audited.faults() == []
         await settled(vector_extraction)
         async with site_alone(vector_extraction.deployment) as place:
-            verdict = await verdict_on(place, Told())
+            verdict = await verdict_on(place, RebuildReport())
         assert (verdict.differences, verdict.is_settled) == (0, True)
     (pair,) = find_pairs(vector_extraction.server.state.questions[0].text)
     assert pair == ShownPair("ar_002", "ar_001", SEA, COAST)

@@ -21,20 +21,20 @@ from mnemon_infra.rebuild.generations import Site, made, site_alone
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
-from tests.support.pipelines.rebuild import Told
+from tests.support.pipelines.rebuild import RebuildReport
 from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
 
-class ToldOfBoth(Told):
+class ToldOfBoth(RebuildReport):
     def vectors_at(self, reached: int, up_to: int) -> None: ...
 
 
 async def kept(site: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with made(site, "as of", Told(), position) as replay:
+        async with made(site, "as of", RebuildReport(), position) as replay:
             await replay.reach(position)
             await replay.forget_later()
 
@@ -169,7 +169,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with made(site, "as of", Told(), 2) as replay:
+    async with made(site, "as of", RebuildReport(), 2) as replay:
         await replay.reach(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
@@ -220,7 +220,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with made(site, "as of", Told(), said) as replay:
+    async with made(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(

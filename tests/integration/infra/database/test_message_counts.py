@@ -33,7 +33,7 @@ async def counts(
     return [(seq, number) for seq, number in found]
 
 
-async def test_each_edge_begins_a_count(database: Database) -> None:
+async def test_counts_begin_at_each_edge(database: Database) -> None:
     await write(database, plan([message(seq, "a") for seq in range(1, 21)]).rows)
     assert await counts(database, "a") == [(0, 20)]
     assert await counts(database, "a", 3, 9, 15) == [(0, 2), (3, 6), (9, 6), (15, 6)]

@@ -34,7 +34,7 @@ def touched(plan: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("conversation", [None, "talk"])
-async def test_a_read_touches_what_it_shows(database: Database, conversation: str | None) -> None:
+async def test_read_touches_only_shown_rows(database: Database, conversation: str | None) -> None:
     await write(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
     wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
 

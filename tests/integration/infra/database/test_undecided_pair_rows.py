@@ -101,7 +101,7 @@ async def test_merges_name_the_surviving_fact(rows: Rows) -> None:
 
 
 @pytest.mark.parametrize("is_completed", [True, False])
-async def test_a_batch_has_its_pairs_until_it_ends(rows: Rows, is_completed: bool) -> None:
+async def test_batch_reserves_its_pairs_until_it_ends(rows: Rows, is_completed: bool) -> None:
     await rows.save(2, "ar_001")
     await rows.intend("b1", PAIR, line=3)
     await rows.intend("b2", ANOTHER)

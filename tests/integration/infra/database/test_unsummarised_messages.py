@@ -202,7 +202,7 @@ async def explained(connection: Connection, lookup: Lookup, parameters: dict[str
 @pytest.mark.parametrize("analysed", [False, True])
 @pytest.mark.parametrize("covered_by", ["summaries", "windows"])
 @pytest.mark.parametrize("conversation", [None, "talk"])
-async def test_however_much_is_covered_only_the_rest_is_read(
+async def test_only_unsummarised_rows_are_read(
     database: Database, conversation: str | None, covered_by: CoveredBy, analysed: bool
 ) -> None:
     events = [event(1, "started", "talk"), *(said(seq, conversation) for seq in range(2, 10_002))]

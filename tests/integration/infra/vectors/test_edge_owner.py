@@ -32,7 +32,7 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
     assert opened - second >= LEASE
 
 
-async def test_writers_go_on_when_a_pause_takes_too_long(
+async def test_writers_resume_when_a_pause_exceeds_its_lease(
     connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(edge_owner, "_PATIENCE", 0.2)

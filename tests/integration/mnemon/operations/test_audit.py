@@ -13,20 +13,20 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from tests.support.log.audited_log import Audited, every_kind, pass_over
+from tests.support.log.audited_log import AuditedLog, every_kind, pass_over
 from tests.support.stock_client import Stock
 
 
 @pytest_asyncio.fixture
-async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[Audited]:
+async def audited(stock: Stock, deployment: Deployment) -> AsyncIterator[AuditedLog]:
     database = Database(deployment)
     await database.open()
-    yield Audited(stock, deployment, database)
+    yield AuditedLog(stock, deployment, database)
     await database.close()
 
 
 @pytest_asyncio.fixture
-async def where(audited: Audited) -> dict[str, int]:
+async def where(audited: AuditedLog) -> dict[str, int]:
     """Every kind of event, persisted; whoever persists has ended, so that nothing mends a fault."""
     async with run_consumers(("persist",), audited.deployment):
         found = await every_kind(audited)
@@ -34,7 +34,7 @@ async def where(audited: Audited) -> dict[str, int]:
     return found
 
 
-async def test_all_kinds_of_events_are_accounted_for(audited: Audited, where: dict[str, int]) -> None:
+async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where: dict[str, int]) -> None:
     found = await audited.found()
     assert found.faults.named == []
     persist = found.persist
@@ -70,7 +70,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: Audited, where: di
     ],
 )
 async def test_a_row_that_is_not_there_is_named(
-    audited: Audited, where: dict[str, int], table: str, event: str
+    audited: AuditedLog, where: dict[str, int], table: str, event: str
 ) -> None:
     rows = {
         "messages": "DELETE FROM messages WHERE seq = %s",
@@ -104,7 +104,7 @@ async def test_a_row_that_is_not_there_is_named(
     ],
 )
 async def test_a_row_that_says_something_else_is_named(
-    audited: Audited, where: dict[str, int], sql: LiteralString, event: str, column: str
+    audited: AuditedLog, where: dict[str, int], sql: LiteralString, event: str, column: str
 ) -> None:
     await audited.change(sql, where[event])
     found = await audited.found()
@@ -113,7 +113,7 @@ async def test_a_row_that_says_something_else_is_named(
     ]
 
 
-async def test_content_contrary_to_the_log_is_named(audited: Audited, where: dict[str, int]) -> None:
+async def test_content_contrary_to_the_log_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
     await audited.change(
         "UPDATE messages SET role = NULL, content = NULL, name = NULL WHERE seq = %s", where["said"]
     )
@@ -130,14 +130,14 @@ async def test_content_contrary_to_the_log_is_named(audited: Audited, where: dic
     assert {each.seq for each in found.faults.named} == {where["said"], where["kept fact"]}
 
 
-async def test_a_summary_whose_floor_is_gone_is_named(audited: Audited, where: dict[str, int]) -> None:
+async def test_a_summary_whose_floor_is_gone_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
     await audited.change("DELETE FROM clears WHERE tenant = %s", "acme")
     kinds = await audited.faults()
     assert ("emptied", where["gone summary"]) in kinds
     assert ("emptied", where["cleared"]) in kinds
 
 
-async def test_event_without_row_or_letter_is_named(audited: Audited, where: dict[str, int]) -> None:
+async def test_event_without_row_or_letter_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
     jetstream = audited.stock.connection.jetstream()
     letter = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.u1.-.message.v1")
     assert letter.seq is not None
@@ -152,7 +152,7 @@ async def test_event_without_row_or_letter_is_named(audited: Audited, where: dic
     ]
 
 
-async def test_a_row_that_no_event_has_made_is_named(audited: Audited, where: dict[str, int]) -> None:
+async def test_a_row_that_no_event_has_made_is_named(audited: AuditedLog, where: dict[str, int]) -> None:
     await audited.change(
         "INSERT INTO messages (tenant, user_id, event_id, seq, sent_at) VALUES ('a', 'b', 'c', %s, now())",
         where["poison"],
@@ -166,7 +166,7 @@ async def test_a_row_that_no_event_has_made_is_named(audited: Audited, where: di
     ]
 
 
-async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
+async def test_a_proposal_without_a_decision_is_named(audited: AuditedLog) -> None:
     async with run_consumers(("persist",), audited.deployment):
         forgotten = await audited.decide("fact.proposed", text="User likes tea")
         later = await audited.decide("fact.proposed", text="User likes cake")
@@ -197,7 +197,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
     assert ("undecided", later) in kinds
 
 
-async def test_erased_events_are_not_missing(audited: Audited) -> None:
+async def test_erased_events_are_not_missing(audited: AuditedLog) -> None:
     async with run_consumers(("persist",), audited.deployment):
         said = await audited.stock.say("hello")
         await audited.decide("user.erased", conversation="x", up_to_seq=1)
@@ -219,14 +219,14 @@ async def test_erased_events_are_not_missing(audited: Audited) -> None:
     assert said < last
 
 
-async def test_audit_without_persist_is_not_clean(audited: Audited) -> None:
+async def test_audit_without_persist_is_not_clean(audited: AuditedLog) -> None:
     await audited.stock.say("hello")
     await audited.stock.connection.jetstream().delete_consumer(LOG, "persist")
     with pytest.raises(NotProvisioned):
         await audited.found()
 
 
-async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: Audited) -> None:
+async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: AuditedLog) -> None:
     async with run_consumers(("persist",), audited.deployment):
         seqs = [await audited.stock.say("hello", f"acme.user-{number}.-") for number in range(30)]
         await audited.settled()
@@ -239,7 +239,7 @@ async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: A
     assert (await audited.found()).faults.counts["differs"] == 29
 
 
-async def test_audit_reads_every_page_of_the_log(audited: Audited) -> None:
+async def test_audit_reads_every_page_of_the_log(audited: AuditedLog) -> None:
     await fill_log(audited.stock.connection, 2500)
     async with run_consumers(("persist",), audited.deployment):
         await audited.settled()

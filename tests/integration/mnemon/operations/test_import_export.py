@@ -149,7 +149,7 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     ]
 
 
-async def test_the_memory_of_the_demo_comes_back_as_it_was(
+async def test_demo_memory_survives_export_and_import(
     deployment: Deployment,
     connection: Client,
     tmp_path: Path,
@@ -257,7 +257,7 @@ CHAT_LOGS = """
 """
 
 
-async def test_tables_of_other_bots_are_read(database_url: str) -> None:
+async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
     schema = f"other_{uuid4().hex[:12]}"
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as bot:
         await bot.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))

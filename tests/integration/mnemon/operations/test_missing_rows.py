@@ -15,7 +15,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.missing_rows import LOOKED_BACK, first_missing
-from tests.support.log.audited_log import Audited, every_kind
+from tests.support.log.audited_log import AuditedLog, every_kind
 from tests.support.stock_client import Stock
 
 CONSUMERS = "persist", "retrieve"
@@ -28,8 +28,8 @@ async def database(deployment: Deployment) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
-def audited(stock: Stock, deployment: Deployment, database: Database) -> Audited:
-    return Audited(stock, deployment, database)
+def audited(stock: Stock, deployment: Deployment, database: Database) -> AuditedLog:
+    return AuditedLog(stock, deployment, database)
 
 
 async def emptied(database: Database, after: int = 0) -> None:
@@ -44,7 +44,7 @@ async def problems(deployment: Deployment) -> list[str]:
 
 
 async def test_rows_of_an_empty_database_are_made_from_the_log(
-    stock: Stock, connection: Client, deployment: Deployment, audited: Audited
+    stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):
         await stock.say("said before")
@@ -59,7 +59,7 @@ async def test_rows_of_an_empty_database_are_made_from_the_log(
 
 
 async def test_rows_of_an_older_backup_are_completed(
-    stock: Stock, deployment: Deployment, audited: Audited
+    stock: Stock, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):
         for number in range(2 * LOOKED_BACK):
@@ -73,7 +73,7 @@ async def test_rows_of_an_older_backup_are_completed(
 
 
 async def test_rows_missing_below_newer_ones_are_noticed(
-    stock: Stock, connection: Client, deployment: Deployment, audited: Audited
+    stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):
         for _ in range(3):
@@ -84,7 +84,7 @@ async def test_rows_missing_below_newer_ones_are_noticed(
 
 
 async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
-    stock: Stock, connection: Client, deployment: Deployment, audited: Audited
+    stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):
         await every_kind(audited)
@@ -97,7 +97,7 @@ async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
 
 
 async def test_several_processes_begin_one_replay(
-    stock: Stock, connection: Client, deployment: Deployment, audited: Audited
+    stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(CONSUMERS, deployment):
         seq = await stock.say("said before")
@@ -114,7 +114,7 @@ async def test_several_processes_begin_one_replay(
 
 
 async def test_an_audit_names_rows_beyond_the_end_of_the_log(
-    stock: Stock, connection: Client, deployment: Deployment, audited: Audited
+    stock: Stock, connection: Client, deployment: Deployment, audited: AuditedLog
 ) -> None:
     async with run_consumers(["persist"], deployment):
         positions = [await stock.say("x") for _ in range(3)]

@@ -19,8 +19,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import wordllama
 from mnemon_infra.rebuild.generations import site_alone
-from tests.support.log.audited_log import Audited
-from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.log.audited_log import AuditedLog
+from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.stock_client import Stock, indexed
 
 OLD_LOG = Path(__file__).parents[3] / "support" / "log" / "log_of_0_1_0.jsonl"
@@ -43,9 +43,9 @@ async def end(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIter
 
 
 @pytest_asyncio.fixture
-async def audited(stock: Stock, deployment: Deployment, end: int) -> AsyncIterator[Audited]:
+async def audited(stock: Stock, deployment: Deployment, end: int) -> AsyncIterator[AuditedLog]:
     async with Database(deployment) as database:
-        yield Audited(stock, deployment, database)
+        yield AuditedLog(stock, deployment, database)
 
 
 async def load_texts(stock: Stock, owner: str, min_seq: int) -> dict[str, str]:
@@ -62,11 +62,11 @@ async def load_corrections(stock: Stock) -> list[tuple[str, tuple[int, ...]]]:
     ]
 
 
-async def assert_rows_follow_the_log(audited: Audited) -> None:
+async def assert_rows_follow_the_log(audited: AuditedLog) -> None:
     await audited.settled()
     assert await audited.faults() == []
     async with site_alone(audited.deployment) as place:
-        verdict = await verdict_on(place, Told())
+        verdict = await verdict_on(place, RebuildReport())
     assert (verdict.is_settled, verdict.differences, verdict.first) == (True, 0, [])
 
 
@@ -77,7 +77,7 @@ def test_old_events_are_written_as_they_were_read() -> None:
 
 
 async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
-    stock: Stock, end: int, audited: Audited
+    stock: Stock, end: int, audited: AuditedLog
 ) -> None:
     assert await load_texts(stock, "acme.u1", end) == {
         "pf_001": MOTHER,
@@ -90,7 +90,7 @@ async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
 
 
 async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
-    stock: Stock, end: int, audited: Audited
+    stock: Stock, end: int, audited: AuditedLog
 ) -> None:
     redeciding = Redeciding(stock.connection, audited.database, wordllama(), edit=lambda document: document)
     shown = await redeciding.preview(lambda *_: None)

@@ -16,14 +16,14 @@ from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
 from mnemon_infra.rebuild.verification import Verifying
 from tests.integration.consumers.delivery.test_poison import REFUSED
-from tests.support.pipelines.rebuild import Told, applied, change, verdict_on
+from tests.support.pipelines.rebuild import RebuildReport, applied, change, verdict_on
 from tests.support.stock_client import Stock
 
 EVENTS, USERS = 6000, 40
 
 
 async def test_rebuild_of_all_events_gives_equal_rows(
-    site: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("once", id="x")
@@ -43,7 +43,7 @@ async def test_rebuild_of_all_events_gives_equal_rows(
 
 
 async def test_a_row_changed_by_hand_is_found_and_named(
-    site: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, 500, users=5)
     changed = await stock.say("true", id="changed")
@@ -72,7 +72,9 @@ async def test_a_row_changed_by_hand_is_found_and_named(
     assert third.rebuilt is None
 
 
-async def test_unprojected_events_are_no_difference(deployment: Deployment, stock: Stock, told: Told) -> None:
+async def test_unprojected_events_are_no_difference(
+    deployment: Deployment, stock: Stock, told: RebuildReport
+) -> None:
     seq = await stock.say("cleared later")
     async with site_alone(deployment) as place:
         async with run_consumers(("persist",), deployment):
@@ -83,21 +85,21 @@ async def test_unprojected_events_are_no_difference(deployment: Deployment, stoc
     assert verdict.rows["messages"] == 1
 
 
-async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: Told) -> None:
+async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: RebuildReport) -> None:
     await fill_log(connection, EVENTS, users=USERS)
     await applied(site)
     with suppress(asyncio.CancelledError):
         async with made(site, "next", told) as replay:
             task = asyncio.create_task(catch_up(site, replay, told))
 
-            class Cut(Told):
+            class Cut(RebuildReport):
                 def at(self, reached: int, up_to: int) -> None:
                     task.cancel()
 
             told.at = Cut().at  # type: ignore[method-assign]
             await task
     assert 0 < replay.reached < EVENTS
-    again = Told()
+    again = RebuildReport()
     async with made(site, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
@@ -106,7 +108,9 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
 
-async def test_rebuild_as_of_shows_the_state_of_its_position(site: Site, stock: Stock, told: Told) -> None:
+async def test_rebuild_as_of_shows_the_state_of_its_position(
+    site: Site, stock: Stock, told: RebuildReport
+) -> None:
     decision = {"decision": {"proposal_id": "p"}}
     saved = await stock.publish(
         "memory.acme.u1.fact.saved.v1", {"fact_id": "f", "fact": {"text": "lives in Riga"}, **decision}
@@ -129,7 +133,7 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(site: Site, stock: 
     }
 
 
-async def test_foreign_schemas_stay_untouched(site: Site, told: Told) -> None:
+async def test_foreign_schemas_stay_untouched(site: Site, told: RebuildReport) -> None:
     async with site.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{site.live}_next")))
     with pytest.raises(InTheWay, match="is not of a rebuild"):

@@ -24,9 +24,9 @@ from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.support.facts.preset_embedder import Given
-from tests.support.log.audited_log import Audited
-from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.facts.preset_embedder import PresetEmbedder
+from tests.support.log.audited_log import AuditedLog
+from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.stock_client import Stock, indexed
 
 TEA, SENCHA = "User likes green tea", "They are fond of sencha"
@@ -47,7 +47,7 @@ class Decided:
     deployment: Deployment
     database: Database
     vectors: VectorStore
-    model: Given
+    model: PresetEmbedder
 
     def by(self, edit: Callable[[Document], Document]) -> Redeciding:
         return Redeciding(self.stock.connection, self.database, self.model, edit)
@@ -77,7 +77,7 @@ class Decided:
 async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Decided]:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     await change(stock.connection, APART)
-    model = Given(similar=[(TEA, SENCHA, 0.9)])
+    model = PresetEmbedder(similar=[(TEA, SENCHA, 0.9)])
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
         finding = VectorIndex(await ends.enter_async_context(opened), model)
@@ -124,16 +124,16 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     assert sorted((await decided.said()).values()) == sorted(apart.values())
     assert await decided.points() == set(await decided.said())
 
-    audited = Audited(decided.stock, decided.deployment, decided.database)
+    audited = AuditedLog(decided.stock, decided.deployment, decided.database)
     await audited.settled()
     assert await audited.faults() == []
     async with site_alone(decided.deployment) as place:
-        verdict = await verdict_on(place, Told())
+        verdict = await verdict_on(place, RebuildReport())
     assert verdict.is_settled
     assert [each for each in verdict.first if each.table == "memory_events"] == []
 
 
-async def test_a_user_is_not_decided_anew_while_somebody_else_decides(decided: Decided) -> None:
+async def test_redecide_waits_for_running_decisions(decided: Decided) -> None:
     for text in (TEA, SENCHA):
         await decided.stock.ask("save", "acme.u1", text=text)
     async with locked(decided.database, "acme", "u1"):

@@ -15,14 +15,14 @@ from mnemon_infra.database.generations.generation_repository import drop
 from mnemon_infra.database.windows.window_repository import StoredWindow, put
 from mnemon_infra.generation_names import name_of
 from mnemon_infra.rebuild.generations import InTheWay, Site, former, take_over
-from tests.support.pipelines.rebuild import Told, applied, change, rebuilt, verdict_on
+from tests.support.pipelines.rebuild import RebuildReport, applied, change, rebuilt, verdict_on
 from tests.support.stock_client import Stock
 
 USERS = 40
 
 
 async def test_a_rebuild_mends_what_was_changed(
-    site: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await stock.say("true")
     await applied(site)
@@ -61,7 +61,7 @@ async def mended(stock: Stock) -> None:
 
 
 async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
-    site: Site, stock: Stock, told: Told
+    site: Site, stock: Stock, told: RebuildReport
 ) -> None:
     await spoiled(site, stock)
     async with rebuilt(site, told) as replay:
@@ -70,7 +70,7 @@ async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
 
 
 async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
-    site: Site, stock: Stock, told: Told
+    site: Site, stock: Stock, told: RebuildReport
 ) -> None:
     await spoiled(site, stock)
     await end_listeners(site)
@@ -80,7 +80,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
 
 
 async def test_switch_loses_no_event_and_fails_no_reader(
-    site: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, 2000, users=USERS)
     await stock.say("first")
@@ -124,7 +124,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
     assert (await verdict_on(site, told)).differences == 0
 
 
-async def test_switch_keeps_open_work(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_open_work(site: Site, stock: Stock, told: RebuildReport) -> None:
     await stock.say("x")
     await applied(site)
     async with site.database.transaction() as held:
@@ -135,7 +135,7 @@ async def test_switch_keeps_open_work(site: Site, stock: Stock, told: Told) -> N
         assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
 
 
-async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: RebuildReport) -> None:
     await stock.say("before")
     await applied(site)
     await change(site, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
@@ -156,7 +156,7 @@ async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Told
             pass
 
 
-async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: RebuildReport) -> None:
     await stock.say("forgotten")
     assert "removed" in await stock.ask("erase")
     await stock.say("by somebody new")
@@ -177,7 +177,7 @@ async def settled(site: Site) -> bool:
     return found is not None and found.is_settled
 
 
-async def test_switch_waits_for_locks(site: Site, stock: Stock, told: Told) -> None:
+async def test_switch_waits_for_locks(site: Site, stock: Stock, told: RebuildReport) -> None:
     """Such as a stretch that a model is asked about."""
     await stock.say("x")
     await applied(site)

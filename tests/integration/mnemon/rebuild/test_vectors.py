@@ -32,7 +32,7 @@ from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
-from tests.support.pipelines.rebuild import Told, change, rebuilt
+from tests.support.pipelines.rebuild import RebuildReport, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
 from tests.support.stock_client import Stock, indexed
 
@@ -54,13 +54,13 @@ async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deplo
         yield place
 
 
-async def verdict_on(site_with_vectors: Site, told: Told) -> RowVerification:
+async def verdict_on(site_with_vectors: Site, told: RebuildReport) -> RowVerification:
     live = EdgeOwner(site_with_vectors.connection)
     async with made(site_with_vectors, "next", told) as generation:
         return await VerifyingAll(site_with_vectors, generation, live, told, patience=60).verdict()
 
 
-async def switched(site_with_vectors: Site, told: Told) -> None:
+async def switched(site_with_vectors: Site, told: RebuildReport) -> None:
     async with made(site_with_vectors, "next", told) as generation:
         await take_over(site_with_vectors, generation, told)
     assert await finish(site_with_vectors, told)
@@ -80,7 +80,7 @@ async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
 
 
 async def test_rebuild_names_points_contrary_to_the_log(
-    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
+    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
@@ -109,7 +109,7 @@ async def test_rebuild_names_points_contrary_to_the_log(
 
 
 async def test_vectors_switch_and_return_during_searches(
-    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
+    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: RebuildReport
 ) -> None:
     await fill_log(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
@@ -156,7 +156,7 @@ async def test_vectors_switch_and_return_during_searches(
 
 
 async def test_dedupe_decides_by_the_repaired_rows(
-    vectors_deployment: Deployment, stock: Stock, told: Told
+    vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
     consumers = "persist", "index", "dedupe", "retrieve"
     async with run_consumers(consumers, vectors_deployment):
@@ -174,7 +174,7 @@ async def test_dedupe_decides_by_the_repaired_rows(
 
 
 async def test_switch_killed_between_rows_and_vectors_is_completed(
-    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: Told
+    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: RebuildReport
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
@@ -199,7 +199,7 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
 
 
 async def test_stopped_deployment_switches_vectors(
-    vectors_deployment: Deployment, stock: Stock, told: Told
+    vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
     """No process has the vectors open: their folders change names."""
     async with run_consumers(("persist", "index"), vectors_deployment):
@@ -228,7 +228,7 @@ async def test_stopped_deployment_switches_vectors(
 
 
 async def test_a_former_generation_whose_version_knew_no_summaries(
-    vectors_deployment: Deployment, stock: Stock, told: Told
+    vectors_deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
     covered = {"conversation": "c", "from_seq": 1, "to_seq": 1, "text": "It is about a walrus"}
     async with run_consumers(("persist", "index"), vectors_deployment):
@@ -249,7 +249,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
 
 
 async def test_vectors_as_of_a_position(
-    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: Told
+    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: RebuildReport
 ) -> None:
     first = await stock.say("the walrus sings", id="first")
     await indexed(stock, await stock.say("the walrus sleeps", id="second"))
@@ -274,7 +274,7 @@ async def test_vectors_as_of_a_position(
 
 
 async def test_rebuild_with_another_model_keeps_facts_apart(
-    vectors_deployment: Deployment, stock: Stock, told: Told, embedding_endpoint: Endpoint
+    vectors_deployment: Deployment, stock: Stock, told: RebuildReport, embedding_endpoint: Endpoint
 ) -> None:
     """Of two facts that were near to each other, and to the new model are not."""
     vectors_deployment = vectors_deployment.model_copy(

@@ -165,7 +165,7 @@ def test_truncated_answer_is_refused(text: str) -> None:
     assert check(text, is_cut=True) == SummaryRefusal("cut_off")
 
 
-def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
+def test_merged_summary_may_repeat_the_newest_one() -> None:
     newest = " ".join(f"The user saw the {n}th house." for n in range(12))
     stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
     request = of_summaries(stored, SETTINGS)
@@ -173,7 +173,7 @@ def test_of_earlier_summaries_the_newest_may_stay_as_it_was() -> None:
     assert check_summary(ModelAnswer(request.text, Usage()), request) == SummaryRefusal("echo")
 
 
-def test_asked_once_more_the_model_is_told_why() -> None:
+def test_second_request_names_the_reason_of_refusal() -> None:
     again = correct_request(REQUEST, SummaryRefusal("json"))
     assert again.text.startswith(REQUEST.text)
     assert "it is JSON" in again.text
@@ -181,7 +181,7 @@ def test_asked_once_more_the_model_is_told_why() -> None:
 
 
 @given(st.text(), st.booleans())
-def test_whatever_is_accepted_is_one_line_within_bounds(answer: str, is_cut: bool) -> None:
+def test_accepted_summary_is_one_line_within_bounds(answer: str, is_cut: bool) -> None:
     kept = check(answer, is_cut=is_cut)
     if isinstance(kept, SummaryRefusal):
         return

@@ -41,21 +41,21 @@ class TestNextStep:
         assert step == Write(tuple(said(3, 6, 9, 12, 15, 18)))
         assert step.covers == (3, 18)
 
-    def test_before_there_would_be_too_many_summaries_they_become_one(self) -> None:
+    def test_summaries_are_merged_before_the_limit(self) -> None:
         six = stored(*((n, n + 5) for n in range(0, 36, 6)))
         step = next_step(said(*range(36, 53)), six, Compaction())
         assert step == Merge(tuple(six))
         assert step.covers == (0, 35)
         assert next_step(said(*range(36, 53)), six[1:], Compaction()) == Write(tuple(said(*range(36, 42))))
 
-    def test_as_many_summaries_as_there_may_be_stay_while_nothing_comes(self) -> None:
+    def test_summaries_at_the_limit_stay_unmerged(self) -> None:
         assert next_step(said(*range(36, 52)), stored(*((n, n) for n in range(6))), Compaction()) is None
 
-    def test_of_more_than_there_may_be_one_is_made_at_once(self) -> None:
+    def test_summaries_beyond_the_limit_are_merged_at_once(self) -> None:
         seven = stored(*((n, n) for n in range(7)))
         assert next_step([], seven, Compaction()) == Merge(tuple(seven))
 
-    def test_of_very_many_the_oldest_are_made_one_first(self) -> None:
+    def test_oldest_of_many_summaries_are_merged_first(self) -> None:
         many = stored(*((n, n) for n in range(1000)))
         assert next_step([], many, Compaction()) == Merge(tuple(many[:MOST_MERGED]))
         more = Compaction(merge_above=2 * MOST_MERGED)

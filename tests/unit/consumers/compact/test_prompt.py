@@ -28,7 +28,7 @@ def message(seq: int, role: Role, content: str, name: str | None = None, **field
     )
 
 
-def test_messages_are_told_with_speaker_and_local_time() -> None:
+def test_prompt_shows_speaker_and_local_time() -> None:
     settings = SettingsV1(time_stamps=TimeStamps(zone="Europe/Moscow"))
     said = [message(1, "user", "Привет!\nЯ Анна", "Анна"), message(2, "assistant", "Hello")]
     request = of_messages(said, settings)
@@ -50,19 +50,19 @@ def test_a_line_of_a_message_cannot_pass_for_another_message() -> None:
     assert [line[:2] for line in text.splitlines()] == ["Me", "1.", "  "]
 
 
-def test_of_a_long_name_the_beginning_is_told() -> None:
+def test_prompt_shows_the_beginning_of_a_long_name() -> None:
     request = of_messages([message(1, "user", "hi", "N" * 900_000)], SettingsV1())
     assert f"user ({'N' * NAME_BEGINNING}…): hi" in request.text
     assert [each.name for each in request.said] == ["N" * NAME_BEGINNING + "…"]
 
 
-def test_of_a_long_message_the_beginning_and_the_end_are_told() -> None:
+def test_prompt_shows_both_ends_of_a_long_message() -> None:
     content = "a" * BEGINNING + "b" * 5000 + "c" * ENDING
     (said,) = of_messages([message(1, "user", content)], SettingsV1()).said
     assert said.text == "a" * BEGINNING + "\n[...]\n" + "c" * ENDING
 
 
-def test_of_tools_only_the_beginning_is_told() -> None:
+def test_prompt_shows_the_beginning_of_tool_output() -> None:
     call = {"name": "reserve_table", "arguments": {"at": "Берёза"}}
     long_one = {"name": "read", "arguments": "x" * 5000}
     said = of_messages(
@@ -79,7 +79,7 @@ def test_of_tools_only_the_beginning_is_told() -> None:
     assert len(said[2].text) < 2 * TOOL_BEGINNING
 
 
-def test_summaries_are_told_oldest_first() -> None:
+def test_prompt_lists_summaries_oldest_first() -> None:
     stored = [StoredSummary(n, n + 5, f"e{n}", 100 + n, AT, f"s{n}", f"They\ntalked of {n}.") for n in (1, 7)]
     request = of_summaries(stored, SettingsV1())
     assert request.text == "Earlier summaries, oldest first:\n1. They talked of 1.\n2. They talked of 7.\n"
@@ -89,7 +89,7 @@ def test_summaries_are_told_oldest_first() -> None:
     ]
 
 
-def test_what_a_provider_may_cache_is_the_same_for_both() -> None:
+def test_cacheable_instructions_are_equal_for_both_purposes() -> None:
     own = SettingsV1(compaction=Compaction(instructions="Mention pets."))
     asked = [of_messages([message(1, "user", "hi")], own), of_summaries([], own)]
     assert asked[0].instructions == asked[1].instructions

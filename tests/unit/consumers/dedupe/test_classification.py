@@ -26,7 +26,7 @@ def classified(text: str, **said: Any) -> Fact:
         ("Обсуждали структуру памяти.", "archive", False, True),
     ],
 )
-def test_the_lines_of_document_004(text: str, tier: Tier, high: bool, low: bool) -> None:
+def test_tier_and_importance_follow_from_words(text: str, tier: Tier, high: bool, low: bool) -> None:
     fact = classified(text)
     assert (fact.tier, fact.importance >= 8, fact.importance <= 3) == (tier, high, low)
 
@@ -91,7 +91,7 @@ def test_temporary_statement_is_working_and_expires_by_setting(text: str) -> Non
         ("Пишет диплом до июня", datetime(2027, 7, 1, tzinfo=UTC)),
     ],
 )
-def test_an_end_that_the_words_name_is_the_date(text: str, expires_at: datetime) -> None:
+def test_named_end_becomes_the_expiry(text: str, expires_at: datetime) -> None:
     fact = classified(text)
     assert (fact.tier, fact.expires_at) == ("working", expires_at)
     assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == expires_at
@@ -171,7 +171,7 @@ def test_kind_and_tier_of_the_model_win() -> None:
 
 
 @pytest.mark.parametrize("tier", ["profile", "archive"])
-def test_a_date_makes_it_working_unless_a_tier_is_named(tier: Tier) -> None:
+def test_date_makes_a_fact_working_unless_a_tier_is_named(tier: Tier) -> None:
     until = NOW + timedelta(days=100)
     assert classified("Lives in Berlin", expires_at=until).tier == "working"
     fact = classified("Lives in Berlin", expires_at=until, tier=tier)

@@ -1,4 +1,4 @@
-"""What becomes of a proposal: the examples of the requirements, and every rule of a decision."""
+"""Decisions about proposals: worked examples, and every rule."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -80,7 +80,7 @@ def refused(decided: list[Decided]) -> Reason:
     return only(decided, "fact.rejected", FactRejectedV1).reason
 
 
-def test_document_001_petersburg_is_no_duplicate_of_moscow_but_an_update() -> None:
+def test_moved_city_is_an_update_not_a_duplicate() -> None:
     user = User()
     first = saved(user.propose("Живу в Москве"))
     second = updated(user.propose("Переехал в Санкт-Петербург", (first.fact_id, 0.7)))
@@ -88,7 +88,7 @@ def test_document_001_petersburg_is_no_duplicate_of_moscow_but_an_update() -> No
     assert user.texts() == {first.fact_id: "Переехал в Санкт-Петербург"}
 
 
-def test_document_001_a_programmer_becomes_a_python_developer() -> None:
+def test_refined_profession_is_an_update() -> None:
     user = User()
     first = saved(user.propose("Работаю программистом"))
     second = updated(user.propose("Работаю Python разработчиком", (first.fact_id, 0.9)))
@@ -102,7 +102,7 @@ AS_DOCUMENT_001 = SettingsV1(
 
 
 @pytest.mark.parametrize("near", [True, False])
-def test_document_001_petersburg_is_a_fact_beside_moscow_where_similarity_is_required(near: bool) -> None:
+def test_required_similarity_keeps_moved_city_apart(near: bool) -> None:
     user = User(AS_DOCUMENT_001)
     first = saved(user.propose("Живу в Москве"))
     second = saved(user.propose("Переехал в Санкт-Петербург", (first.fact_id, 0.7) if near else None))
@@ -112,7 +112,7 @@ def test_document_001_petersburg_is_a_fact_beside_moscow_where_similarity_is_req
     assert second.decision.evidence.endswith("and their similarity is not above 0.85")
 
 
-def test_document_001_a_near_fact_is_rewritten_where_similarity_is_required() -> None:
+def test_required_similarity_rewrites_a_near_fact() -> None:
     user = User(AS_DOCUMENT_001)
     first = saved(user.propose("Работаю программистом", importance=7))
     second = updated(user.propose("Работаю Python разработчиком", (first.fact_id, 0.9), importance=3))
@@ -150,14 +150,14 @@ def test_without_an_embedding_model_no_similarity_is_required() -> None:
         (0.84, "fact.saved"),
     ],
 )
-def test_document_001_the_thresholds(similarity: float, name: str) -> None:
+def test_thresholds_decide_by_similarity(similarity: float, name: str) -> None:
     user = User()
     first = saved(user.propose("Пишет на языке Python", importance=4))
     ((found, _),) = user.propose("Его стихия программный код", (first.fact_id, similarity), importance=7)
     assert found == name
 
 
-def test_document_001_the_larger_importance_counts() -> None:
+def test_larger_importance_wins() -> None:
     user = User()
     first = saved(user.propose("Любит язык Python", importance=3))
     again = updated(user.propose("Обожает язык Python", (first.fact_id, 0.97), importance=8))
@@ -176,13 +176,13 @@ def test_document_001_the_larger_importance_counts() -> None:
         ("Ключ sk-1234567890abcdef", "secret"),
     ],
 )
-def test_document_004_the_policy(text: str, reason: Reason) -> None:
+def test_policy_refuses_with_a_reason(text: str, reason: Reason) -> None:
     user = User()
     assert refused(user.propose(text)) == reason
     assert user.texts() == {}
 
 
-def test_document_004_ids_are_short_and_per_tier() -> None:
+def test_fact_ids_are_short_and_per_tier() -> None:
     user = User()
     ids = [
         saved(user.propose(text)).fact_id
@@ -196,7 +196,7 @@ def test_document_004_ids_are_short_and_per_tier() -> None:
     assert saved(user.propose("Has a red bicycle")).fact_id == "ar_002"
 
 
-def test_document_004_the_same_words_in_either_direction() -> None:
+def test_contained_words_are_a_duplicate_in_either_direction() -> None:
     user = User()
     first = saved(user.propose("Пользователь любит зелёный чай"))
     assert confirmed(user.propose("любит зеленый ЧАЙ!")).fact_id == first.fact_id
@@ -206,7 +206,7 @@ def test_document_004_the_same_words_in_either_direction() -> None:
     assert user.texts() == {first.fact_id: "Пользователь любит зелёный чай с жасмином"}
 
 
-def test_document_004_a_semantic_threshold_of_its_own() -> None:
+def test_semantic_threshold_is_a_setting() -> None:
     user = User(SettingsV1(dedupe=Dedupe(update_threshold=0.9, duplicate_threshold=0.9)))
     first = saved(user.propose("Struggles with insomnia"))
     assert saved(user.propose("Tosses and turns for hours", (first.fact_id, 0.9))).fact_id == "ar_002"
@@ -221,7 +221,7 @@ def test_document_004_a_semantic_threshold_of_its_own() -> None:
         ("Writes programs in C", "Writes programs in C++"),
     ],
 )
-def test_half_a_word_is_not_the_same_word(old: str, new: str) -> None:
+def test_partial_word_is_no_duplicate(old: str, new: str) -> None:
     user = User()
     saved(user.propose(old))
     saved(user.propose(new))
@@ -235,7 +235,7 @@ def test_half_a_word_is_not_the_same_word(old: str, new: str) -> None:
         ("Eats meat on Sundays", "User never eats meat on Sundays"),
     ],
 )
-def test_the_same_words_denied_are_news(old: str, new: str) -> None:
+def test_negated_statement_is_a_new_fact(old: str, new: str) -> None:
     user = User()
     first = saved(user.propose(old))
     assert updated(user.propose(new)).former.text == old
@@ -306,7 +306,7 @@ def test_undecided_facts_are_kept_and_named() -> None:
     assert list(user.texts().values()) == ["Takes the 7:40 train", "Takes the 8:10 train"]
 
 
-def test_on_duplicate_confirm_keeps_the_older_words() -> None:
+def test_duplicate_policy_confirm_keeps_older_words() -> None:
     user = User(SettingsV1(dedupe=Dedupe(on_duplicate="confirm")))
     first = saved(user.propose("Likes to ride a bicycle"))
     again = confirmed(user.propose("Enjoys cycling very much", (first.fact_id, 0.96)))
@@ -323,7 +323,7 @@ def test_duplicate_updates_other_fields() -> None:
     confirmed(user.propose("Has a red bicycle", importance=2))
 
 
-def test_a_decision_says_what_it_was_made_by() -> None:
+def test_decision_names_its_evidence() -> None:
     user = User()
     lineage = Lineage(sources=(3, 4), extractor="tool")
     first = saved(user.propose("Has a red bicycle", lineage=lineage))
@@ -343,7 +343,7 @@ def test_without_an_embedder_words_decide() -> None:
     assert (by.nearest, by.update_threshold, by.embedding_model) == (None, None, None)
 
 
-def test_a_nearest_fact_that_is_gone_is_not_met() -> None:
+def test_removed_nearest_fact_is_no_match() -> None:
     user = User()
     first = saved(user.propose("Has a red bicycle"))
     user.known.apply(FactForgottenV1(fact_id=first.fact_id), "gone", user.now)

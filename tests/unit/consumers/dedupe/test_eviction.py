@@ -83,9 +83,7 @@ def evicted(decided: Sequence[Decided]) -> list[str]:
         ([("archive", HIGH), ("archive", HIGH)], HIGH, "ar_001"),
     ],
 )
-def test_document_004_the_order_in_which_facts_give_way(
-    facts: list[Given], importance: int, expected: str
-) -> None:
+def test_eviction_order(facts: list[Given], importance: int, expected: str) -> None:
     limits = room_for(len(facts))
     decided = proposed(kept(facts), limits, importance=importance)
     assert [name for name, _ in decided] == ["fact.evicted", "fact.saved"]
@@ -116,7 +114,7 @@ def test_full_profile_refuses_a_fact(facts: list[Given], importance: int, expect
     assert decided[-1][0] == ("fact.rejected" if full_of_high else "fact.saved")
 
 
-def test_of_working_facts_the_one_that_expires_first_gives_way() -> None:
+def test_working_fact_that_expires_first_is_evicted() -> None:
     known = UserFacts()
     for number, (days, importance) in enumerate([(9, NORMAL), (3, NORMAL), (6, LOW), (1, HIGH)], 1):
         fact = Fact(
@@ -174,7 +172,7 @@ def test_what_has_expired_takes_no_room() -> None:
     assert evicted(proposed(known, room_for(2), tier="working")) == []
 
 
-def test_numbers_go_on_beyond_999() -> None:
+def test_fact_numbers_continue_beyond_999() -> None:
     known = UserFacts()
     known.apply(
         FactSavedV1(fact_id="ar_999", fact=Fact(text="Old"), decision=Decision(proposal_id="1")), "1", BEGIN
@@ -266,7 +264,7 @@ def test_limits_hold_after_every_event_and_ids_have_no_gaps(
 
 @given(_STEPS, _LIMITS, st.data())
 @settings(max_examples=scale_examples(60))
-def test_the_log_read_back_is_what_was_decided(
+def test_state_from_the_log_equals_the_decisions(
     steps: list[dict[str, Any]], limits: FactLimits, data: st.DataObject
 ) -> None:
     log, known, _ = run(steps, limits)

@@ -122,7 +122,7 @@ RUSSIAN = """\
 
 @pytest.mark.parametrize("answer", ["one answer", None])
 @pytest.mark.parametrize("listed", [ENGLISH, RUSSIAN], ids=["english", "russian"])
-async def test_of_fifty_distinct_facts_none_is_overwritten(listed: str, answer: str | None) -> None:
+async def test_fifty_distinct_facts_of_one_answer_are_kept(listed: str, answer: str | None) -> None:
     texts = listed.splitlines()
     model = wordllama()
     vectors = await model.embed(texts)

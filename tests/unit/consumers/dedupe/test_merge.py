@@ -124,7 +124,7 @@ def test_an_update_is_the_newer_fact_under_the_older_id() -> None:
 @pytest.mark.parametrize(
     ("older", "newer", "kept"), [(5, 9, 9), (9, 5, 9), (None, 5, None), (5, None, None), (None, None, None)]
 )
-def test_of_two_dates_the_later_counts(older: int | None, newer: int | None, kept: int | None) -> None:
+def test_merge_takes_the_later_expiry(older: int | None, newer: int | None, kept: int | None) -> None:
     def date(days: int | None) -> datetime | None:
         return None if days is None else BEGIN + timedelta(days=days)
 
@@ -135,7 +135,7 @@ def test_of_two_dates_the_later_counts(older: int | None, newer: int | None, kep
 
 
 @pytest.mark.parametrize("relation", ["different", None])
-def test_different_facts_and_no_answer_change_nothing(
+def test_different_or_unanswered_pair_changes_nothing(
     user: User, relation: Literal["different"] | None
 ) -> None:
     assert isinstance(user.compare(2, 1, relation), IgnoredComparison)
@@ -182,9 +182,7 @@ def test_facts_with_different_numbers_are_not_the_same_whatever_a_model_says() -
 
 
 @pytest.mark.parametrize("on_duplicate", ["rewrite", "confirm"])
-def test_of_three_facts_that_say_the_same_one_is_left(
-    user: User, on_duplicate: Literal["rewrite", "confirm"]
-) -> None:
+def test_three_equal_facts_merge_into_one(user: User, on_duplicate: Literal["rewrite", "confirm"]) -> None:
     dedupe = Dedupe(on_duplicate=on_duplicate)
     user.save(3, "Мама поселилась у воды")
     merged(user.compare(2, 1, dedupe=dedupe))
@@ -194,12 +192,12 @@ def test_of_three_facts_that_say_the_same_one_is_left(
     assert user.known.facts.facts["ar_001"].lineage.sources == (1, 2, 3)
 
 
-def test_an_answer_that_comes_again_changes_nothing(user: User) -> None:
+def test_repeated_comparison_changes_nothing(user: User) -> None:
     merged(user.compare(2, 1))
     assert isinstance(user.compare(2, 1), IgnoredComparison)
 
 
-def test_a_merge_that_was_cut_off_is_ended(user: User) -> None:
+def test_interrupted_merge_is_completed(user: User) -> None:
     whole = User()
     for number, text in enumerate(user.said.values(), 1):
         whole.save(number, text)

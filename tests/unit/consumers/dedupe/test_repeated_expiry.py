@@ -31,7 +31,7 @@ class User:
         return known.fact
 
 
-def test_an_end_goes_with_the_words_that_name_it() -> None:
+def test_expiry_belongs_to_the_words_that_name_it() -> None:
     user = User()
     first = user.propose("Is in Lisbon until Friday", SATURDAY)
     assert (first.tier, first.expires_at) == ("working", datetime(2026, 11, 28, tzinfo=UTC))
@@ -44,7 +44,7 @@ def test_an_end_goes_with_the_words_that_name_it() -> None:
     assert (for_good.tier, for_good.expires_at) == ("working", None)
 
 
-def test_of_two_ends_of_the_same_words_the_later_counts() -> None:
+def test_repeated_fact_takes_the_later_expiry() -> None:
     user = User()
     first = user.propose("На больничном на две недели", SATURDAY)
     assert first.expires_at == datetime(2026, 12, 6, tzinfo=UTC)

@@ -31,7 +31,7 @@ class Log:
         return seq <= self.decided
 
 
-async def test_there_is_no_turn_for_what_an_earlier_one_has_decided() -> None:
+async def test_decided_delivery_needs_no_turn() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
@@ -41,7 +41,7 @@ async def test_there_is_no_turn_for_what_an_earlier_one_has_decided() -> None:
     assert turns.end(ANNA, None, 10) == ACK
 
 
-async def test_the_last_of_the_deliveries_counts() -> None:
+async def test_last_delivery_of_an_event_counts() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
@@ -60,7 +60,7 @@ async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
     assert log.turns == 1
 
 
-async def test_after_a_failure_all_is_asked_again() -> None:
+async def test_failed_turn_is_retried_completely() -> None:
     log = Log(fails=True)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
@@ -79,7 +79,7 @@ async def test_many_decided_deliveries_are_not_put_off() -> None:
     assert log.turns == 1
 
 
-async def test_the_end_waits_for_turns_in_hand() -> None:
+async def test_shutdown_waits_for_running_turns() -> None:
     begun, let_go = asyncio.Event(), asyncio.Event()
     finished = []
 
@@ -105,7 +105,7 @@ async def test_the_end_waits_for_turns_in_hand() -> None:
     assert finished == [ANNA]
 
 
-def test_what_waits_for_another_turn_is_not_acknowledged() -> None:
+def test_waiting_delivery_is_not_acknowledged() -> None:
     log = Log()
     turns = Turns(log.turn, log.is_decided)
     assert turns.end(ANNA, 7, 6) == ACK

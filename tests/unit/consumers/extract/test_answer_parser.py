@@ -100,7 +100,7 @@ def test_without_a_list_of_facts_it_is_unreadable(text: str) -> None:
         '[{"text": "Lives in York"}, {"text": "Does not like',
     ],
 )
-def test_a_near_miss_is_mended_and_what_is_cut_off_left_out(text: str) -> None:
+def test_malformed_json_is_repaired_and_truncated_parts_dropped(text: str) -> None:
     extracted = reading(text)
     assert texts(extracted) == ["Lives in York"]
     assert extracted.repaired
@@ -120,7 +120,7 @@ def test_a_quotation_mark_within_a_fact_is_mended() -> None:
 
 
 @pytest.mark.parametrize("text", ['[{"text": "Lives in York"}]', '{"facts": ["Lives in York"], "more": 1}'])
-def test_other_shapes_that_leave_no_doubt(text: str) -> None:
+def test_other_unambiguous_shapes_are_parsed(text: str) -> None:
     extracted = reading(text)
     assert (texts(extracted), extracted.repaired) == (["Lives in York"], False)
 
@@ -142,7 +142,7 @@ def test_other_shapes_that_leave_no_doubt(text: str) -> None:
         {"text": "a" * (MOST_CHARACTERS + 1)},
     ],
 )
-def test_a_bad_fact_does_not_spoil_the_others(bad: Any) -> None:
+def test_invalid_fact_spoils_no_other(bad: Any) -> None:
     extracted = answered(WHOLE, bad, WHOLE | {"text": "Likes tea"})
     assert texts(extracted) == ["Lives in York", "Likes tea"]
     assert (extracted.left_out, extracted.repaired) == (1, False)
@@ -183,12 +183,12 @@ def test_a_bad_fact_does_not_spoil_the_others(bad: Any) -> None:
         ("sources", None, (11, 14, 20)),
     ],
 )
-def test_what_is_wrong_with_a_field_is_mended_or_left_out(field: str, given: Any, mended: Any) -> None:
+def test_invalid_field_is_repaired_or_dropped(field: str, given: Any, mended: Any) -> None:
     (fact,) = answered(WHOLE | {field: given}).facts
     assert getattr(fact, field) == mended
 
 
-def test_fields_that_nobody_asked_for_are_ignored() -> None:
+def test_unknown_fields_are_ignored() -> None:
     (fact,) = answered({"text": "Lives in York", "id": "pf_001", "lineage": {"model": "x"}}).facts
     assert fact.text == "Lives in York"
 
@@ -208,7 +208,7 @@ FACT = st.fixed_dictionaries({"text": st.text(max_size=40)}, optional=dict.fromk
 
 
 @given(st.lists(FACT | JSON, max_size=8))
-def test_whatever_is_listed_becomes_proposals_that_can_be_written(facts: list[Any]) -> None:
+def test_listed_facts_become_valid_proposals(facts: list[Any]) -> None:
     extracted = answered(*facts)
     assert len(extracted.facts) + extracted.left_out == len(facts)
     for fact in extracted.facts:
@@ -242,7 +242,7 @@ def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
 @given(
     st.text(alphabet="{}[]\",:\\' \nfacts text1é", max_size=60), st.sampled_from(["", '{"facts": [{', "["])
 )
-def test_any_text_at_all_is_read_or_unreadable(text: str, before: str) -> None:
+def test_any_text_is_parsed_or_unreadable(text: str, before: str) -> None:
     try:
         extracted = reading(before + text)
     except Unreadable:

@@ -49,19 +49,19 @@ def test_active_conversation_is_due_when_it_rests() -> None:
     assert cut(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
 
 
-def test_enough_messages_are_read_at_once() -> None:
+def test_enough_messages_make_a_window_at_once() -> None:
     assert cut(rows(4), NOW, SETTINGS).look_at is None
     assert ranges(cut(rows(4), NOW, SETTINGS)) == [(10, 40, 4)]
 
 
-def test_of_more_than_a_request_holds_the_rest_waits() -> None:
+def test_messages_beyond_a_window_wait() -> None:
     made = cut(rows(9), NOW, SETTINGS)
     assert ranges(made) == [(10, 60, 6)]
     assert made.look_at == NOW + IDLE
     assert ranges(cut(rows(10), NOW, SETTINGS)) == [(10, 60, 6), (70, 100, 4)]
 
 
-def test_an_interval_reads_what_does_not_rest() -> None:
+def test_interval_reads_active_conversations() -> None:
     assert ranges(cut(rows(1), NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
 
 
@@ -85,7 +85,7 @@ def test_window_without_readable_messages_is_marked() -> None:
     assert cut([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
 
 
-def test_a_clock_that_is_a_little_ahead_is_believed_and_one_far_ahead_is_not() -> None:
+def test_only_slightly_fast_clocks_are_trusted() -> None:
     ahead = NOW + timedelta(seconds=30)
     assert cut(rows(1, ahead), NOW, SETTINGS) == WindowCut((), ahead + IDLE)
     assert ranges(cut(rows(1, NOW + timedelta(days=400)), NOW, SETTINGS)) == [(10, 10, 1)]
@@ -149,7 +149,7 @@ def test_rechecks_at_due_times_read_every_message(
         assert looks < 4
 
 
-def test_what_was_said_is_told_at_the_users_own_time() -> None:
+def test_prompt_uses_the_time_zone_of_the_user() -> None:
     (message,) = said([row(7, "Завтра лечу", name="Оля")], "Europe/Moscow")
     assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
     assert f"{message.at:%H:%M %z}" == "21:05 +0300"
@@ -204,7 +204,7 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
     assert (end.conversation, end.from_seq, end.to_seq) == ("c1", 10, 20)
 
 
-def test_an_answer_without_facts_ends_the_stretch() -> None:
+def test_answer_without_facts_ends_the_window() -> None:
     proposed, end = opened(proposals(WINDOW, extracted(), "offline/rules", None))
     assert (proposed, end.outcome, end.proposed, end.repaired) == ([], "nothing", 0, False)
 

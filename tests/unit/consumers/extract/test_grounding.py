@@ -113,13 +113,11 @@ def test_unsupported_fact_is_marked(said: str, fact: str, marked: list[str]) -> 
         (("Мою сестру зовут Эмма", "у неё аллергия на орехи"), "У Эммы аллергия на орехи", []),
     ],
 )
-def test_only_the_messages_that_a_fact_names_count(
-    texts: tuple[str, ...], fact: str, marked: list[str]
-) -> None:
+def test_grounding_uses_only_named_messages(texts: tuple[str, ...], fact: str, marked: list[str]) -> None:
     assert check(fact, *texts, sources=(2,)) == marked
 
 
-def test_where_a_fact_names_no_message_all_of_them_count() -> None:
+def test_grounding_without_named_messages_uses_all() -> None:
     assert check("Tom likes tea", "My brother is Tom", "He likes tea", sources=(1, 2)) == []
 
 
@@ -129,12 +127,12 @@ def test_a_relative_date_in_one_message_counts_beside_a_named_one_in_another() -
 
 
 @pytest.mark.parametrize(("end", "marked"), [(4000, []), (4001, ["Emma"])])
-def test_of_a_message_only_what_a_model_is_shown_counts(end: int, marked: list[str]) -> None:
+def test_grounding_uses_only_shown_text(end: int, marked: list[str]) -> None:
     message = f"{'so ' * 2000}"[: end - 5] + " emma"
     assert check("The user's sister Emma visits them", message) == marked
 
 
-def test_what_the_assistant_said_counts() -> None:
+def test_grounding_uses_assistant_messages() -> None:
     said: tuple[str | tuple[Role, str], ...] = (
         "Как назвать щенка?",
         ("assistant", "Может, Бим?"),
@@ -143,7 +141,7 @@ def test_what_the_assistant_said_counts() -> None:
     assert check("Щенка зовут Бим", *said, sources=(1, 3)) == []
 
 
-def test_speakers_and_known_facts_count() -> None:
+def test_grounding_uses_speakers_and_known_facts() -> None:
     said = spoken("finally, the movers left", name="Ann")
     assert (
         find_unsupported("Ann moved from Leeds", (1,), said, [PromptFact("pf_003", "Lives in Leeds")]) == []

@@ -48,7 +48,7 @@ def test_pairs_are_asked_about_in_the_order_in_which_they_were_left_undecided() 
     assert found(record, fact(1), fact(2), fact(3)) == [pair(2, 1), pair(3, 2), pair(3, 1)]
 
 
-def test_two_facts_that_name_each_other_are_one_pair() -> None:
+def test_mutually_undecided_facts_are_one_pair() -> None:
     record = PairRecord(opened=[opened(2, 1), opened(1, 2, version="u1", seq=5)])
     assert found(record, fact(1, "u1", 5), fact(2)) == [pair(1, 2, "u1")]
 
@@ -66,7 +66,7 @@ def test_ended_or_changed_facts_are_not_asked_about() -> None:
     assert found(record, fact(1), fact(2, "u2", 5)) == []
 
 
-def test_what_was_answered_or_is_being_asked_is_not_asked_again() -> None:
+def test_answered_or_pending_pair_is_not_asked_again() -> None:
     facts = fact(1), fact(2)
     assert found(PairRecord(opened=[opened(2, 1)], answered={pair(2, 1)}), *facts) == []
     assert found(PairRecord(opened=[opened(2, 1)], asked={pair(2, 1)}), *facts) == []
@@ -75,7 +75,7 @@ def test_what_was_answered_or_is_being_asked_is_not_asked_again() -> None:
 
 
 @pytest.mark.parametrize("times", range(MOST_ASKED + 1))
-def test_a_question_without_an_answer_is_asked_so_often(times: int) -> None:
+def test_unanswered_pair_is_asked_a_limited_number_of_times(times: int) -> None:
     record = PairRecord(opened=[opened(2, 1)], unanswered=[pair(2, 1)] * times)
     assert bool(found(record, fact(1), fact(2))) == (times < MOST_ASKED)
 
@@ -87,7 +87,7 @@ def test_a_fact_that_went_into_another_is_looked_for_there() -> None:
     assert found(record, fact(1, "m1", 9), fact(3)) == [pair(3, 1, other_version="m1")]
 
 
-def test_merges_that_go_round_come_to_an_end() -> None:
+def test_circular_merges_terminate() -> None:
     record = PairRecord(opened=[opened(3, 2)], merged={"ar_002": "ar_001", "ar_001": "ar_002"})
     assert found(record, fact(3)) == []
 
@@ -129,7 +129,7 @@ def test_answers_without_question_are_left_out(said: Any) -> None:
     assert relations(said) == {}
 
 
-def test_of_an_answer_that_is_cut_off_whole_entries_count() -> None:
+def test_truncated_answer_gives_its_whole_entries() -> None:
     text = json.dumps({"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation": "same"}]})
     cut = f'{text[:-2]}, {{"newer": "ar_003", "older": "ar_001", "rel'
     extracted = read(ModelAnswer(cut, Usage()), SAID, [], ASKED)

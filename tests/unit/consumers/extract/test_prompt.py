@@ -18,14 +18,14 @@ def message(text: str, seq: int = 7, name: str | None = None, at: datetime = AT)
     return PromptMessage(seq, "user", text, at, name)
 
 
-def test_what_is_cached_is_the_same_for_whatever_is_asked() -> None:
+def test_cacheable_prompt_is_constant() -> None:
     one = request([message("I like tea")], [], SETTINGS)
     other = request([message("Я люблю чай"), message("и кофе", 9)], [PromptFact("pf_001", "x y")], SETTINGS)
     assert one.instructions == other.instructions == INSTRUCTIONS
     assert one.schema == other.schema
 
 
-def test_it_is_long_enough_to_be_cached_and_no_longer() -> None:
+def test_cacheable_prompt_has_the_minimum_length() -> None:
     # Providers cache from 1,024 of their tokens on; theirs are longer than those that are counted here.
     assert 1400 <= count(INSTRUCTIONS) <= 1800
 
@@ -80,7 +80,7 @@ def test_no_text_passes_for_another_message_or_a_known_fact() -> None:
     assert all(line.startswith("   ") for line in lines[4:])
 
 
-def test_of_a_long_message_the_beginning_and_the_end_are_shown() -> None:
+def test_long_message_is_shown_at_both_ends() -> None:
     text = "b" * BEGINNING + "m" * 100_000 + "e" * ENDING
     made = request([message(text), message("short", 9)], [], SETTINGS)
     assert len(made.text) < BEGINNING + ENDING + 200
@@ -118,7 +118,7 @@ def test_the_examples_are_answers_that_can_be_read() -> None:
     )
 
 
-def test_a_name_without_an_end_is_shortened() -> None:
+def test_long_name_is_shortened() -> None:
     text = request([message("Hi!", name="A" * 900_000)], [], SETTINGS).text
     assert len(text) < 400
     assert f"({'A' * 100}…): Hi!" in text

@@ -56,7 +56,7 @@ def test_facts_window_end_and_cost_form_one_group() -> None:
     assert judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED) == judged
 
 
-def test_ids_follow_from_the_stretch_and_costs_from_the_attempt() -> None:
+def test_event_ids_follow_from_window_and_attempt() -> None:
     once = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events
     again = judge(after(1), ModelAnswer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
     assert names(Judged(again)) == ["window.answered", "model.called"]
@@ -97,7 +97,7 @@ def test_unusable_answer_is_retried_then_given_up(outcome: ModelAnswer | LineFai
     assert (ended.outcome, ended.proposed) == ("dead", 0)
 
 
-def test_of_an_answer_that_is_cut_each_time_what_is_whole_is_used() -> None:
+def test_repeatedly_truncated_answer_gives_its_whole_facts() -> None:
     cut = ModelAnswer(GOOD[:-20], USAGE, is_cut=True)
     assert not judge(QUESTION, cut, ASKED).is_answered
     last = judge(after(1), cut, ASKED)
@@ -126,7 +126,7 @@ def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_o
     assert judge(after(1), refused, ASKED) == Judged((), is_answered=False)
 
 
-def test_a_refusal_is_tried_again_once_and_each_is_paid_for() -> None:
+def test_refusal_is_retried_once_and_paid_twice() -> None:
     question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
     refused = ModelAnswer("", USAGE, problem="the model will not answer this", is_refused=True)
     first, last = judge(question, refused, ASKED), judge(after(1, question), refused, ASKED)
@@ -207,7 +207,7 @@ def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
     assert judged.kept == "\n".join(texts[MOST_FACTS:]), "but for the secret"
 
 
-def test_of_an_answer_within_the_limit_nothing_is_counted() -> None:
+def test_answer_within_the_limit_counts_no_excess() -> None:
     (ended,) = [
         event
         for event in map(read, judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events)

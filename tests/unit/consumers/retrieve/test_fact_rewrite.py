@@ -58,7 +58,9 @@ def test_a_fact_that_becomes_working_expires_only_where_a_setting_says_so() -> N
         ("В Риме до пятницы", "В Риме насовсем", None),
     ],
 )
-def test_an_end_goes_with_the_words_that_name_it(former: str, text: str, expires_at: datetime | None) -> None:
+def test_expiry_belongs_to_the_words_that_name_it(
+    former: str, text: str, expires_at: datetime | None
+) -> None:
     fact = Fact(text=former, tier="working", expires_at=LATER)
     assert rewritten(fact, UpdateV1(id="wk_001", text=text), NOW, SettingsV1()).expires_at == expires_at
 

@@ -21,7 +21,7 @@ def let_in(admission: Admission, address: Address, times: int) -> int:
     return sum(admission.refusal(address) is None for _ in range(times))
 
 
-def test_a_user_has_so_many_answered_at_the_same_time_and_others_are_not_concerned() -> None:
+def test_concurrent_requests_are_limited_per_user() -> None:
     admission = Admission(lambda tenant: Bounds(None, 2))
     for _ in range(2):
         assert admission.refusal(asks("anna")) is None
@@ -33,7 +33,7 @@ def test_a_user_has_so_many_answered_at_the_same_time_and_others_are_not_concern
     assert admission.refusal(asks("anna")) is None
 
 
-def test_a_tenant_asks_at_its_rate_after_a_burst_of_a_second() -> None:
+def test_tenant_rate_applies_after_a_burst_of_one_second() -> None:
     clock = Clock()
     admission = Admission(lambda tenant: Bounds(10 if tenant == "acme" else None, 1000), clock)
     assert let_in(admission, asks("anna"), 100) == 10

@@ -39,7 +39,7 @@ def admits(authorization: Authorization, login: Login) -> bool:
 
 
 @pytest.mark.parametrize("role", ["worker", "operator"])
-def test_of_a_role_the_last_login_counts_and_no_former_one(tmp_path: Path, role: LoginRole) -> None:
+def test_last_login_of_a_role_counts(tmp_path: Path, role: LoginRole) -> None:
     users = empty(tmp_path)
     other = users.issue("operator" if role == "worker" else "worker")
     former = [users.issue(role) for _ in range(2)]
@@ -49,7 +49,7 @@ def test_of_a_role_the_last_login_counts_and_no_former_one(tmp_path: Path, role:
     assert sorted(names) == ["operator", "worker"]
 
 
-def test_of_a_tenant_the_last_login_counts_and_no_former_one(tmp_path: Path) -> None:
+def test_last_login_of_a_tenant_counts(tmp_path: Path) -> None:
     users = empty(tmp_path)
     other = users.issue_tenant("B")
     former = [users.issue_tenant("A") for _ in range(2)]
@@ -87,7 +87,7 @@ def test_limits_can_be_taken_back(tmp_path: Path) -> None:
     assert users.permitted()[0].limits == {}
 
 
-def test_a_limit_of_nothing_is_a_limit(tmp_path: Path) -> None:
+def test_zero_is_a_limit(tmp_path: Path) -> None:
     users = empty(tmp_path)
     users.issue_tenant("A")
     assert users.limit("A", Limits(connections=0))
@@ -105,7 +105,7 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
     assert [admits(again, each) for each in (login, bot)] == [True, True]
 
 
-def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+def test_foreign_logins_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nats.conf").write_text("accounts: {A: {}}")
     with pytest.raises(NotOurs, match="name another file"):
         empty(tmp_path)

@@ -10,5 +10,5 @@ def test_the_delay_grows_and_stays_at_the_last() -> None:
     assert delays[-1] == DELAYS[-1]
 
 
-def test_a_count_that_no_server_gives_is_not_an_error() -> None:
+def test_impossible_delivery_count_is_no_error() -> None:
     assert compute_retry_delay(0) == DELAYS[0]

@@ -47,9 +47,7 @@ def test_no_credentials_are_shown(url: str, seen: str) -> None:
         (ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction"), "cannot execute INSERT"),
     ],
 )
-def test_what_a_person_can_mend_in_the_database_is_tried_again_and_no_dead_letter(
-    error: Exception, next_step: str
-) -> None:
+def test_repairable_database_errors_are_transient(error: Exception, next_step: str) -> None:
     meant = meaning(error)
     assert isinstance(meant, DatabaseUnavailable)
     assert next_step in str(meant)

@@ -6,7 +6,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_infra.broker.streams.triggers import GivenUp, decode, decode_given_up, encode
 
 
-def test_users_come_back_as_they_went() -> None:
+def test_trigger_round_trips_its_users() -> None:
     users = [("acme", "u1"), ("Зебра", "анна.б *"), ("acme", '"'), ("t", "\N{GRINNING FACE}")]
     assert decode(encode(users)) == users
     assert decode(encode([])) == []

@@ -74,7 +74,7 @@ def test_a_word_that_is_repeated_counts_more_and_less_each_time() -> None:
     assert thrice - twice < twice - once
 
 
-def test_length_is_held_against_a_text_a_little() -> None:
+def test_long_text_scores_slightly_lower() -> None:
     short, long = document("tea").values[0], dict(zip(*document("tea " + "x1 " * 50), strict=True))
     assert 0.8 * short < long[document("tea").indices[0]] < short
 

@@ -73,7 +73,7 @@ async def test_without_fastembed_it_is_said_what_to_install(monkeypatch: pytest.
 
 
 @pytest.mark.usefixtures("_fastembed_stands_in")
-async def test_texts_and_queries_go_their_own_ways_through_fastembed() -> None:
+async def test_fastembed_embeds_texts_and_queries_separately() -> None:
     async with open_embedder(Embedding(provider="fastembed"), Deployment()) as model:
         assert model is not None
         assert (model.model, model.dimension) == (f"fastembed/{USUAL_MODEL}", 3)

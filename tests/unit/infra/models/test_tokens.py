@@ -49,7 +49,7 @@ def test_the_tokenizer_counts() -> None:
     assert count("👍") == 5  # a sign that begins a word, and four bytes
 
 
-def test_words_that_steer_a_model_are_text() -> None:
+def test_control_tokens_count_as_text() -> None:
     assert count("<s>") > 1
 
 

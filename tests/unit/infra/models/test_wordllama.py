@@ -74,7 +74,7 @@ async def test_what_a_tenant_always_says_hardly_counts_in_a_query(model: WordLla
     assert np.linalg.norm(weighted) == pytest.approx(1)
 
 
-async def test_statistics_of_nothing_are_what_holds_in_general(model: WordLlama) -> None:
+async def test_empty_statistics_equal_the_defaults(model: WordLlama) -> None:
     assert np.array_equal(
         await model.embed_query("Anna skiing"),
         await model.embed_query("Anna skiing", await model.statistics([])),

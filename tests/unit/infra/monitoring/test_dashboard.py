@@ -43,7 +43,7 @@ def test_dashboard_file_matches_the_generator() -> None:
     assert FILE.read_text() == spelled(), "write it anew: python -m mnemon_infra.monitoring.dashboard"
 
 
-def test_panels_stand_beside_and_below_each_other() -> None:
+def test_dashboard_panels_do_not_overlap() -> None:
     places = [panel["gridPos"] for panel in document()["panels"]]
     taken = {(x, y) for each in places for x in range(each["x"], each["x"] + each["w"]) for y in [each["y"]]}
     assert len(taken) == sum(each["w"] for each in places)

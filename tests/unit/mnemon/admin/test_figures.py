@@ -72,7 +72,7 @@ def test_what_is_answered_counts_from_zero_when_retrieve_began_anew() -> None:
     assert (seen.published.now, seen.asked.now, seen.milliseconds, seen.refused) == (25, 25, 2, 2)
 
 
-def test_a_plot_has_the_last_of_it_at_the_right() -> None:
+def test_plot_shows_the_latest_value_at_the_right() -> None:
     plot = spark([(0, 99), (90, 0), (95, 10), (100, 5)], span=10)
     assert (plot.line, plot.top) == ("M0.0 30.0L50.0 0.0L100.0 15.0", 10)
     assert spark([(1, 1)], span=10).line == ""
@@ -88,7 +88,7 @@ def test_every_part_stands_within_both_pictures() -> None:
             assert 0 < part.box.y < part.box.y + part.box.height < picture.height
 
 
-def test_figures_in_words() -> None:
+def test_figures_are_formatted_in_words() -> None:
     assert [filters.number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == ["–", "0", "0.2", "3", "12,345"]
     assert [filters.counted(each, "fact") for each in (0, 1, 1200)] == ["0 facts", "1 fact", "1,200 facts"]
     assert [filters.age(each) for each in (None, 12, 100, 7200, 200_000)] == [

@@ -9,7 +9,7 @@ from mnemon.admin.session.tokens import token_of
 from mnemon.http.socket_binding import listening_on, shown
 
 
-def test_the_port_is_that_of_last_time_unless_somebody_has_it(tmp_path: Path) -> None:
+def test_page_reuses_its_port_unless_taken(tmp_path: Path) -> None:
     with listening_for(tmp_path, None) as first:
         address = shown(first)
         with listening_for(tmp_path, None) as meanwhile:
@@ -23,12 +23,12 @@ def test_the_port_is_that_of_last_time_unless_somebody_has_it(tmp_path: Path) ->
         assert shown(again) == address
 
 
-def test_a_page_for_everybody_is_shown_by_an_address_that_works_here() -> None:
+def test_public_page_is_shown_with_a_local_address() -> None:
     with listening_on("0.0.0.0", 0) as listening:
         assert shown(listening).startswith("http://127.0.0.1:")
 
 
-def test_the_token_is_made_once_and_nobody_else_can_read_it(tmp_path: Path) -> None:
+def test_token_is_created_once_and_private(tmp_path: Path) -> None:
     token = token_of(tmp_path)
     assert len(token) >= 43
     assert token_of(tmp_path) == token

@@ -19,7 +19,7 @@ except typer.Exit as ended:
 """
 
 
-def test_a_reader_who_has_enough_ends_it_without_a_word() -> None:
+def test_closed_pipe_ends_the_export_silently() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as output:

@@ -77,7 +77,7 @@ def test_each_command_has_an_example_that_parses(
     assert any(arguments[: len(name.split())] == name.split() for arguments in invocations(found[0]))
 
 
-def test_an_example_that_is_wrong_would_be_found() -> None:
+def test_invalid_example_is_detected() -> None:
     with pytest.raises(Exception, match="No such option"):
         parse(["history", "u42", "--tennant", "acme"])
 
@@ -96,7 +96,7 @@ def test_help_names_exit_codes(name: str) -> None:
     assert re.search(r"[Ee]nds with (0 .*,\s)?1\b", COMMANDS[name].help)
 
 
-def test_nothing_says_twice_that_there_may_be_more() -> None:
+def test_help_names_repeatable_options_once() -> None:
     usages = {
         name: " ".join(command.collect_usage_pieces(command_context(command)))
         for name, command in COMMANDS.items()
@@ -108,7 +108,7 @@ def command_context(command: Any) -> Any:
     return command.make_context(command.name, [], resilient_parsing=True)
 
 
-def test_help_waits_for_nothing_heavy() -> None:
+def test_help_imports_no_heavy_module() -> None:
     code = f"import mnemon.cli.app, sys; print(*(name for name in {HEAVY} if name in sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

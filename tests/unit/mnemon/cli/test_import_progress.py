@@ -26,15 +26,13 @@ def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
     return ended.value.exit_code, refused
 
 
-def test_half_a_character_of_what_is_refused_is_written_as_it_came(tmp_path: Path) -> None:
+def test_refused_partial_character_is_written_unchanged(tmp_path: Path) -> None:
     body = {"role": "user", "content": "hi", "id": " m "}
     line = {"tenant": "acme", "user": "u1", "event": "message.v1", "note": "\ud83d", "body": body}
     code, refused = looked_at(tmp_path, json.dumps(line))
     assert (code, json.loads(refused.read_text())["record"]) == (1, line)
 
 
-def test_a_source_without_events_is_said_to_have_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_source_without_events_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _ = looked_at(tmp_path, "")
     assert (code, capsys.readouterr().out) == (0, "0 events found.\nNothing was sent.\n")

@@ -15,7 +15,7 @@ def test_control_characters_are_escaped() -> None:
     assert printable("a\r\nb") == "a\nb"
 
 
-def test_a_half_of_a_character_does_not_end_a_talk() -> None:
+def test_partial_character_does_not_end_the_chat() -> None:
     shown = StringIO()
     ChatScreen(Console(file=shown)).piece("half \ud83d \x1b[31m")
     assert shown.getvalue() == "half � �[31m"

@@ -72,7 +72,7 @@ def test_one_message_is_there_twice_to_the_letter(messages: list[tuple[SampleLin
     assert first == second
 
 
-def test_the_broken_ones_are_refused_for_what_is_wrong(sample: tuple[SampleLine, ...]) -> None:
+def test_broken_sample_events_are_refused_with_the_cause(sample: tuple[SampleLine, ...]) -> None:
     problems = []
     for line in sample:
         if isinstance(line.event, bytes):
@@ -92,7 +92,7 @@ def test_sample_is_ordered_by_time(messages: list[tuple[SampleLine, MessageV1]])
     assert len({moment.date() for moment in moments if moment}) > 10
 
 
-def test_everybody_speaks_their_language(messages: list[tuple[SampleLine, MessageV1]]) -> None:
+def test_sample_users_speak_their_language(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     said: dict[tuple[str, str | None], str] = {}
     for line, message in messages:
         if message.role != "tool":
@@ -129,7 +129,7 @@ def test_what_is_discarded_does_not_come_up_again(messages: list[tuple[SampleLin
     assert not any("Morwenna" in content for content in said[18:])
 
 
-def test_runs_keep_the_order_and_set_apart_what_is_no_new_message(sample: tuple[SampleLine, ...]) -> None:
+def test_runs_keep_order_and_separate_other_events(sample: tuple[SampleLine, ...]) -> None:
     runs = list(in_runs(sample))
     assert [line for run in runs for line in run] == list(sample)
     sent: set[str | None] = set()

@@ -7,11 +7,11 @@ WORDLLAMA = Embedding()
 OPENAI = Embedding(provider="openai", model="text-embedding-3-small")
 
 
-def test_the_same_model_asks_for_nothing() -> None:
+def test_same_model_needs_no_change() -> None:
     assert what_follows(WORDLLAMA, Embedding(provider="wordllama")) is None
 
 
-def test_another_model_needs_vectors_of_its_own() -> None:
+def test_changed_model_needs_new_vectors() -> None:
     said = what_follows(WORDLLAMA, OPENAI)
     assert said is not None
     assert "continue with wordllama" in said

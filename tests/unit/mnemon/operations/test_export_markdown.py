@@ -32,7 +32,7 @@ def fact(text: str, expires_at: datetime | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def test_a_fact_whose_time_is_over_is_not_shown() -> None:
+async def test_expired_fact_is_not_exported() -> None:
     now = datetime.now(UTC)
     memory = Kept(
         wk_001=fact("Is at the dentist", now - timedelta(seconds=1)),
@@ -42,6 +42,6 @@ async def test_a_fact_whose_time_is_over_is_not_shown() -> None:
     assert [line.rpartition("] ")[2] for line in written if line.startswith("- ")] == ["Is on holiday"]
 
 
-async def test_nothing_is_written_where_all_is_over() -> None:
+async def test_export_of_expired_facts_is_empty() -> None:
     memory = Kept(wk_001=fact("Is at the dentist", datetime.now(UTC) - timedelta(seconds=1)))
     assert [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))] == []

@@ -43,7 +43,7 @@ def test_removing_most_of_a_collection_is_told() -> None:
     assert not compare("shop", "folder", {"0.md": "d1"}, (), []).removes_most
 
 
-def test_an_id_is_never_too_long() -> None:
+def test_document_id_is_bounded() -> None:
     path = "ж" * 200
     assert document_id_of("shop", "a.md") == "shop/a.md"
     assert len(document_id_of("shop", path).encode()) <= ID_LIMIT

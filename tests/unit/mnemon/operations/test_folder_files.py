@@ -93,7 +93,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
             read_file(inside / name, 100)
 
 
-def test_the_digest_is_of_the_text(tmp_path: Path) -> None:
+def test_digest_covers_the_text(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes("\ufeffПривет\r\n".encode())
     (tmp_path / "other").write_bytes("Привет\r\n".encode())
     one, other = (read_file(tmp_path / name, 100) for name in ("one", "other"))

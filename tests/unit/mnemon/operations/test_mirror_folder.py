@@ -26,7 +26,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("user", HOSTILE)
-def test_a_name_is_safe_and_gives_the_id_back(user: str) -> None:
+def test_file_name_is_safe_and_reversible(user: str) -> None:
     name = file_name(user)
 
     assert name.isascii()

@@ -22,7 +22,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import site_alone, take_over
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
-from tests.support.pipelines.rebuild import Told, rebuilt
+from tests.support.pipelines.rebuild import RebuildReport, rebuilt
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
 
@@ -317,7 +317,7 @@ async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: S
     async with quiet.database.transaction() as connection:
         await connection.execute("UPDATE messages SET content = 'no train' WHERE event_id = 'train'")
     assert "no train" in shown(await quiet.settle())
-    told = Told()
+    told = RebuildReport()
     async with site_alone(quiet.deployment) as place, rebuilt(place, told) as replay:
         await take_over(place, replay, told)
     await reached(stock, lambda text: "no train" not in text and TRAIN in text)

@@ -38,7 +38,7 @@ async def save(stock: Stock, fact_id: str, text: str, **fact: object) -> int:
     return await stock.publish(f"{SPACE}.fact.saved.v1", body)
 
 
-async def test_document_000_the_last_30_messages_and_nothing_else(stock: Stock, preset: Preset) -> None:
+async def test_preset_000_shows_the_last_30_messages_only(stock: Stock, preset: Preset) -> None:
     async with preset("000"):
         for number in range(40):
             role = "assistant" if number % 2 else "user"
@@ -53,7 +53,7 @@ async def test_document_000_the_last_30_messages_and_nothing_else(stock: Stock, 
     assert reply["coverage"] == {"shown": 30, "summarised": 0, "left_out": 10}
 
 
-async def test_document_002_the_context_that_a_model_sees(stock: Stock, preset: Preset) -> None:
+async def test_preset_002_shows_messages_as_they_were_said(stock: Stock, preset: Preset) -> None:
     async with preset("002"):
         await save(stock, "pf_001", "User prefers Russian", tier="profile", kind="preference")
         told = [await stock.say(f"вопрос {number}", "acme.u1.talk") for number in range(2)]
@@ -81,9 +81,7 @@ async def test_document_002_the_context_that_a_model_sees(stock: Stock, preset: 
     )
 
 
-async def test_document_004_important_facts_of_the_profile_and_those_that_hold(
-    stock: Stock, preset: Preset
-) -> None:
+async def test_preset_004_shows_important_valid_profile_facts(stock: Stock, preset: Preset) -> None:
     async with preset("004"):
         await save(stock, "pf_001", "Пользователь предпочитает русский.", tier="profile", importance=9)
         await save(stock, "pf_002", "Носит синий шарф зимой.", tier="profile", importance=5)

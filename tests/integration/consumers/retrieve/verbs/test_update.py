@@ -23,11 +23,11 @@ from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.support.facts.preset_embedder import Given
+from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.stock_client import Stock
 
 
-class Stuck(Given):
+class Stuck(PresetEmbedder):
     """Never has an answer for what is said of a comet."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

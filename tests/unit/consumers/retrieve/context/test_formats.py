@@ -1,4 +1,4 @@
-"""The four formats are those of the requirement documents, and stored text cannot break out of its place."""
+"""The four formats of a context have their fixed texts, and stored text cannot break out of its place."""
 
 import re
 from datetime import UTC, datetime
@@ -55,7 +55,7 @@ def text_of(layout: ContextLayout, context: Context) -> str:
     return text
 
 
-def test_messages_stand_in_the_order_of_the_document_with_key_facts_before_them() -> None:
+def test_messages_follow_key_facts_in_order() -> None:
     rendered = MESSAGES.rendered(WHOLE)
     assert rendered.text is None
     assert list(rendered.messages) == [
@@ -72,7 +72,7 @@ def test_messages_stand_in_the_order_of_the_document_with_key_facts_before_them(
     ]
 
 
-def test_xml_is_as_the_document_shows_it() -> None:
+def test_xml_matches_the_expected_text() -> None:
     context = Context(
         facts=[ContextFact("pf_001", "User prefers Russian", "preference", 9, MARCH)],
         summaries=[
@@ -106,7 +106,7 @@ def test_xml_has_a_tag_for_every_other_section() -> None:
     ]
 
 
-def test_blocks_begin_with_those_of_the_document() -> None:
+def test_blocks_begin_with_the_fixed_blocks() -> None:
     assert text_of(BLOCKS, WHOLE).startswith(
         "[PROFILE MEMORY]\n- Пользователь предпочитает русский\n\n"
         "[WORKING MEMORY]\n- We are installing simple-bot (until 2026-03-01)\n\n"

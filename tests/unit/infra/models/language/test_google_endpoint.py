@@ -31,7 +31,7 @@ async def asked() -> AsyncIterator[GoogleEndpoint]:
     client.close()
 
 
-async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked: GoogleEndpoint) -> None:
+async def test_retry_delay_of_google_is_parsed(asked: GoogleEndpoint) -> None:
     tries: list[float] = []
 
     async def busy() -> None:
@@ -64,7 +64,7 @@ async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint) -> None
         (failing(402, "UNKNOWN"), "refuses what model"),
     ],
 )
-async def test_refusals_are_told_apart_and_never_with_what_google_says(
+async def test_refusals_are_distinguished_without_quoting_google(
     error: APIError, words: str, asked: GoogleEndpoint
 ) -> None:
     async def refusing() -> None:

@@ -76,6 +76,6 @@ async def test_denied_statement_is_another_fact() -> None:
     assert len(await found(["I don't like mushrooms"], "I like mushrooms")) == 1
 
 
-async def test_of_two_homes_the_one_that_was_named_last_counts() -> None:
+async def test_last_named_home_supersedes() -> None:
     facts = await found(["I live in Leeds", "Oh, I've moved to York", "I moved to York"])
     assert [fact["text"] for fact in facts] == ["I've moved to York"]

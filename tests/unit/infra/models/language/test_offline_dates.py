@@ -132,5 +132,5 @@ def test_days_are_counted_one_by_one(day: date, count: int) -> None:
 
 
 @given(DAYS, st.sampled_from([-1, 0, 1]), st.text("0123456789 .-adinomthsygv", max_size=40))
-def test_of_any_text_the_words_stay(day: date, direction: int, text: str) -> None:
+def test_resolving_dates_keeps_every_word(day: date, direction: int, text: str) -> None:
     assert re.sub(r" \([\d/-]+\)", "", read(text, day, direction)) == text

@@ -125,7 +125,7 @@ async def test_unclear_statement_gives_no_fact(text: str) -> None:
     assert await texts(text) == []
 
 
-async def test_only_the_user_is_listened_to() -> None:
+async def test_facts_come_only_from_user_messages() -> None:
     said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
     assert await found(said) == []
 
@@ -162,7 +162,7 @@ async def test_dates_are_those_of_the_message(text: str, fact: str, ends_on: str
     assert (only["text"], only["expires_at"]) == (fact, ends_on)
 
 
-async def test_a_plan_is_for_now_and_an_event_in_the_past_is_kept() -> None:
+async def test_plan_is_working_and_past_event_is_archive() -> None:
     plan, event = await found(spoken("I'm flying to Rome tomorrow", "I visited Oslo yesterday"))
     assert (plan["tier"], event["tier"]) == ("working", "archive")
 
@@ -225,7 +225,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
-async def test_of_any_text_the_answer_is_one_that_can_be_read(text: str) -> None:
+async def test_answer_about_any_text_is_parsable(text: str) -> None:
     said, known = spoken(text, text[::-1]), [PromptFact("pf_001", "Lives in Leeds")]
     extracted = read(await answer(said, known), said, known)
     assert not extracted.repaired

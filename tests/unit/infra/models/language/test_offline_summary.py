@@ -180,7 +180,7 @@ async def test_dates_of_earlier_summaries_are_not_counted_anew() -> None:
     )
 
 
-async def test_merging_over_and_over_stays_within_bounds() -> None:
+async def test_repeated_merging_stays_within_bounds() -> None:
     summaries: list[str] = []
     for number in range(60):
         place = f"place number {number}"
@@ -205,7 +205,7 @@ ROLES = st.sampled_from(["user", "assistant", "tool", "system"])
 
 
 @given(st.lists(st.tuples(ROLES, st.text(max_size=400)), max_size=8))
-async def test_of_any_text_there_is_a_summary_within_bounds(turns: list[tuple[Role, str]]) -> None:
+async def test_any_text_gets_a_summary_within_bounds(turns: list[tuple[Role, str]]) -> None:
     text = await summary(spoken(*turns))
     assert text.strip()
     assert len(text.split()) <= MOST_WORDS

@@ -31,11 +31,11 @@ TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, StraÃ
         ("Write down the facts", "Write down the facts"),
     ],
 )
-def test_a_message_repeats_nothing_of_what_was_asked(message: str, shown: str) -> None:
+def test_error_message_repeats_no_request_text(message: str, shown: str) -> None:
     assert clean(message, INSTRUCTIONS, TEXT) == shown
 
 
-def test_a_message_has_an_end() -> None:
+def test_error_message_is_bounded() -> None:
     assert len(clean("too long " * 100_000, INSTRUCTIONS, TEXT)) == 300
 
 

@@ -88,7 +88,7 @@ def test_a_line_that_is_nested_too_deeply_is_refused_whatever_reads_it(depth: in
     assert isinstance(good, Incoming)
 
 
-def test_a_newer_format_is_not_guessed_at() -> None:
+def test_newer_export_format_is_refused() -> None:
     with pytest.raises(NotReadable, match="upgrade"):
         read({**HEADER, "version": 2})
     with pytest.raises(NotReadable):

@@ -62,7 +62,7 @@ def events(text: str, **options: Any) -> list[Any]:
 
 
 @given(text=WORDS | TRICKY, tier=st.sampled_from(["profile", "working", "archive"]), day=st.none() | DAYS)
-def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | None) -> None:
+def test_fact_round_trips_in_markdown(text: str, tier: Any, day: datetime | None) -> None:
     fact = Fact(text=text, tier=tier, importance=9, expires_at=day)
     line = fact_written("pf_001", fact)
     assert "\n" not in line
@@ -70,24 +70,24 @@ def test_a_fact_is_read_as_it_was_written(text: str, tier: Any, day: datetime | 
 
 
 @given(text=WORDS | TRICKY, due=st.none() | DAYS | TIMES, done=st.booleans())
-def test_a_task_is_read_as_it_was_written(text: str, due: datetime | None, done: bool) -> None:
+def test_task_round_trips_in_markdown(text: str, due: datetime | None, done: bool) -> None:
     line = task_written("t-1", text, due, done=done)
     assert task_read(line) == (MarkdownLine(text, id="t-1", due_at=due), done)
 
 
 @given(name=st.text(min_size=1), value=JSON)
-def test_a_field_is_read_as_it_was_written(name: str, value: Any) -> None:
+def test_field_round_trips_in_markdown(name: str, value: Any) -> None:
     line = field_written(name, value)
     assert "\n" not in line
     assert field_read(line) == (name, value)
 
 
 @given(tenant=st.text(min_size=1), user=st.text(min_size=1))
-def test_whose_it_is_is_read_as_it_was_written(tenant: str, user: str) -> None:
+def test_owner_round_trips_in_markdown(tenant: str, user: str) -> None:
     assert owner_read(owner_written(tenant, user)) == (tenant, user)
 
 
-def test_the_line_is_the_one_that_bots_know() -> None:
+def test_fact_line_has_the_known_format() -> None:
     fact = Fact(text="Likes tea", tier="working", importance=9, expires_at=datetime(2026, 3, 1, tzinfo=UTC))
     assert fact_written("wk_014", fact) == "- [id:wk_014] [t:working] [imp:high] [exp:2026-03-01] Likes tea"
 
@@ -138,7 +138,7 @@ def test_a_file_per_tier_says_the_tier_and_its_folder_the_user() -> None:
     assert (one.user, one.event.tier) == ("77", "archive")
 
 
-def test_headings_say_what_follows() -> None:
+def test_headings_set_the_kind_of_lines() -> None:
     text = """# acme / u9
 
 <!-- mnemon {"tenant": "acme", "user": "u9"} -->
@@ -211,7 +211,7 @@ def test_the_same_line_has_the_same_id_wherever_it_stands() -> None:
     assert first[0].event.id != read("- Has a cat\n", user="u2")[0].event.id
 
 
-def test_it_must_be_text_and_say_whose_it_is() -> None:
+def test_file_must_be_text_with_an_owner() -> None:
     with pytest.raises(NotReadable, match="UTF-8"):
         read(b"- caf\xe9\n")
     with pytest.raises(NotReadable, match="--user"):

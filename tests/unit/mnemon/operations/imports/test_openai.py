@@ -77,7 +77,7 @@ def test_parts_that_are_no_text_are_noted() -> None:
     ]
 
 
-def test_a_call_of_a_tool_is_one() -> None:
+def test_tool_call_is_imported_as_a_tool_call() -> None:
     call = node("a", None, "assistant", recipient="python")
     call["message"]["content"] = {"content_type": "code", "text": "1 + 1"}
     [each] = found(tree(call))
@@ -128,13 +128,13 @@ def test_the_oldest_conversation_comes_first() -> None:
     assert [content for _, content in contents(newest, BRANCHED)] == ["A question", "A first answer", "new"]
 
 
-def test_a_tree_that_goes_in_a_circle_comes_to_an_end() -> None:
+def test_circular_tree_terminates() -> None:
     circle = tree(node("a", "b", "user", "x"), node("b", "a", "user", "y"), current_node="a")
     assert len(contents(circle)) == 2
 
 
 @pytest.mark.parametrize("text", [b"[]", b"[1]", b"{", b'[{"id": "c"', b"no"])
-def test_other_files_are_told_apart(text: bytes) -> None:
+def test_foreign_files_are_recognised(text: bytes) -> None:
     with pytest.raises(NotReadable):
         list(read(io.BytesIO(text), "u1"))
 

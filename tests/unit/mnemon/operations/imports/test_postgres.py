@@ -18,7 +18,7 @@ def message(**fields: Any) -> Any:
     return MOSCOW.message(row._replace(**fields))
 
 
-def test_a_message_is_the_user_s_with_its_time() -> None:
+def test_row_becomes_a_user_message_with_its_time() -> None:
     found = message()
     assert (found.user, found.conversation, found.event.id) == ("42", "c1", "pg:c1:7")
     assert found.event.sent_at == datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -31,7 +31,7 @@ def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:
     assert message(content=stamped, role="assistant").event.content == stamped
 
 
-def test_a_role_that_is_none_is_refused() -> None:
+def test_unknown_role_is_refused() -> None:
     refused = message(role="critic")
     assert isinstance(refused, Refused)
     assert (refused.place, refused.field) == ("message 7", "role")
@@ -47,7 +47,7 @@ def test_a_row_of_question_and_answer_is_two_messages() -> None:
     assert asked.event.id != next(MOSCOW.exchange(row._replace(id=None))).event.id  # type: ignore[union-attr]
 
 
-def test_what_a_session_knew_is_proposed() -> None:
+def test_session_memory_is_proposed() -> None:
     memory = {
         "key_facts": ["User prefers Russian", {"text": "Trades NQ"}],
         "summaries": ["We spoke of 2024."],

@@ -56,7 +56,7 @@ async def test_refused_records_are_counted_before_import(found: ImportRecord, fi
     assert report.events["message"] == 1
 
 
-async def test_some_refusals_are_shown_and_all_are_kept() -> None:
+async def test_report_shows_some_refusals_and_keeps_all() -> None:
     kept: list[Refused] = []
     report = ImportReport(kept.append)
     for number in range(FIRST + 5):

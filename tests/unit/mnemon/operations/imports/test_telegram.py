@@ -117,7 +117,7 @@ def test_a_chat_in_which_only_the_bot_speaks_is_named_after_the_chat() -> None:
     assert said(read(chat(message(1, "user777", "Welcome")))) == [("chat777", "assistant", "Welcome")]
 
 
-def test_other_files_are_told_apart() -> None:
+def test_foreign_files_are_recognised() -> None:
     for text in b'{"a": 1}', b"[]", b'{"messages": [{"id": 1', b"no":
         with pytest.raises(NotReadable):
             list(Telegram().read(io.BytesIO(text)))
@@ -141,20 +141,20 @@ def test_of_a_personal_chat_the_other_side_is_taken_for_the_assistant_and_that_i
 
 
 @pytest.mark.parametrize("bot", ["user42", "42", "User42"])
-def test_whoever_is_named_is_the_assistant_of_a_personal_chat(bot: str) -> None:
+def test_named_account_is_the_assistant(bot: str) -> None:
     recast, *found = read(PERSONAL, bot=bot)
     assert said(found) == [("777", "user", "Hi"), ("777", "assistant", "Hello")]
     users = frozenset({"777", "42", "chat777"})
     assert recast == Recast("chat 777", "777", "telegram-777", "user42", users, "telegram:777:")
 
 
-def test_a_name_that_nobody_has_is_told() -> None:
+def test_unknown_assistant_name_is_reported() -> None:
     *found, doubt = read(PERSONAL, bot="Helper")
     assert [role for _, role, _ in said(found)] == ["user", "user"]
     assert isinstance(doubt, Doubt)
     assert "no sender is 'Helper'" in doubt.reason
 
 
-def test_notes_to_oneself_have_no_assistant() -> None:
+def test_saved_messages_have_no_assistant() -> None:
     notes = chat(message(1, "user777", "Buy milk"), type="saved_messages", id=777)
     assert said(read(notes)) == [("777", "user", "Buy milk")]
