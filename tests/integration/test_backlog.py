@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 async def put(database: Database, table: Table, *rows: dict[str, object]) -> None:
     for row in rows:
         async with database.transaction() as connection:
-            await Statement(insert(table).values(row)).change(connection, [{}])
+            await Statement(insert(table).values(row)).execute_each(connection, [{}])
 
 
 def window(number: int, **fields: object) -> dict[str, object]:

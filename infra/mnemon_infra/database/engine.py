@@ -4,21 +4,22 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar
+from datetime import datetime
+from functools import cached_property, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 import psycopg
 from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
-from sqlalchemy import Select
+from sqlalchemy import ARRAY, BigInteger, BindParameter, Boolean, DateTime, Select, Text, bindparam
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
 from mnemon_infra.broker.provisioning.topology import STATEMENT_TIMEOUT
 from mnemon_infra.config import Deployment
-from mnemon_infra.database import pool_usage
 from mnemon_infra.process.cancellation import abandon_quietly
 
 CONNECTION_WAIT = 2.0
@@ -32,6 +33,7 @@ ANSWER_WAIT = 2.0
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 QueryResult = TypeVar("QueryResult")
+QueryArguments = ParamSpec("QueryArguments")
 Query = Callable[[Connection], Awaitable[QueryResult]]
 """A coroutine function that reads from a connection."""
 
@@ -66,6 +68,37 @@ def is_storable(identifier: str) -> bool:
     Points that earlier versions wrote may have ids with a NUL character, which PostgreSQL cannot store.
     """
     return "\0" not in identifier
+
+
+def query(
+    function: Callable[Concatenate[Connection, QueryArguments], Awaitable[QueryResult]],
+) -> Callable[QueryArguments, Query[QueryResult]]:
+    """Turn a coroutine function into one that takes all arguments but the connection, and returns a `Query`.
+
+    `Database.run_query` runs the query, a second time if the connection is lost: arguments must not be
+    iterators.
+    """
+
+    @wraps(function)
+    def bind(*args: QueryArguments.args, **kwargs: QueryArguments.kwargs) -> Query[QueryResult]:
+        return lambda connection: function(connection, *args, **kwargs)
+
+    return bind
+
+
+_TYPES: Mapping[Any, Any] = {
+    int: BigInteger,
+    str: Text,
+    bool: Boolean,
+    datetime: DateTime(timezone=True),
+    list[int]: ARRAY(BigInteger),
+    list[str]: ARRAY(Text),
+}
+
+
+def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
+    """Return a bind parameter with the PostgreSQL type of a Python type, which a `Lookup` requires."""
+    return bindparam(name, type_=_TYPES[kind])
 
 
 async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
@@ -109,7 +142,7 @@ class Statement:
         compiled = self._clause.compile(dialect=_DIALECT)
         return _Compiled(str(compiled), dict(compiled.params))
 
-    async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    async def fetch_row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the only row of the result.
 
         Raises:
@@ -119,10 +152,19 @@ class Statement:
         cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
         rows = await cursor.fetchall()
         if len(rows) != 1:
-            raise LookupError(f"{len(rows)} rows instead of one")
+            raise LookupError(f"the statement returned {len(rows)} rows instead of one")
         return rows[0]
 
-    async def change(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
+    async def fetch_value(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
+        """Return the only value of the result.
+
+        Raises:
+            LookupError: the result has no row, or more than one.
+        """
+        (value,) = await self.fetch_row(connection, parameters)
+        return value
+
+    async def execute_each(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
         """Run the statement once for each set of parameters and return the number of rows changed."""
         sql, constants = self.compiled
         async with connection.cursor() as cursor:
@@ -162,12 +204,17 @@ class Lookup:
         # read.
         return _Compiled(" ".join(sql.split()), constants)
 
-    async def rows(
+    async def fetch(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a single set of parameters, in no particular order."""
+        [rows] = await self.fetch_each(connection, [parameters])
+        return rows
+
+    async def fetch_each(
         self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
     ) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each set of parameters, in the order of the sets.
 
-        Each row begins with the index of its set. The rows of one set are in no particular order.
+        The rows of one set are in no particular order.
         """
         # One JSON parameter for all sets: psycopg takes ten times as long for arrays.
         sets = Json(
@@ -178,8 +225,28 @@ class Lookup:
         cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
         for row in await cursor.fetchall():
-            found[row[0]].append(row)
+            found[row[0]].append(row[1:])
         return found
+
+
+class PoolState(NamedTuple):
+    """State of a pool: its connections, how many of them are idle, and how many requests wait for one."""
+
+    name: str
+    connections: int
+    idle: int
+    waiting: int
+
+
+_open_pools: WeakKeyDictionary[AsyncConnectionPool[Any], str] = WeakKeyDictionary()
+"""Open pools of this process, each with the name that its connections have in the database."""
+
+
+def list_pools() -> list[PoolState]:
+    """Return the state of each open pool of this process."""
+    names = ("pool_size", "pool_available", "requests_waiting")
+    statistics = [(name, pool.get_stats()) for pool, name in _open_pools.items()]
+    return [PoolState(name, *(each.get(key, 0) for key in names)) for name, each in statistics]
 
 
 class Database:
@@ -248,11 +315,11 @@ class Database:
         except (psycopg.Error, OSError) as error:
             raise meaning(error) from error
         await self._pool.open()
-        pool_usage.opened[self._pool] = self._options["application_name"]
+        _open_pools[self._pool] = self._options["application_name"]
 
     async def close(self) -> None:
         """Close all connections."""
-        pool_usage.opened.pop(self._pool, None)
+        _open_pools.pop(self._pool, None)
         await self._pool.close()
 
     @asynccontextmanager

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 
-from sqlalchemy import BigInteger, bindparam, func, select
+from sqlalchemy import func, select
 
-from mnemon_infra.database.engine import Connection, Database, Lookup, Statement
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter
 
-_KEY = bindparam("key", type_=BigInteger)
+_KEY = parameter("key", int)
 _LOCK = Statement(select(func.pg_advisory_xact_lock(_KEY).is_(None)))
 _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
@@ -28,7 +28,7 @@ async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
         DatabaseUnavailable: the database cannot answer, or another process held the lock for too long.
     """
     async with database.lock_places, database.transaction() as connection:
-        await _LOCK.row(connection, {"key": _key(of)})
+        await _LOCK.fetch_row(connection, {"key": _key(of)})
         yield connection
 
 
@@ -52,8 +52,8 @@ async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]
     Returns:
         For each lock whether it was taken.
     """
-    found = await _LOCK_IF_FREE.rows(connection, [{"key": _key(of)} for of in all_of])
-    return [is_mine for ((_, is_mine),) in found]
+    found = await _LOCK_IF_FREE.fetch_each(connection, [{"key": _key(of)} for of in all_of])
+    return [is_mine for ((is_mine,),) in found]
 
 
 async def is_locked(database: Database, *of: str) -> bool:

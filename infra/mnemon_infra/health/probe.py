@@ -16,10 +16,9 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.lifetime import disconnected
 from mnemon_infra.broker.provisioning.topology import CONSUMERS, STREAMS
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.engine import Database, DatabaseUnavailable, in_time
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, in_time, list_pools
 from mnemon_infra.database.generations.generation_repository import Generation, generations
 from mnemon_infra.database.migration import SchemaTooNew, require_head
-from mnemon_infra.database.pool_usage import pools
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.vectors.port import Collection as Points
 from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
@@ -163,7 +162,7 @@ class ProcessProbe:
 
     def _own(self) -> None:
         """Update the gauges that need no server."""
-        for pool in pools():
+        for pool in list_pools():
             name = _POOLS.get(pool.name, "consumers")
             metrics.POOL.set(pool.idle, name, "idle")
             metrics.POOL.set(pool.connections - pool.idle, name, "used")

@@ -200,8 +200,8 @@ async def erasures_of(database: Database, owners: Iterable[Owner]) -> dict[Owner
 
 async def _erased(connection: Connection, users: Sequence[Owner]) -> dict[Owner, int]:
     wanted = [{"of_tenant": tenant, "of_user": user} for tenant, user in users]
-    found = await _ERASED.rows(connection, wanted)
-    return {user: rows[0][1] for user, rows in zip(users, found, strict=True) if rows}
+    found = await _ERASED.fetch_each(connection, wanted)
+    return {user: rows[0][0] for user, rows in zip(users, found, strict=True) if rows}
 
 
 async def _of_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[Remark]:
@@ -222,11 +222,11 @@ async def _of_events(
     ]
     names = [column.name for column in _said(table)]
     found: list[Remark] = []
-    for row, stored in zip(rows, await _events(table).rows(connection, wanted), strict=True):
+    for row, stored in zip(rows, await _events(table).fetch_each(connection, wanted), strict=True):
         if not stored:
             found.append(Remark(row.seq, None))
             continue
-        ((_, seq, *is_other),) = stored
+        ((seq, *is_other),) = stored
         compared = seq == row.seq and sample.has(row.key)
         differs = [name for name, other in zip(names, is_other, strict=True) if other] if compared else []
         if seq != row.seq or differs:

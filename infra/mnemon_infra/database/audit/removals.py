@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import BigInteger, Text, and_, bindparam, not_, or_, select
+from sqlalchemy import and_, not_, or_, select
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Database, Lookup
+from mnemon_infra.database.engine import Database, Lookup, parameter
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, named
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
@@ -42,7 +42,7 @@ class GoneSummary(NamedTuple):
     from_seq: int
 
 
-_LIMIT: Final = bindparam("last", type_=BigInteger)
+_LIMIT: Final = parameter("last", int)
 _MESSAGES = Lookup(
     select(messages.c.seq, messages.c.role.is_(None)).where(
         owned(messages),
@@ -61,11 +61,7 @@ _MEMORIES = Lookup(
     )
 )
 _SUMMARY = Lookup(
-    select(
-        below_floors(bindparam("of_conversation", type_=Text), bindparam("begins", type_=BigInteger)).label(
-            "is_below"
-        )
-    )
+    select(below_floors(parameter("of_conversation", str), parameter("begins", int)).label("is_below"))
 )
 
 
@@ -96,12 +92,12 @@ async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_
     """
     wanted = [owner(*each) | {"last": limit, "up_to": up_to} for each in owners]
     async with patient(database) as connection:
-        found = [await lookup.rows(connection, wanted) for lookup in (_MESSAGES, _MEMORIES)]
+        found = [await lookup.fetch_each(connection, wanted) for lookup in (_MESSAGES, _MEMORIES)]
     return [
         Unlike(each, seq, is_gone)
         for of_users in found
         for each, rows in zip(owners, of_users, strict=True)
-        for _, seq, is_gone in rows
+        for seq, is_gone in rows
     ]
 
 
@@ -122,10 +118,10 @@ async def unlike_summaries(
             for each in some
         ]
         async with patient(database) as connection:
-            answers = await _SUMMARY.rows(connection, wanted)
+            answers = await _SUMMARY.fetch_each(connection, wanted)
         found += [
             Unlike(each.owner, each.seq, True)
-            for each, ((_, is_below),) in zip(some, answers, strict=True)
+            for each, ((is_below,),) in zip(some, answers, strict=True)
             if not is_below
         ]
     return found

@@ -8,22 +8,11 @@ in which events are written does not matter.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Delete,
-    Select,
-    String,
-    bindparam,
-    delete,
-    exists,
-    literal_column,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import Delete, Select, delete, exists, literal_column, select, tuple_, update
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
 from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, columns_of, covered, parameters
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.tables import conversation_erasures as erasures
@@ -87,7 +76,7 @@ _STORED: Final = Lookup(
 )
 _SETTLE: Final = Statement(
     update(erasures)
-    .where(owned(erasures), erasures.c.event_id == bindparam("erasure", type_=String))
+    .where(owned(erasures), erasures.c.event_id == parameter("erasure", str))
     .values(is_settled=True)
 )
 
@@ -98,33 +87,32 @@ async def begin(connection: Connection, owners: Sequence[Owner]) -> None:
     async with connection.cursor() as cursor:
         await cursor.executemany(_BEGUN, parameters)
     for deletion in _DELETIONS:
-        await deletion.change(connection, parameters)
+        await deletion.execute_each(connection, parameters)
 
 
 async def beneath(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
     """Return the rows of erased conversations that are left up to a log position: table, position and key."""
     found: list[tuple[Any, ...]] = []
     for lookup in _BENEATH:
-        (rows,) = await lookup.rows(connection, [{"up_to": up_to}])
-        found += [row[1:] for row in rows]
+        rows = await lookup.fetch(connection, up_to=up_to)
+        found += rows
     return found
 
 
-def conversation_erasures_of(owners: Sequence[Owner]) -> Query[list[list[StoredErasure]]]:
+@query
+async def conversation_erasures_of(
+    connection: Connection, owners: Sequence[Owner]
+) -> list[list[StoredErasure]]:
     """Return for each user the stored erasures of conversations, in log order."""
-
-    async def query(connection: Connection) -> list[list[StoredErasure]]:
-        found = await _STORED.rows(connection, [owner(*each) for each in owners])
-        return [
-            [_stored(each, row) for row in sorted(rows, key=lambda row: row[2])]
-            for each, rows in zip(owners, found, strict=True)
-        ]
-
-    return query
+    found = await _STORED.fetch_each(connection, [owner(*each) for each in owners])
+    return [
+        [_stored(each, row) for row in sorted(rows, key=lambda row: row[1])]
+        for each, rows in zip(owners, found, strict=True)
+    ]
 
 
 def _stored(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
-    _, event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
+    event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
     held = tuple((each.lower, each.upper) for each in spans)
     erased = ErasedConversation(of, conversation, up_to, held, frozenset(derived), event_id, seq, at)
     return StoredErasure(erased, is_settled)
@@ -137,7 +125,7 @@ async def release(database: Database, erased: ErasedConversation) -> None:
         DatabaseUnavailable: no window was deleted.
     """
     async with database.transaction() as connection:
-        await _RELEASE.change(connection, [parameters(erased)])
+        await _RELEASE.execute_each(connection, [parameters(erased)])
 
 
 async def settle(database: Database, erased: ErasedConversation) -> None:
@@ -147,7 +135,7 @@ async def settle(database: Database, erased: ErasedConversation) -> None:
         DatabaseUnavailable: it is not recorded.
     """
     async with database.transaction() as connection:
-        await _SETTLE.change(connection, [owner(*erased.owner) | {"erasure": erased.event_id}])
+        await _SETTLE.execute_each(connection, [owner(*erased.owner) | {"erasure": erased.event_id}])
 
 
 async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:

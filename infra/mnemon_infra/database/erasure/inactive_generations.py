@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 from sqlalchemy import ColumnElement, Table, delete, func, select
 
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
-from mnemon_infra.database.engine import Connection, Database, Query, Statement
+from mnemon_infra.database.engine import Connection, Database, Query, Statement, query
 from mnemon_infra.database.erasure.predicates import TAKEN, parameters, taken
 from mnemon_infra.database.erasure.users import BELOW, PROJECTED, containing, lies_below
 from mnemon_infra.database.projections.event_order import owned, owner
@@ -51,7 +51,7 @@ async def forget(database: Database, erased: Erased) -> None:
     async with database.transaction() as connection, _schemas(connection) as schemas:
         for schema in schemas:
             for statement in await _in(connection, schema, statements):
-                await statement.change(connection, [whose])
+                await statement.execute_each(connection, [whose])
 
 
 def counted_elsewhere(erased: Erased) -> Query[dict[str, int]]:
@@ -65,16 +65,16 @@ def found_elsewhere(tenant: str, user: str, words: str) -> Query[dict[str, int]]
     return _counted(owner(tenant, user) | {"words": words}, _SEARCHES)
 
 
-def _counted(whose: Mapping[str, Any], statements: Mapping[str, Statement]) -> Query[dict[str, int]]:
-    async def query(connection: Connection) -> dict[str, int]:
-        counts: dict[str, int] = {}
-        async with connection.transaction(force_rollback=True), _schemas(connection) as schemas:
-            for schema in schemas:
-                found = await _in(connection, schema, statements)
-                counts[schema] = sum([(await each.row(connection, whose))[0] for each in found])
-        return counts
-
-    return query
+@query
+async def _counted(
+    connection: Connection, whose: Mapping[str, Any], statements: Mapping[str, Statement]
+) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    async with connection.transaction(force_rollback=True), _schemas(connection) as schemas:
+        for schema in schemas:
+            found = await _in(connection, schema, statements)
+            counts[schema] = sum([(await each.fetch_row(connection, whose))[0] for each in found])
+    return counts
 
 
 def _of(

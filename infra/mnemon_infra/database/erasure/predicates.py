@@ -3,24 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    Table,
-    Text,
-    and_,
-    any_,
-    bindparam,
-    cast,
-    exists,
-    func,
-    or_,
-)
+from sqlalchemy import ColumnElement, FromClause, Table, and_, any_, cast, exists, func, or_
 from sqlalchemy.dialects.postgresql import INT8MULTIRANGE
 
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
+from mnemon_infra.database.engine import parameter
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import sequence
 from mnemon_infra.database.tables import clears, memory_events, messages, starts, windows
@@ -61,11 +48,11 @@ def columns_of(table: FromClause) -> Columns:
 
 
 WANTED: Final[Columns] = {
-    "event_id": bindparam("erasure", type_=Text),
-    "up_to": bindparam("up_to", type_=BigInteger),
-    "conversation": bindparam("conversation", type_=Text),
-    "spans": cast(bindparam("spans", type_=Text), INT8MULTIRANGE),
-    "derived": bindparam("derived", type_=ARRAY(BigInteger)),
+    "event_id": parameter("erasure", str),
+    "up_to": parameter("up_to", int),
+    "conversation": parameter("conversation", str),
+    "spans": cast(parameter("spans", str), INT8MULTIRANGE),
+    "derived": parameter("derived", list[int]),
 }
 
 

@@ -9,13 +9,10 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    ARRAY,
-    BigInteger,
     ColumnElement,
     Delete,
     Select,
     Table,
-    Text,
     and_,
     any_,
     bindparam,
@@ -31,7 +28,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement, is_storable
+from mnemon_infra.database.engine import (
+    Connection,
+    Database,
+    Lookup,
+    Statement,
+    is_storable,
+    parameter,
+    query,
+)
 from mnemon_infra.database.erasure import conversations
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import sequence
@@ -64,7 +69,7 @@ PROJECTED: Final = (
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """
 
-BELOW: Final = bindparam("below", type_=BigInteger)
+BELOW: Final = parameter("below", int)
 
 
 class Erasure(NamedTuple):
@@ -128,7 +133,7 @@ def _count(table: Table) -> Select[Any]:
 def containing(table: Table) -> ColumnElement[bool]:
     """Select the rows that contain some words in any column, in any case."""
     whole = func.lower(literal_column(f"{table.name}::text"))
-    return func.strpos(whole, func.lower(bindparam("words", type_=Text))) > 0
+    return func.strpos(whole, func.lower(parameter("words", str))) > 0
 
 
 def _search(table: Table) -> Select[Any]:
@@ -149,7 +154,7 @@ def _providers() -> Select[Any]:
 
 
 def _known() -> Select[Any]:
-    ids = bindparam("event_ids", type_=ARRAY(Text))
+    ids = parameter("event_ids", list[str])
     scans = (
         select(table.c.event_id).where(owned(table), table.c.event_id == any_(ids))
         for table in (messages, memory_events)
@@ -211,103 +216,79 @@ async def begin_writing(
         erased: rows of the events that erase users.
         others: the transaction will apply other erasures too.
     """
-    await (_ERASING if erased or others else _WRITING).change(connection, [{}])
+    await (_ERASING if erased or others else _WRITING).execute_each(connection, [{}])
     if not erased:
         return
-    await _PUT.change(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
+    await _PUT.execute_each(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
     users = sorted({(row["tenant"], row["user_id"]) for row in erased})
     for deletion in _DELETIONS:
-        await deletion.change(connection, [owner(*user) for user in users])
+        await deletion.execute_each(connection, [owner(*user) for user in users])
 
 
-def erasure(tenant: str, user: str) -> Query[Erasure | None]:
+@query
+async def erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
     """Return how a user was erased; None if never."""
-
-    async def query(connection: Connection) -> Erasure | None:
-        seq, at, is_settled = await _STORED.row(connection, owner(tenant, user))
-        return None if seq is None else Erasure(seq, at, is_settled)
-
-    return query
+    seq, at, is_settled = await _STORED.fetch_row(connection, owner(tenant, user))
+    return None if seq is None else Erasure(seq, at, is_settled)
 
 
-def last_erased(tenant: str, user: str) -> Query[int]:
+@query
+async def last_erased(connection: Connection, tenant: str, user: str) -> int:
     """Return the highest log position below which something of a user was erased; 0 if nothing was."""
-
-    async def query(connection: Connection) -> int:
-        (below,) = await _LAST.row(connection, owner(tenant, user))
-        return int(below)
-
-    return query
+    below = await _LAST.fetch_value(connection, owner(tenant, user))
+    return int(below)
 
 
-def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
+@query
+async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure covers."""
     owners = list(dict.fromkeys(window.owner for window in held))
-
-    async def query(connection: Connection) -> list[StoredWindow]:
-        found = await _EACH.rows(connection, [owner(*each) for each in owners])
-        erased = {each: rows[0][1] for each, rows in zip(owners, found, strict=True) if rows}
-        left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
-        return await conversations.not_erased(connection, left)
-
-    return query
+    found = await _EACH.fetch_each(connection, [owner(*each) for each in owners])
+    erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
+    left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
+    return await conversations.not_erased(connection, left)
 
 
-def counted_below(tenant: str, user: str, seq: int) -> Query[dict[str, int]]:
+@query
+async def counted_below(connection: Connection, tenant: str, user: str, seq: int) -> dict[str, int]:
     """Count the rows of a user below a log position, by table; tables without such rows are left out."""
-
-    async def query(connection: Connection) -> dict[str, int]:
-        below = owner(tenant, user) | {"below": seq}
-        counts = {name: (await count.row(connection, below))[0] for name, count in _COUNTS.items()}
-        return {name: count for name, count in counts.items() if count}
-
-    return query
+    below = owner(tenant, user) | {"below": seq}
+    counts = {name: (await count.fetch_row(connection, below))[0] for name, count in _COUNTS.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
-def counted_with(tenant: str, user: str, words: str) -> Query[int]:
+@query
+async def counted_with(connection: Connection, tenant: str, user: str, words: str) -> int:
     """Count the rows of a user that contain some words in any column, in any case."""
-
-    async def query(connection: Connection) -> int:
-        wanted = owner(tenant, user) | {"words": words}
-        return sum([(await search.row(connection, wanted))[0] for search in _SEARCHES])
-
-    return query
+    wanted = owner(tenant, user) | {"words": words}
+    return sum([(await search.fetch_row(connection, wanted))[0] for search in _SEARCHES])
 
 
-def counted_in_statistics(words: str) -> Query[int]:
+@query
+async def counted_in_statistics(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain some words, in this schema and its other generations.
 
     No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
     version.
     """
-
-    async def query(connection: Connection) -> int:
-        cursor = await connection.execute(_SAMPLED, {"words": words})
-        return sum([row[0] async for row in cursor])
-
-    return query
+    cursor = await connection.execute(_SAMPLED, {"words": words})
+    return sum([row[0] async for row in cursor])
 
 
-def held_by_providers(tenant: str, user: str, seq: int) -> Query[list[str]]:
+@query
+async def held_by_providers(connection: Connection, tenant: str, user: str, seq: int) -> list[str]:
     """Return the providers' ids of open batches that hold windows of a user below a log position."""
-
-    async def query(connection: Connection) -> list[str]:
-        (ids,) = await _PROVIDERS.row(connection, owner(tenant, user) | {"below": seq})
-        return sorted(ids)
-
-    return query
+    ids = await _PROVIDERS.fetch_value(connection, owner(tenant, user) | {"below": seq})
+    return sorted(ids)
 
 
-def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[str]]:
+@query
+async def known_events(connection: Connection, tenant: str, user: str, event_ids: Sequence[str]) -> set[str]:
     """Return those of some events of a user that have rows."""
-
-    async def query(connection: Connection) -> set[str]:
-        (found,) = await _KNOWN.row(
-            connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
-        )
-        return set(found)
-
-    return query
+    found = await _KNOWN.fetch_value(
+        connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
+    )
+    return set(found)
 
 
 async def release(database: Database, tenant: str, user: str, seq: int) -> None:
@@ -317,7 +298,7 @@ async def release(database: Database, tenant: str, user: str, seq: int) -> None:
         DatabaseUnavailable: no window was deleted.
     """
     async with database.transaction() as connection:
-        await _RELEASE.change(connection, [owner(tenant, user) | {"below": seq}])
+        await _RELEASE.execute_each(connection, [owner(tenant, user) | {"below": seq}])
 
 
 async def settle(database: Database, tenant: str, user: str, seq: int) -> None:
@@ -327,4 +308,4 @@ async def settle(database: Database, tenant: str, user: str, seq: int) -> None:
         DatabaseUnavailable: it is not recorded.
     """
     async with database.transaction() as connection:
-        await _SETTLE.change(connection, [owner(tenant, user) | {"below": seq}])
+        await _SETTLE.execute_each(connection, [owner(tenant, user) | {"below": seq}])

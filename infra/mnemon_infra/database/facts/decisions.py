@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NamedTuple
 
-from sqlalchemy import Text, bindparam, select
+from sqlalchemy import select
 
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Database, Lookup
+from mnemon_infra.database.engine import Database, Lookup, parameter
 from mnemon_infra.database.projections.event_order import owned
 from mnemon_infra.database.projections.item_states import named
 from mnemon_infra.database.tables import memory_events
@@ -47,10 +47,10 @@ class BatchCounts:
     answered: Mapping[str, int]
 
 
-_THIS: Final = memory_events.c.proposal_id == bindparam("proposal", type_=Text)
+_THIS: Final = memory_events.c.proposal_id == parameter("proposal", str)
 _BY_ID = Lookup(
     select(memory_events.c.seq).where(
-        owned(memory_events), _THIS, memory_events.c.event_id == bindparam("decision", type_=Text)
+        owned(memory_events), _THIS, memory_events.c.event_id == parameter("decision", str)
     )
 )
 _BY_PROPOSAL = Lookup(
@@ -101,7 +101,7 @@ async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[P
                 | {"proposal": each.event_id, "decision": each.decision_id}
                 for each in left
             ]
-            answers = await lookup.rows(connection, wanted) if left else []
+            answers = await lookup.fetch_each(connection, wanted) if left else []
             left = [each for each, rows in zip(left, answers, strict=True) if not rows]
     return left
 

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, sel
 
 from mnemon_contracts.events.memory import Fact, Kind, Tier
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, query
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import VERSIONS, WANTED, named, newest
 from mnemon_infra.database.projections.rows import ENDINGS
@@ -131,55 +131,44 @@ _EVENTS = Lookup(_events())
 _VERSIONS = Lookup(_versions())
 
 
-def live_facts(owners: Sequence[Owner]) -> Query[list[list[FactRecord]]]:
+@query
+async def live_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
     """Return all facts of users, sorted by id, expired ones included: callers compare dates."""
-
-    async def query(connection: Connection) -> list[list[FactRecord]]:
-        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
-        return [_facts(rows) for rows in found]
-
-    return query
+    found = await _LIVE.fetch_each(connection, [owner(*each) for each in owners])
+    return [_facts(rows) for rows in found]
 
 
-def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[FactRecord]]]:
+@query
+async def facts_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[FactRecord]]:
     """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
-
-    async def query(connection: Connection) -> list[list[FactRecord]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        answers = []
-        for rows, (_, ids) in zip(found, wanted, strict=True):
-            known = {fact.id: fact for fact in _facts(rows)}
-            answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
-        return answers
-
-    return query
+    parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    answers = []
+    for rows, (_, ids) in zip(found, wanted, strict=True):
+        known = {fact.id: fact for fact in _facts(rows)}
+        answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
+    return answers
 
 
-def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | None]]:
+@query
+async def histories(connection: Connection, wanted: Sequence[tuple[Owner, str]]) -> list[FactHistory | None]:
     """Return facts with their former versions; None for a fact that does not exist."""
     parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
-
-    async def query(connection: Connection) -> list[FactHistory | None]:
-        versions = await _VERSIONS.rows(connection, parameters)
-        # Read the facts last: a fact that has ended since the first query then gets no history.
-        found = await _BY_ID.rows(connection, parameters)
-        return [
-            _history(_facts(rows)[0], past) if rows else None
-            for rows, past in zip(found, versions, strict=True)
-        ]
-
-    return query
+    versions = await _VERSIONS.fetch_each(connection, parameters)
+    # Read the facts last: a fact that has ended since the first query then gets no history.
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [
+        _history(_facts(rows)[0], past) if rows else None for rows, past in zip(found, versions, strict=True)
+    ]
 
 
-def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEventRecord]]]:
+@query
+async def fact_events(connection: Connection, owners: Sequence[Owner]) -> list[list[FactEventRecord]]:
     """Return every event about the facts of users, in log order."""
-
-    async def query(connection: Connection) -> list[list[FactEventRecord]]:
-        found = await _EVENTS.rows(connection, [owner(*each) for each in owners])
-        return [sorted(FactEventRecord._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _EVENTS.fetch_each(connection, [owner(*each) for each in owners])
+    return [sorted(map(FactEventRecord._make, rows)) for rows in found]
 
 
 def _facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
@@ -187,10 +176,10 @@ def _facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
 
 
 def _fact(row: tuple[Any, ...]) -> FactRecord:
-    *fields, unsupported = row[1:]
+    *fields, unsupported = row
     return FactRecord._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
 
 
 def _history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
-    former = sorted((seq, body) for _, seq, body in versions if seq < fact.seq)
+    former = sorted((seq, body) for seq, body in versions if seq < fact.seq)
     return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

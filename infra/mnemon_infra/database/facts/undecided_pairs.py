@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Select, String, bindparam, exists, func, or_, select, text
+from sqlalchemy import Select, exists, func, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import VERSIONS, named
 from mnemon_infra.database.tables import memory_events as events
 
-_BATCH: Final = bindparam("of_batch", type_=String)
+_BATCH: Final = parameter("of_batch", str)
 _PAIRS: Final = text("'$.windows[*].pairs[*]'")
 _ENDED: Final = ("batch.completed", "batch.failed")
 
@@ -96,57 +96,52 @@ _INTENDED = Lookup(
 )
 
 
-def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[dict[Owner, PairRecord]]:
+@query
+async def pair_records(
+    connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
+) -> dict[Owner, PairRecord]:
     """Load the undecided pairs of users; a user without any has no record.
 
     Args:
+        connection: reads the generation.
         owners: the users.
         batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """
     each = list(dict.fromkeys(owners))
-
-    async def query(connection: Connection) -> dict[Owner, PairRecord]:
-        opened = await _OPENED.rows(connection, [owner(*one) for one in each])
-        records = {one: _record(rows) for one, rows in zip(each, opened, strict=True) if rows}
-        wanted = [owner(*one) | {"of_batch": batch_id or ""} for one in records]
-        compared = await _COMPARED.rows(connection, wanted) if records else []
-        asked = await _ASKED.rows(connection, wanted) if records else []
-        for record, answers, batches in zip(records.values(), compared, asked, strict=True):
-            for _, body in answers:
-                pair = FactPair.model_validate(body)
-                if body.get("relation"):
-                    record.answered.add(pair)
-                else:
-                    record.unanswered.append(pair)
-            record.asked = {FactPair.model_validate(pair) for _, pairs in batches for pair in pairs}
-        return records
-
-    return query
+    opened = await _OPENED.fetch_each(connection, [owner(*one) for one in each])
+    records = {one: _record(rows) for one, rows in zip(each, opened, strict=True) if rows}
+    wanted = [owner(*one) | {"of_batch": batch_id or ""} for one in records]
+    compared = await _COMPARED.fetch_each(connection, wanted) if records else []
+    asked = await _ASKED.fetch_each(connection, wanted) if records else []
+    for record, answers, batches in zip(records.values(), compared, asked, strict=True):
+        for (body,) in answers:
+            pair = FactPair.model_validate(body)
+            if body.get("relation"):
+                record.answered.add(pair)
+            else:
+                record.unanswered.append(pair)
+        record.asked = {FactPair.model_validate(pair) for (pairs,) in batches for pair in pairs}
+    return records
 
 
-def pairs_of_batch(
-    batch_id: str, owners: Iterable[Owner]
-) -> Query[Mapping[tuple[Owner, int], Sequence[FactPair]]]:
+@query
+async def pairs_of_batch(connection: Connection, batch_id: str, owners: Iterable[Owner]) -> PairsByLine:
     """Load the pairs that a batch asks about, by user and line."""
     each = list(dict.fromkeys(owners))
-
-    async def query(connection: Connection) -> PairsByLine:
-        wanted = [owner(*one) | {"of_batch": batch_id} for one in each]
-        found = await _INTENDED.rows(connection, wanted)
-        return {
-            (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
-            for one, rows in zip(each, found, strict=True)
-            for _, body in rows
-            for window in body["windows"]
-            if window.get("line") is not None and window.get("pairs")
-        }
-
-    return query
+    wanted = [owner(*one) | {"of_batch": batch_id} for one in each]
+    found = await _INTENDED.fetch_each(connection, wanted)
+    return {
+        (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
+        for one, rows in zip(each, found, strict=True)
+        for (body,) in rows
+        for window in body["windows"]
+        if window.get("line") is not None and window.get("pairs")
+    }
 
 
 def _record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
     record = PairRecord()
-    for _, seq, event_id, item, undecided, merged_id in rows:
+    for seq, event_id, item, undecided, merged_id in rows:
         if undecided:
             record.opened.append(OpenedPairs(seq, item, event_id, tuple(undecided)))
         if merged_id is not None:

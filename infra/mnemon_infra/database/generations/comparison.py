@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import Table
 
-from mnemon_infra.database.engine import Connection, Query
+from mnemon_infra.database.engine import Connection, query
 from mnemon_infra.database.generations.generation_repository import NOTED
 
 PAGE: Final = 5000
@@ -46,10 +46,14 @@ class ComparedRows(NamedTuple):
     last: RowKey | None
 
 
-def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int) -> Query[ComparedRows]:
+@query
+async def compared(
+    connection: Connection, table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int
+) -> ComparedRows:
     """Compare the next page of a table.
 
     Args:
+        connection: reads the generation.
         table: one of the projections.
         live: the schema of one generation.
         rebuilt: the schema of the other generation.
@@ -60,29 +64,25 @@ def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to:
     key = SQL(", ").join(map(Identifier, columns))
     columns_compared = SQL(", ").join(Identifier(column.name) for column in table.c if column not in NOTED)
     beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
+    # Two short statements: PostgreSQL would plan a single one again for each page.
+    last = await _last(connection, table.name, (live, rebuilt), key, beyond)
+    within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
 
-    async def query(connection: Connection) -> ComparedRows:
-        # Two short statements: PostgreSQL would plan a single one again for each page.
-        last = await _last(connection, table.name, (live, rebuilt), key, beyond)
-        within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
-
-        def side(schema: str) -> Composed:
-            return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
-                columns_compared, Identifier(schema, table.name), beyond, within, up_to
-            )
-
-        cursor = await connection.execute(
-            SQL(
-                "SELECT (SELECT count(*) FROM {0} AS counted), coalesce(jsonb_agg(jsonb_build_array("
-                "to_jsonb(live), to_jsonb(rebuilt))), '[]')"
-                " FROM {0} AS live FULL JOIN {1} AS rebuilt USING ({2}) WHERE live IS DISTINCT FROM rebuilt"
-            ).format(side(live), side(rebuilt), key)
+    def side(schema: str) -> Composed:
+        return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
+            columns_compared, Identifier(schema, table.name), beyond, within, up_to
         )
-        ((rows, pairs),) = await cursor.fetchall()
-        found = [_difference(table.name, columns, one, other) for one, other in pairs]
-        return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
-    return query
+    cursor = await connection.execute(
+        SQL(
+            "SELECT (SELECT count(*) FROM {0} AS counted), coalesce(jsonb_agg(jsonb_build_array("
+            "to_jsonb(live), to_jsonb(rebuilt))), '[]')"
+            " FROM {0} AS live FULL JOIN {1} AS rebuilt USING ({2}) WHERE live IS DISTINCT FROM rebuilt"
+        ).format(side(live), side(rebuilt), key)
+    )
+    ((rows, pairs),) = await cursor.fetchall()
+    found = [_difference(table.name, columns, one, other) for one, other in pairs]
+    return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
 
 async def _last(

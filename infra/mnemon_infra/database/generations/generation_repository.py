@@ -206,8 +206,8 @@ async def note(database: Database, reached: int, watermarked: Iterable[Owner]) -
     """
     async with database.transaction() as connection:
         if later := [{"tenant": tenant, "user_id": user} for tenant, user in sorted(watermarked)]:
-            await _SWEEP_LATER.change(connection, later)
-        await _REACHED.change(connection, [{"position": reached}])
+            await _SWEEP_LATER.execute_each(connection, later)
+        await _REACHED.execute_each(connection, [{"position": reached}])
 
 
 async def to_sweep(database: Database) -> list[Owner]:
@@ -231,7 +231,9 @@ async def swept(database: Database, owners: Sequence[Owner]) -> None:
         DatabaseUnavailable: they stay on the list.
     """
     async with database.transaction() as connection:
-        await _SWEPT.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
+        await _SWEPT.execute_each(
+            connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners]
+        )
 
 
 async def analyze(database: Database) -> None:

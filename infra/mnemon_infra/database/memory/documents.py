@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, select
 
 from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, query
 from mnemon_infra.database.projections.event_order import owner
 from mnemon_infra.database.projections.item_states import WANTED, last_seq, newest
 
@@ -52,22 +52,18 @@ _ENTRIES = Lookup(_documents(text=False))
 _BY_ID = Lookup(_documents(WANTED, text=True))
 
 
-def documents(owners: Sequence[Owner]) -> Query[list[list[DocumentEntry]]]:
+@query
+async def documents(connection: Connection, owners: Sequence[Owner]) -> list[list[DocumentEntry]]:
     """Return the documents of users without their texts, sorted by id."""
-
-    async def query(connection: Connection) -> list[list[DocumentEntry]]:
-        found = await _ENTRIES.rows(connection, [owner(*each) for each in owners])
-        return [sorted(DocumentEntry._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _ENTRIES.fetch_each(connection, [owner(*each) for each in owners])
+    return [sorted(map(DocumentEntry._make, rows)) for rows in found]
 
 
-def documents_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredDocument]]]:
+@query
+async def documents_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[StoredDocument]]:
     """Return each user's documents with these ids, with texts, sorted by id; missing ones are left out."""
-
-    async def query(connection: Connection) -> list[list[StoredDocument]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        return [sorted(StoredDocument._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [sorted(map(StoredDocument._make, rows)) for rows in found]

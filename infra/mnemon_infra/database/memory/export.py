@@ -6,11 +6,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Select, bindparam, select
+from sqlalchemy import Select, select
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Connection, Database, Query, Statement
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
 from mnemon_infra.database.memory.user_memory import visible_messages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
@@ -24,7 +24,7 @@ PAGE: Final = 1000
 USERS: Final = 500
 """Users that one query lists."""
 
-_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+_UP_TO: Final = parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
@@ -179,21 +179,19 @@ _OF_TABLE: Final = """(
 _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2 LIMIT %(limit)s"
 
 
-def owners(after: Owner | None, tenant: str | None) -> Query[list[Owner]]:
+@query
+async def owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
     """Return the next page of users with any rows, sorted by owner.
 
     Args:
+        connection: reads the generation.
         after: the last owner of the page before; None starts with the first user.
         tenant: restricts the list to one tenant; None lists all tenants.
     """
     begins, user = after or ("", "")
-
-    async def query(connection: Connection) -> list[Owner]:
-        wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
-        cursor = await connection.execute(_OWNERS, wanted)
-        return [(each, of) for each, of in await cursor.fetchall()]
-
-    return query
+    wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
+    cursor = await connection.execute(_OWNERS, wanted)
+    return [(each, of) for each, of in await cursor.fetchall()]
 
 
 class WholeMemory:

@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, FromClause, Select, String, bindparam, select, true
+from sqlalchemy import FromClause, Select, bindparam, select, true
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import messages, rounds
 
 
@@ -47,15 +47,15 @@ def _users() -> Select[Any]:
     def beyond(user: Any, table: FromClause) -> Select[Any]:
         return (
             select(table.c.user_id)
-            .where(table.c.tenant == bindparam("of_tenant", type_=String), table.c.user_id > user)
+            .where(table.c.tenant == parameter("of_tenant", str), table.c.user_id > user)
             .order_by(table.c.user_id)
             .limit(1)
         )
 
-    users = beyond(bindparam("reached", type_=String), messages).cte("users", recursive=True)
+    users = beyond(parameter("reached", str), messages).cte("users", recursive=True)
     following = beyond(users.c.user_id, messages.alias("others")).lateral("following")
     users = users.union_all(select(following.c.user_id).select_from(users.join(following, true())))
-    return select(users.c.user_id).limit(bindparam("at_most", type_=BigInteger))
+    return select(users.c.user_id).limit(parameter("at_most", int))
 
 
 def _reached() -> Any:
@@ -69,27 +69,21 @@ _USERS = Lookup(_users())
 _REACHED = Statement(_reached())
 
 
-def last_rounds() -> Query[list[Round]]:
+@query
+async def last_rounds(connection: Connection) -> list[Round]:
     """Return the last scan of every tenant that has messages."""
-
-    async def query(connection: Connection) -> list[Round]:
-        (found,) = await _TENANTS.rows(connection, [{}])
-        return [Round._make(row[1:]) for row in found]
-
-    return query
+    found = await _TENANTS.fetch(connection)
+    return [Round._make(row) for row in found]
 
 
-def users_beyond(tenant: str, reached: str, at_most: int) -> Query[list[str]]:
+@query
+async def users_beyond(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
     """Return the next users of a tenant in a stable order; "" starts with the first user."""
-
-    async def query(connection: Connection) -> list[str]:
-        wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
-        (found,) = await _USERS.rows(connection, [wanted])
-        return [user for _, user in found]
-
-    return query
+    wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
+    found = await _USERS.fetch(connection, **wanted)
+    return [user for (user,) in found]
 
 
 async def note(connection: Connection, reached: Round) -> None:
     """Record how far a scan has come."""
-    await _REACHED.change(connection, [reached._asdict()])
+    await _REACHED.execute_each(connection, [reached._asdict()])

@@ -4,24 +4,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    Text,
-    bindparam,
-    exists,
-    func,
-    literal,
-    select,
-    true,
-    tuple_,
-)
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, exists, func, literal, select, true, tuple_
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
@@ -57,14 +43,14 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-_AT_MOST = bindparam("at_most", type_=BigInteger)
+_AT_MOST = parameter("at_most", int)
 _TO_SEQ = sequence("to_seq")
 
 
 def _newest() -> Select[Any]:
     timeline = parts.timeline()
     cleared = parts.cleared(parts.spans(timeline))
-    conversation = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
+    conversation = func.coalesce(parameter("conversation", str), parts.current(timeline))
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
     lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
     place = (
@@ -146,44 +132,37 @@ _LIVE = Lookup(_live())
 _BY_ID = Lookup(_live(WANTED))
 
 
-def newest_summaries(wanted: Sequence[NewestMessages]) -> Query[list[list[StoredSummary]]]:
+@query
+async def newest_summaries(
+    connection: Connection, wanted: Sequence[NewestMessages]
+) -> list[list[StoredSummary]]:
     """Return the newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[StoredSummary]]:
-        found = await _NEWEST.rows(connection, parameters)
-        return [sorted(StoredSummary._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _NEWEST.fetch_each(connection, parameters)
+    return [sorted(map(StoredSummary._make, rows)) for rows in found]
 
 
-def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSummary]]]:
+@query
+async def live_summaries(connection: Connection, owners: Sequence[Owner]) -> list[list[ConversationSummary]]:
     """Return the current summaries of users, over all conversations, by log position."""
-
-    async def query(connection: Connection) -> list[list[ConversationSummary]]:
-        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
-        return [_live_of(rows) for rows in found]
-
-    return query
+    found = await _LIVE.fetch_each(connection, [owner(*each) for each in owners])
+    return [_live_of(rows) for rows in found]
 
 
-def summaries_by_id(
-    wanted: Sequence[tuple[Owner, Sequence[str]]],
-) -> Query[list[list[ConversationSummary]]]:
+@query
+async def summaries_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[ConversationSummary]]:
     """Return each user's current summaries with these ids, by log position."""
-
-    async def query(connection: Connection) -> list[list[ConversationSummary]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        return [_live_of(rows) for rows in found]
-
-    return query
+    parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [_live_of(rows) for rows in found]
 
 
 def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
     """Keep the newest of several summaries with the same id."""
-    stored = sorted(ConversationSummary._make(row[1:]) for row in rows)
+    stored = sorted(map(ConversationSummary._make, rows))
     return list({each.id: each for each in stored}.values())

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import DateTime, Select, cast, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, query
 from mnemon_infra.database.projections.event_order import owner
 from mnemon_infra.database.projections.item_states import last_seq, newest
 
@@ -41,11 +41,8 @@ def _tasks() -> Select[Any]:
 _TASKS = Lookup(_tasks())
 
 
-def tasks(owners: Sequence[Owner]) -> Query[list[list[StoredTask]]]:
+@query
+async def tasks(connection: Connection, owners: Sequence[Owner]) -> list[list[StoredTask]]:
     """Return the tasks of users, oldest first. A task that was added again is a new one under the same id."""
-
-    async def query(connection: Connection) -> list[list[StoredTask]]:
-        found = await _TASKS.rows(connection, [owner(*each) for each in owners])
-        return [sorted(StoredTask._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _TASKS.fetch_each(connection, [owner(*each) for each in owners])
+    return [sorted(map(StoredTask._make, rows)) for rows in found]

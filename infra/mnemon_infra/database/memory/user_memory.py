@@ -6,29 +6,17 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    and_,
-    bindparam,
-    func,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import CTE, ColumnElement, Select, and_, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.tables import messages, profile_sets
 
-_AT_MOST = bindparam("at_most", type_=BigInteger)
+_AT_MOST = parameter("at_most", int)
 
 BEGINNING = 1000
 """Characters of a tool's result that are read: callers only need to know what a result is about."""
@@ -95,7 +83,7 @@ def _newest_messages() -> Select[Any]:
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
-    named = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
+    named = func.coalesce(parameter("conversation", str), parts.current(timeline))
     chosen = select(named.label("conversation")).cte("chosen")
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
@@ -153,7 +141,7 @@ def _task_results() -> Select[Any]:
     beginning = func.left(messages.c.content, BEGINNING)
     return (
         visible_messages(parts.timeline(), messages.c.seq, beginning)
-        .where(messages.c.role == "tool", messages.c.task_id == bindparam("task_id", type_=String))
+        .where(messages.c.role == "tool", messages.c.task_id == parameter("task_id", str))
         .order_by(messages.c.seq.desc())
         .limit(_AT_MOST)
     )
@@ -196,54 +184,42 @@ _COUNTS = Lookup(_counts())
 _PROFILE = Lookup(_profile())
 
 
-def newest_messages(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+@query
+async def newest_messages(connection: Connection, wanted: Sequence[NewestMessages]) -> list[ConversationView]:
     """Return the newest messages of conversations."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[ConversationView]:
-        found = await _NEWEST_MESSAGES.rows(connection, parameters)
-        return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
-
-    return query
+    found = await _NEWEST_MESSAGES.fetch_each(connection, parameters)
+    return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
 
 
-def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
+@query
+async def task_results(connection: Connection, wanted: Sequence[OfTask]) -> list[list[str]]:
     """Return the first `BEGINNING` characters of tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[str]]:
-        found = await _TASK_RESULTS.rows(connection, parameters)
-        return [[beginning for *_, beginning in sorted(rows, key=itemgetter(2))] for rows in found]
-
-    return query
+    found = await _TASK_RESULTS.fetch_each(connection, parameters)
+    return [[beginning for *_, beginning in sorted(rows, key=itemgetter(1))] for rows in found]
 
 
-def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
+@query
+async def profiles(connection: Connection, owners: Sequence[Owner]) -> list[dict[str, Any]]:
     """Return the profiles of users, with the latest value of each field."""
-
-    async def query(connection: Connection) -> list[dict[str, Any]]:
-        found = await _PROFILE.rows(connection, [owner(*each) for each in owners])
-        return [fields for ((_, fields),) in found]
-
-    return query
+    found = await _PROFILE.fetch_each(connection, [owner(*each) for each in owners])
+    return [fields for ((fields,),) in found]
 
 
-def counts(owners: Sequence[Owner]) -> Query[list[UserCounts]]:
+@query
+async def counts(connection: Connection, owners: Sequence[Owner]) -> list[UserCounts]:
     """Count the visible messages and conversations of users."""
-
-    async def query(connection: Connection) -> list[UserCounts]:
-        found = await _COUNTS.rows(connection, [owner(*each) for each in owners])
-        return [UserCounts(*counted) for ((_, *counted),) in found]
-
-    return query
+    found = await _COUNTS.fetch_each(connection, [owner(*each) for each in owners])
+    return [UserCounts(*counted) for (counted,) in found]
 
 
 def _view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
-    messages = sorted(StoredRow._make(row[2:]) for row in rows if row[2] is not None)
-    return ConversationView(rows[0][1], messages[-limit:], complete=len(messages) <= limit)
+    messages = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)
+    return ConversationView(rows[0][0], messages[-limit:], complete=len(messages) <= limit)

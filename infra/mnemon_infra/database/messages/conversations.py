@@ -6,7 +6,7 @@ from sqlalchemy import Select, func, select, text, union_all
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
-from mnemon_infra.database.engine import Connection, Query, Statement
+from mnemon_infra.database.engine import Connection, Statement, query
 from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, parameters, taken
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owner
@@ -66,53 +66,40 @@ _POSITIONS: Final = Statement(
 )
 
 
-def spans_of(of: Owner, conversation: str, up_to: int) -> Query[tuple[list[tuple[int, int]], int | None]]:
+@query
+async def spans_of(
+    connection: Connection, of: Owner, conversation: str, up_to: int
+) -> tuple[list[tuple[int, int]], int | None]:
     """Return the spans of a conversation below a log position, and its last start that discarded."""
-
-    async def query(connection: Connection) -> tuple[list[tuple[int, int]], int | None]:
-        wanted = owner(*of) | {"conversation": conversation, "up_to": up_to}
-        begins, ends, discarded = await _SPANS.row(connection, wanted)
-        return sorted(zip(begins, ends, strict=True)), discarded
-
-    return query
+    wanted = owner(*of) | {"conversation": conversation, "up_to": up_to}
+    begins, ends, discarded = await _SPANS.fetch_row(connection, wanted)
+    return sorted(zip(begins, ends, strict=True)), discarded
 
 
-def positions_of(erased: ErasedConversation) -> Query[set[int]]:
+@query
+async def positions_of(connection: Connection, erased: ErasedConversation) -> set[int]:
     """Return the log positions of the stored messages that an erasure covers."""
-
-    async def query(connection: Connection) -> set[int]:
-        (found,) = await _POSITIONS.row(connection, parameters(erased))
-        return set(found)
-
-    return query
+    found = await _POSITIONS.fetch_value(connection, parameters(erased))
+    return set(found)
 
 
-def counted(erased: ErasedConversation) -> Query[dict[str, int]]:
+@query
+async def counted(connection: Connection, erased: ErasedConversation) -> dict[str, int]:
     """Count the rows that an erasure covers, by table; tables without such rows are left out."""
-
-    async def query(connection: Connection) -> dict[str, int]:
-        wanted = parameters(erased)
-        counts = {name: (await count.row(connection, wanted))[0] for name, count in _COUNTS.items()}
-        return {name: count for name, count in counts.items() if count}
-
-    return query
+    wanted = parameters(erased)
+    counts = {name: (await count.fetch_row(connection, wanted))[0] for name, count in _COUNTS.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
-def events_of(erased: ErasedConversation) -> Query[set[str]]:
+@query
+async def events_of(connection: Connection, erased: ErasedConversation) -> set[str]:
     """Return the ids of searchable events that an erasure covers."""
-
-    async def query(connection: Connection) -> set[str]:
-        (found,) = await _EVENT_IDS.row(connection, parameters(erased))
-        return set(found)
-
-    return query
+    found = await _EVENT_IDS.fetch_value(connection, parameters(erased))
+    return set(found)
 
 
-def held_by_providers(erased: ErasedConversation) -> Query[list[str]]:
+@query
+async def held_by_providers(connection: Connection, erased: ErasedConversation) -> list[str]:
     """Return the providers' ids of open batches that hold windows which an erasure covers."""
-
-    async def query(connection: Connection) -> list[str]:
-        (ids,) = await _PROVIDERS.row(connection, parameters(erased))
-        return sorted(ids)
-
-    return query
+    ids = await _PROVIDERS.fetch_value(connection, parameters(erased))
+    return sorted(ids)

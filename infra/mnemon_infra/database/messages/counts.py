@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ARRAY, BigInteger, Select, String, and_, bindparam, func, select, true, union_all
+from sqlalchemy import Select, and_, func, select, true, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.tables import messages
@@ -39,7 +39,7 @@ class MessageCount(NamedTuple):
 
 
 def _counts() -> Select[Any]:
-    conversation = bindparam("conversation", type_=String)
+    conversation = parameter("conversation", str)
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
@@ -53,12 +53,12 @@ def _counts() -> Select[Any]:
         .prefix_with("MATERIALIZED")
     )
     floor, covered = place.c
-    edge = func.width_bucket(messages.c.seq, bindparam("edges", type_=ARRAY(BigInteger))).label("edge")
+    edge = func.width_bucket(messages.c.seq, parameter("edges", list[int])).label("edge")
     counted = and_(
         owned(messages),
         messages.c.role.isnot(None),
         messages.c.seq > floor,
-        messages.c.seq < bindparam("below", type_=BigInteger),
+        messages.c.seq < parameter("below", int),
     )
     on_current = and_(
         messages.c.conversation.is_(None),
@@ -77,19 +77,18 @@ def _counts() -> Select[Any]:
 _COUNTS = Lookup(_counts())
 
 
-def message_counts(wanted: Sequence[CountedConversation]) -> Query[list[list[MessageCount]]]:
+@query
+async def message_counts(
+    connection: Connection, wanted: Sequence[CountedConversation]
+) -> list[list[MessageCount]]:
     """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
     parameters: list[dict[str, Any]] = [
         owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[MessageCount]]:
-        found = await _COUNTS.rows(connection, parameters)
-        return [
-            sorted(MessageCount((0, *each.edges)[edge - 1], count) for _, edge, count in rows)
-            for each, rows in zip(wanted, found, strict=True)
-        ]
-
-    return query
+    found = await _COUNTS.fetch_each(connection, parameters)
+    return [
+        sorted(MessageCount((0, *each.edges)[edge - 1], count) for edge, count in rows)
+        for each, rows in zip(wanted, found, strict=True)
+    ]

@@ -5,23 +5,10 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Select,
-    Text,
-    asc,
-    bindparam,
-    case,
-    desc,
-    func,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import Select, asc, case, desc, func, select, true, union_all
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, Query, is_storable
+from mnemon_infra.database.engine import Connection, Lookup, is_storable, parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.tables import messages
@@ -73,7 +60,7 @@ def _found() -> Select[Any]:
     timeline = parts.timeline()
     spans = parts.spans(timeline)
     cleared = parts.cleared(spans)
-    wanted = func.unnest(bindparam("event_ids", type_=ARRAY(Text))).table_valued("event_id").render_derived()
+    wanted = func.unnest(parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
@@ -110,10 +97,10 @@ def _found() -> Select[Any]:
 
 def _beside() -> Select[Any]:
     """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
-    seq, conversation = bindparam("seq", type_=BigInteger), bindparam("conversation", type_=Text)
-    lower = func.greatest(bindparam("floor", type_=BigInteger), bindparam("begun", type_=BigInteger) - 1)
-    named = messages.c.conversation == conversation, bindparam("floor", type_=BigInteger), _END
-    on_current = messages.c.conversation.is_(None), lower, bindparam("ended", type_=BigInteger)
+    seq, conversation = parameter("seq", int), parameter("conversation", str)
+    lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
+    named = messages.c.conversation == conversation, parameter("floor", int), _END
+    on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
         select(*(messages.c[name] for name in _SAID), conversation)
@@ -132,36 +119,28 @@ _FOUND = Lookup(_found())
 _BESIDE = Lookup(_beside())
 
 
-def visible(wanted: Sequence[MessageLookup]) -> Query[list[list[VisibleMessage]]]:
+@query
+async def visible(connection: Connection, wanted: Sequence[MessageLookup]) -> list[list[VisibleMessage]]:
     """Return those of the messages that are visible, by log position."""
-
-    async def query(connection: Connection) -> list[list[VisibleMessage]]:
-        found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
-        return [sorted(_message(row) for row in rows) for rows in found]
-
-    return query
+    found = await _FOUND.fetch_each(connection, [_parameters(each) for each in wanted])
+    return [sorted(_message(row) for row in rows) for rows in found]
 
 
-def surroundings(wanted: Sequence[MessageLookup]) -> Query[list[Surroundings]]:
+@query
+async def surroundings(connection: Connection, wanted: Sequence[MessageLookup]) -> list[Surroundings]:
     """Return those of the messages that are visible, with the messages around them."""
-
-    async def query(connection: Connection) -> list[Surroundings]:
-        found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
-        anchors = [
-            {"of_tenant": each.tenant, "of_user": each.user}
-            | {"seq": row[1], "conversation": row[7], "floor": row[8], "begun": row[9], "ended": row[10]}
-            for each, rows in zip(wanted, found, strict=True)
-            for row in _surrounded(each, rows)
-        ]
-        beside = iter(await _BESIDE.rows(connection, anchors))
-        return [
-            _surroundings(
-                map(_message, rows), [(_message(row), next(beside)) for row in _surrounded(each, rows)]
-            )
-            for each, rows in zip(wanted, found, strict=True)
-        ]
-
-    return query
+    found = await _FOUND.fetch_each(connection, [_parameters(each) for each in wanted])
+    anchors = [
+        {"of_tenant": each.tenant, "of_user": each.user}
+        | {"seq": row[0], "conversation": row[6], "floor": row[7], "begun": row[8], "ended": row[9]}
+        for each, rows in zip(wanted, found, strict=True)
+        for row in _surrounded(each, rows)
+    ]
+    beside = iter(await _BESIDE.fetch_each(connection, anchors))
+    return [
+        _surroundings(map(_message, rows), [(_message(row), next(beside)) for row in _surrounded(each, rows)])
+        for each, rows in zip(wanted, found, strict=True)
+    ]
 
 
 def _parameters(wanted: MessageLookup) -> dict[str, Any]:
@@ -169,12 +148,12 @@ def _parameters(wanted: MessageLookup) -> dict[str, Any]:
 
 
 def _message(row: Sequence[Any]) -> VisibleMessage:
-    return VisibleMessage._make(row[1 : 1 + len(VisibleMessage._fields)])
+    return VisibleMessage._make(row[: len(VisibleMessage._fields)])
 
 
 def _surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     first = set(wanted.event_ids[: wanted.surrounded])
-    return [row for row in rows if row[2] in first]
+    return [row for row in rows if row[1] in first]
 
 
 def _surroundings(

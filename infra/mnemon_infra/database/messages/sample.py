@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, String, bindparam, func, select, union_all
+from sqlalchemy import Select, func, select, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections.item_states import VERSIONS, named
 from mnemon_infra.database.tables import memory_events, messages
 
@@ -15,7 +15,7 @@ FACTS: Final = 1000
 
 def _sample() -> Select[Any]:
     """Select the first rows in index order: tables may be large, and ids are independent of the words."""
-    tenant = bindparam("of_tenant", type_=String)
+    tenant = parameter("of_tenant", str)
     said = (
         select(func.concat_ws(": ", messages.c.name, messages.c.content))
         .where(messages.c.tenant == tenant, messages.c.content.isnot(None))
@@ -32,11 +32,8 @@ def _sample() -> Select[Any]:
 _SAMPLE = Lookup(_sample())
 
 
-def sample(tenants: Sequence[str]) -> Query[list[list[str]]]:
+@query
+async def sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
     """Return some of the messages and facts of tenants, a few thousand at most, in no particular order."""
-
-    async def query(connection: Connection) -> list[list[str]]:
-        found = await _SAMPLE.rows(connection, [{"of_tenant": tenant} for tenant in tenants])
-        return [[text for _, text in rows] for rows in found]
-
-    return query
+    found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
+    return [[text for (text,) in rows] for rows in found]

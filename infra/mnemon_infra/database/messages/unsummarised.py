@@ -14,10 +14,8 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Select,
-    String,
     Text,
     and_,
-    bindparam,
     cast,
     column,
     func,
@@ -30,7 +28,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, sequence
@@ -80,10 +78,10 @@ class UnsummarisedMessages(NamedTuple):
     messages: Sequence[SpokenRow]
 
 
-_LOW: Final = bindparam("low", type_=BigInteger)
-_HIGH: Final = bindparam("high", type_=BigInteger)
-_AT_MOST: Final = bindparam("at_most", type_=BigInteger)
-_CONVERSATION: Final = bindparam("conversation", type_=String)
+_LOW: Final = parameter("low", int)
+_HIGH: Final = parameter("high", int)
+_AT_MOST: Final = parameter("at_most", int)
+_CONVERSATION: Final = parameter("conversation", str)
 _END: Final = 2**63 - 1
 _FROM_SEQ, _TO_SEQ = sequence("from_seq"), sequence("to_seq")
 
@@ -203,54 +201,48 @@ _BETWEEN: Final = Lookup(_between(SpokenRow._fields))
 _NUMBER: Final = Lookup(select(func.count()).select_from(_between(["seq"]).subquery("counted")))
 
 
-def uncovered(
-    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
-) -> Query[list[list[UnsummarisedMessages]]]:
+@query
+async def uncovered(
+    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
+) -> list[list[UnsummarisedMessages]]:
     """Return for each request its uncovered messages by conversation; no conversation is empty."""
-
-    async def query(connection: Connection) -> list[list[UnsummarisedMessages]]:
-        places = await _scans(connection, wanted, covered_by)
-        found = iter(await _BETWEEN.rows(connection, [scan for _, _, scan in places]))
-        stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
-        for number, conversation, _ in places:
-            if rows := next(found):
-                said = stretches[number].setdefault(conversation, [])
-                said += [SpokenRow._make(row[1:]) for row in rows]
-        return [
-            [
-                UnsummarisedMessages(conversation, sorted(said)[: whose.at_most])
-                for conversation, said in sorted(of.items())
-            ]
-            for whose, of in zip(wanted, stretches, strict=True)
+    places = await _scans(connection, wanted, covered_by)
+    found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
+    stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
+    for number, conversation, _ in places:
+        if rows := next(found):
+            said = stretches[number].setdefault(conversation, [])
+            said += [SpokenRow._make(row) for row in rows]
+    return [
+        [
+            UnsummarisedMessages(conversation, sorted(said)[: whose.at_most])
+            for conversation, said in sorted(of.items())
         ]
+        for whose, of in zip(wanted, stretches, strict=True)
+    ]
 
-    return query
 
-
-def long_uncovered(
-    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
-) -> Query[list[list[str]]]:
+@query
+async def long_uncovered(
+    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
+) -> list[list[str]]:
     """Return for each request the conversations with at least `at_most` uncovered messages."""
-
-    async def query(connection: Connection) -> list[list[str]]:
-        places = await _scans(connection, wanted, covered_by)
-        found = await _NUMBER.rows(connection, [scan for _, _, scan in places])
-        numbers: list[Counter[str]] = [Counter() for _ in wanted]
-        for (number, conversation, _), ((_, count),) in zip(places, found, strict=True):
-            numbers[number][conversation] += count
-        return [
-            [conversation for conversation in sorted(of) if of[conversation] >= whose.at_most]
-            for whose, of in zip(wanted, numbers, strict=True)
-        ]
-
-    return query
+    places = await _scans(connection, wanted, covered_by)
+    found = await _NUMBER.fetch_each(connection, [scan for _, _, scan in places])
+    numbers: list[Counter[str]] = [Counter() for _ in wanted]
+    for (number, conversation, _), ((count,),) in zip(places, found, strict=True):
+        numbers[number][conversation] += count
+    return [
+        [conversation for conversation in sorted(of) if of[conversation] >= whose.at_most]
+        for whose, of in zip(wanted, numbers, strict=True)
+    ]
 
 
 async def _scans(
     connection: Connection, wanted: Sequence[UnsummarisedQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
     """List the scans to run: number of the request, conversation, and parameters of `_between`."""
-    begun = await _BEGUN[by].rows(
+    begun = await _BEGUN[by].fetch_each(
         connection,
         [owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
     )
@@ -258,10 +250,10 @@ async def _scans(
     for number, (whose, rows) in enumerate(zip(wanted, begun, strict=True)):
         bounds = {"of_tenant": whose.tenant, "of_user": whose.user, "at_most": whose.at_most}
         high = whose.up_to + 1
-        for conversation, beyond in {row[1:3] for row in rows}:
+        for conversation, beyond in {row[:2] for row in rows}:
             named = {"conversation": conversation, "low": beyond, "high": high}
             scans.append((number, conversation, bounds | named))
-        for _, conversation, beyond, begins, ends in rows:
+        for conversation, beyond, begins, ends in rows:
             if begins is not None:
                 span = {"conversation": None, "low": max(beyond, begins - 1), "high": min(ends, high)}
                 scans.append((number, conversation, bounds | span))

@@ -36,7 +36,7 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
             table = "messages"
 
     async def query(connection: Connection) -> bool:
-        (position,) = await _position(table).row(connection, dict(zip(KEY, row.key, strict=True)))
+        position = await _position(table).fetch_value(connection, dict(zip(KEY, row.key, strict=True)))
         return bool(position == delivery.sequence)
 
     return await database.read(query)

@@ -14,9 +14,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
-    String,
     and_,
-    bindparam,
     exists,
     false,
     func,
@@ -28,11 +26,12 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_contracts.identity import first_conversation
+from mnemon_infra.database.engine import parameter
 from mnemon_infra.database.tables import clears, messages, starts
 
-_TENANT = bindparam("of_tenant", type_=String)
-_USER = bindparam("of_user", type_=String)
-_FIRST = bindparam("first", type_=String)
+_TENANT = parameter("of_tenant", str)
+_USER = parameter("of_user", str)
+_FIRST = parameter("first", str)
 
 
 def owner(tenant: str, user: str) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from sqlalchemy import (
     Subquery,
     Text,
     any_,
-    bindparam,
     case,
     cast,
     func,
@@ -20,13 +19,14 @@ from sqlalchemy import (
     select,
 )
 
+from mnemon_infra.database.engine import parameter
 from mnemon_infra.database.projections.event_order import owned
 from mnemon_infra.database.tables import memory_events as events
 
 VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
-WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))
+WANTED: Final = events.c.item == any_(parameter("items", list[str]))
 """Selects only the items of the parameter `items`."""
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from psycopg.sql import SQL, Composed, Identifier
 
-from mnemon_infra.database.engine import Connection, Query
+from mnemon_infra.database.engine import Connection, query
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGES: Final = 16
@@ -21,17 +21,14 @@ def _at_the_end(table: str) -> Composed:
 _NEWEST: Final = tuple(_at_the_end(table.name) for table in (messages, memory_events))
 
 
-def newest_position() -> Query[int]:
+@query
+async def newest_position(connection: Connection) -> int:
     """Return the highest log position among recently written rows.
 
     A few other rows may have higher positions.
     """
-
-    async def query(connection: Connection) -> int:
-        highest = 0
-        for statement in _NEWEST:
-            row = await (await connection.execute(statement)).fetchone()
-            highest = max(highest, (row and row[0]) or 0)
-        return highest
-
-    return query
+    highest = 0
+    for statement in _NEWEST:
+        row = await (await connection.execute(statement)).fetchone()
+        highest = max(highest, (row and row[0]) or 0)
+    return highest

@@ -8,7 +8,6 @@ from sqlalchemy import (
     ColumnElement,
     Update,
     and_,
-    bindparam,
     cast,
     exists,
     func,
@@ -20,7 +19,7 @@ from sqlalchemy import (
 )
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Database, Statement
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, named
@@ -35,7 +34,7 @@ from mnemon_infra.database.tables import (
 )
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
-_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+_UP_TO: Final = parameter("up_to", int)
 _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
@@ -118,7 +117,7 @@ async def last_watermark(database: Database, tenant: str, user: str) -> int:
     """
 
     async def query(connection: Connection) -> int:
-        (seq,) = await _LAST_WATERMARK.row(connection, owner(tenant, user))
+        seq = await _LAST_WATERMARK.fetch_value(connection, owner(tenant, user))
         return int(seq)
 
     return await database.read(query)
@@ -152,4 +151,4 @@ async def sweep_together(database: Database, owners: Iterable[Owner], *, up_to: 
     """
     parameters = [owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
     async with database.transaction() as connection:
-        return sum([await statement.change(connection, parameters) for statement in _SWEEPS])
+        return sum([await statement.execute_each(connection, parameters) for statement in _SWEEPS])

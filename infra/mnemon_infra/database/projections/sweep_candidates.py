@@ -3,10 +3,10 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, exists, func, select
+from sqlalchemy import ColumnElement, DateTime, Select, cast, exists, func, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections.item_states import VERSIONS, named
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
@@ -45,7 +45,7 @@ def _expired() -> Select[Any]:
         later.c.seq > events.c.seq,
     )
     expires_at = cast(events.c.body["fact"]["expires_at"].astext, DateTime(timezone=True))
-    is_due = expires_at <= bindparam("now", type_=DateTime(timezone=True))
+    is_due = expires_at <= parameter("now", datetime)
     return (
         select(events.c.tenant, events.c.user_id)
         .where(named(VERSIONS), is_due, ~is_rewritten, _live())
@@ -73,7 +73,7 @@ def _crowded() -> Select[Any]:
         )
         .where(facts.c.place == 1)
         .group_by(facts.c.tenant, facts.c.user_id)
-        .having(func.count() > bindparam("more_than", type_=Integer))
+        .having(func.count() > parameter("more_than", int))
     )
 
 
@@ -81,21 +81,15 @@ _EXPIRED = Lookup(_expired())
 _CROWDED = Lookup(_crowded())
 
 
-def with_expired_facts(now: datetime) -> Query[list[Owner]]:
+@query
+async def with_expired_facts(connection: Connection, now: datetime) -> list[Owner]:
     """Return the users who have a fact whose date has passed."""
-
-    async def query(connection: Connection) -> list[Owner]:
-        (found,) = await _EXPIRED.rows(connection, [{"now": now}])
-        return [(tenant, user) for _, tenant, user in found]
-
-    return query
+    found = await _EXPIRED.fetch(connection, now=now)
+    return [(tenant, user) for tenant, user in found]
 
 
-def with_more_facts(than: int) -> Query[list[FactCounts]]:
+@query
+async def with_more_facts(connection: Connection, than: int) -> list[FactCounts]:
     """Return the users with more than so many facts, and their counts."""
-
-    async def query(connection: Connection) -> list[FactCounts]:
-        (found,) = await _CROWDED.rows(connection, [{"more_than": than}])
-        return [FactCounts(*row[1:]) for row in found]
-
-    return query
+    found = await _CROWDED.fetch(connection, more_than=than)
+    return [FactCounts(*row) for row in found]

@@ -140,14 +140,14 @@ async def _write(connection: Connection, rows: Rows) -> None:
     conversations = by_table.pop(conversation_erasures.name, [])
     await begin_writing(connection, by_table.pop(erasures.name, []), others=bool(conversations))
     if conversations:
-        await _INSERT_EVENTS[conversation_erasures.name].change(connection, conversations)
+        await _INSERT_EVENTS[conversation_erasures.name].execute_each(connection, conversations)
         await begin(connection, sorted({(row["tenant"], row["user_id"]) for row in conversations}))
     if rows.messages:
-        await _INSERT_MESSAGES.change(connection, [_together(rows.messages.values())])
+        await _INSERT_MESSAGES.execute_each(connection, [_together(rows.messages.values())])
     if rows.memories:
-        await _INSERT_MEMORIES.change(connection, [_together(rows.memories.values())])
+        await _INSERT_MEMORIES.execute_each(connection, [_together(rows.memories.values())])
     for table, events in by_table.items():
-        await _INSERT_EVENTS[table].change(connection, events)
+        await _INSERT_EVENTS[table].execute_each(connection, events)
 
 
 def _together(rows: Iterable[MessageRow | MemoryRow]) -> dict[str, Any]:

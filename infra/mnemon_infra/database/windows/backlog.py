@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import DateTime, Select, bindparam, func, select, text
+from sqlalchemy import Select, func, select, text
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import DIED, IS_OPEN, WAITS, batches, memory_events, windows
 
 
@@ -54,7 +54,7 @@ class InHand(NamedTuple):
     oldest: datetime
 
 
-_NOW: Final = bindparam("now", type_=DateTime(timezone=True))
+_NOW: Final = parameter("now", datetime)
 
 
 def _counted() -> Select[Any]:
@@ -64,7 +64,7 @@ def _counted() -> Select[Any]:
     dead = (
         select(func.count())
         .select_from(memory_events)
-        .where(text(DIED), memory_events.c.at >= bindparam("since", type_=DateTime(timezone=True)))
+        .where(text(DIED), memory_events.c.at >= parameter("since", datetime))
     )
     return select(
         waiting.where(windows.c.due_at <= _NOW).scalar_subquery(),
@@ -107,22 +107,16 @@ _OPEN_BATCHES = Lookup(_open_batches())
 _BY_TENANT = Lookup(_by_tenant())
 
 
-def backlog(now: datetime, since: datetime) -> Query[Backlog]:
+@query
+async def backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
     """Return the backlog of extraction, with the windows that failed for good since a moment."""
-
-    async def query(connection: Connection) -> Backlog:
-        ((counted,),) = await _COUNTED.rows(connection, [{"now": now, "since": since}])
-        (found,) = await _OPEN_BATCHES.rows(connection, [{"now": now}])
-        return Backlog._make((*counted[1:], sorted(OpenBatches(*row[1:]) for row in found)))
-
-    return query
+    (counted,) = await _COUNTED.fetch(connection, now=now, since=since)
+    found = await _OPEN_BATCHES.fetch(connection, now=now)
+    return Backlog._make((*counted, sorted(map(OpenBatches._make, found))))
 
 
-def by_tenant(now: datetime) -> Query[list[InHand]]:
+@query
+async def by_tenant(connection: Connection, now: datetime) -> list[InHand]:
     """Return the unanswered windows of each tenant, sorted."""
-
-    async def query(connection: Connection) -> list[InHand]:
-        (found,) = await _BY_TENANT.rows(connection, [{"now": now}])
-        return sorted(InHand(*row[1:]) for row in found)
-
-    return query
+    found = await _BY_TENANT.fetch(connection, now=now)
+    return sorted(map(InHand._make, found))

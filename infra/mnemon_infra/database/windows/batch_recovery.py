@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import BigInteger, Select, String, bindparam, exists, func, select, text
+from sqlalchemy import Select, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.events.memory import BatchIntendedV1, Window
 from mnemon_contracts.settings.models import Provider
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
 from mnemon_infra.database.erasure.users import not_erased
 from mnemon_infra.database.projections.item_states import sequence
 from mnemon_infra.database.tables import OF_BATCHES, batches, windows
@@ -48,14 +48,14 @@ def _unknown() -> Select[Any]:
         .where(_ITS, events.c.event == "batch.intended", events.c.body.isnot(None), ~is_known)
         .group_by(events.c.item)
         .order_by(func.min(events.c.seq))
-        .limit(bindparam("at_most", type_=BigInteger))
+        .limit(parameter("at_most", int))
     )
 
 
 def _its_events() -> Select[Any]:
     columns = (events.c.seq, events.c.tenant, events.c.user_id, events.c.event, events.c.at, events.c.body)
     return select(*columns).where(
-        _ITS, events.c.item == bindparam("of_batch", type_=String), events.c.body.isnot(None)
+        _ITS, events.c.item == parameter("of_batch", str), events.c.body.isnot(None)
     )
 
 
@@ -72,8 +72,8 @@ def _answered() -> Any:
         text("0"),
         text("true"),
     ).where(
-        events.c.tenant == bindparam("of_tenant", type_=String),
-        events.c.user_id == bindparam("of_user", type_=String),
+        events.c.tenant == parameter("of_tenant", str),
+        events.c.user_id == parameter("of_user", str),
         events.c.event == "window.answered",
         events.c.conversation.isnot(None),
         events.c.body.isnot(None),
@@ -118,17 +118,15 @@ async def adopt(database: Database, deadline_of: Callable[[str], timedelta]) -> 
     return adopted
 
 
-def _next_unknown() -> Query[str | None]:
-    async def query(connection: Connection) -> str | None:
-        (found,) = await _UNKNOWN.rows(connection, [{"at_most": 1}])
-        return found[0][1] if found else None
-
-    return query
+@query
+async def _next_unknown(connection: Connection) -> str | None:
+    found = await _UNKNOWN.fetch(connection, at_most=1)
+    return found[0][0] if found else None
 
 
 async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[str], timedelta]) -> None:
-    (found,) = await _ITS_EVENTS.rows(connection, [{"of_batch": batch_id}])
-    noted = sorted(_Noted._make(row[1:]) for row in found)
+    found = await _ITS_EVENTS.fetch(connection, of_batch=batch_id)
+    noted = sorted(map(_Noted._make, found))
     intended = [
         (each, BatchIntendedV1.model_validate(each.body)) for each in noted if each.event == "batch.intended"
     ]
@@ -144,8 +142,10 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
     asked = await _not_erased(connection, named)
     owners = {(window.tenant, window.user) for window in asked}
     begun = intended[0][0].at
-    await _ANSWERED.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
-    await _INTENDED.change(connection, [_row(each, batch_id, begun, over) for each in asked])
+    await _ANSWERED.execute_each(
+        connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners]
+    )
+    await _INTENDED.execute_each(connection, [_row(each, batch_id, begun, over) for each in asked])
     await batch_rows.put(
         connection,
         StoredBatch(

@@ -3,22 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    bindparam,
-    cast,
-    func,
-    or_,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, select, true, union_all
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import owned, owner
@@ -27,10 +15,10 @@ from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-_CONVERSATION: Final = bindparam("conversation", type_=String)
-_FROM: Final = bindparam("from_seq", type_=BigInteger)
-_TO: Final = bindparam("to_seq", type_=BigInteger)
-_ATTEMPTS: Final = bindparam("attempts", type_=BigInteger)
+_CONVERSATION: Final = parameter("conversation", str)
+_FROM: Final = parameter("from_seq", int)
+_TO: Final = parameter("to_seq", int)
+_ATTEMPTS: Final = parameter("attempts", int)
 
 
 def _spoken() -> Select[Any]:
@@ -84,29 +72,23 @@ _NOTED = Lookup(
 )
 
 
-def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
+@query
+async def spoken(connection: Connection, windows: Sequence[StoredWindow]) -> list[list[SpokenRow]]:
     """Return for each window its visible messages, oldest first."""
-
-    async def query(connection: Connection) -> list[list[SpokenRow]]:
-        found = await _SPOKEN.rows(connection, [_place(each) for each in windows])
-        return [sorted(SpokenRow._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _SPOKEN.fetch_each(connection, [_place(each) for each in windows])
+    return [sorted(map(SpokenRow._make, rows)) for rows in found]
 
 
-def noted(windows: Sequence[StoredWindow]) -> Query[set[StoredWindow]]:
+@query
+async def noted(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows that have a projected answer in the log.
 
     A window that failed for good and was reopened is not one of them: it has one attempt more than its
     answer.
     """
-
-    async def query(connection: Connection) -> set[StoredWindow]:
-        places = [{**_place(each), "attempts": each.attempts} for each in windows]
-        found = await _NOTED.rows(connection, places)
-        return {each for each, rows in zip(windows, found, strict=True) if rows}
-
-    return query
+    places = [{**_place(each), "attempts": each.attempts} for each in windows]
+    found = await _NOTED.fetch_each(connection, places)
+    return {each for each, rows in zip(windows, found, strict=True) if rows}
 
 
 def _place(window: StoredWindow) -> dict[str, Any]:

@@ -4,25 +4,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    Boolean,
-    ColumnElement,
-    DateTime,
-    Select,
-    String,
-    bindparam,
-    exists,
-    func,
-    or_,
-    select,
-    text,
-    true,
-)
+from sqlalchemy import CTE, ColumnElement, Select, exists, func, or_, select, text, true
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import WAITS, windows
 from mnemon_infra.database.windows.window_repository import COLUMNS, StoredWindow, window_of
 
@@ -36,9 +21,9 @@ class Waiting(NamedTuple):
 
 
 _WAITS: Final = text(WAITS)
-_NOW: Final = bindparam("now", type_=DateTime(timezone=True))
-_AT_MOST: Final = bindparam("at_most", type_=BigInteger)
-_IS_WANTED: Final = or_(bindparam("every", type_=Boolean), windows.c.is_online)
+_NOW: Final = parameter("now", datetime)
+_AT_MOST: Final = parameter("at_most", int)
+_IS_WANTED: Final = or_(parameter("every", bool), windows.c.is_online)
 
 
 def _tenants() -> CTE:
@@ -78,7 +63,7 @@ def _due(*only: ColumnElement[bool]) -> Select[Any]:
         select(*COLUMNS)
         .where(
             _WAITS,
-            windows.c.tenant == bindparam("of_tenant", type_=String),
+            windows.c.tenant == parameter("of_tenant", str),
             windows.c.due_at <= _NOW,
             *only,
         )
@@ -101,7 +86,7 @@ def _of_user() -> Select[Any]:
         ~earlier.c.is_answered,
         earlier.c.batch_id.is_(None),
     )
-    user = windows.c.user_id == bindparam("of_user", type_=String)
+    user = windows.c.user_id == parameter("of_user", str)
     return _due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 
@@ -112,31 +97,25 @@ _OF_USER = Lookup(_of_user())
 _ONLINE = Lookup(_due(_IS_WANTED))
 
 
-def tenants_waiting() -> Query[list[str]]:
+@query
+async def tenants_waiting(connection: Connection) -> list[str]:
     """Return the tenants with waiting windows, due or not."""
-
-    async def query(connection: Connection) -> list[str]:
-        (found,) = await _ALL.rows(connection, [{}])
-        return sorted(tenant for _, tenant in found)
-
-    return query
+    found = await _ALL.fetch(connection)
+    return sorted(tenant for (tenant,) in found)
 
 
-def waiting_for_batches(now: datetime, at_most: int) -> Query[list[Waiting]]:
+@query
+async def waiting_for_batches(connection: Connection, now: datetime, at_most: int) -> list[Waiting]:
     """Count each tenant's due windows that wait for a batch, up to `at_most`."""
-
-    async def query(connection: Connection) -> list[Waiting]:
-        (found,) = await _FOR_BATCHES.rows(connection, [{"now": now, "at_most": at_most}])
-        return sorted(Waiting._make(row[1:]) for row in found)
-
-    return query
+    found = await _FOR_BATCHES.fetch(connection, now=now, at_most=at_most)
+    return sorted(map(Waiting._make, found))
 
 
 async def take_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the windows of a tenant that are due longest, until the end of the transaction."""
-    (found,) = await _FOR_BATCH.rows(connection, [{"of_tenant": tenant, "now": now, "at_most": at_most}])
+    found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
     return sorted(map(window_of, found))
 
 
@@ -155,7 +134,7 @@ async def take_of_users(
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
         for (tenant, user), every in users
     ]
-    found = await _OF_USER.rows(connection, wanted)
+    found = await _OF_USER.fetch_each(connection, wanted)
     return sorted(window_of(row) for rows in found for row in rows)
 
 
@@ -166,5 +145,5 @@ async def users_online(
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]
-    found = await _ONLINE.rows(connection, wanted)
+    found = await _ONLINE.fetch_each(connection, wanted)
     return sorted({window_of(row).owner for rows in found for row in rows})

@@ -4,24 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Boolean,
-    ColumnElement,
-    Integer,
-    Select,
-    String,
-    Update,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import windows
 
 
@@ -94,15 +81,15 @@ def _changed(**values: Any) -> Update:
 
 
 def _of_batch(*only: ColumnElement[bool]) -> Select[Any]:
-    return select(*COLUMNS).where(windows.c.batch_id == bindparam("of_batch", type_=String), *only)
+    return select(*COLUMNS).where(windows.c.batch_id == parameter("of_batch", str), *only)
 
 
 _INSERT = Statement(_insertion())
 _OF_BATCH = Lookup(_of_batch(~windows.c.is_answered))
-_OF_LINE = Lookup(_of_batch(windows.c.line == bindparam("of_line", type_=Integer), ~windows.c.is_answered))
+_OF_LINE = Lookup(_of_batch(windows.c.line == parameter("of_line", int), ~windows.c.is_answered))
 _COUNTED = Lookup(
     select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
-    .where(windows.c.batch_id == bindparam("of_batch", type_=String))
+    .where(windows.c.batch_id == parameter("of_batch", str))
     .group_by(windows.c.tenant, windows.c.user_id)
 )
 _HOLD = Statement(_changed(batch_id=bindparam("batch"), line=bindparam("place")))
@@ -113,12 +100,12 @@ _AGAIN = Statement(
         due_at=bindparam("due"),
         batch_id=None,
         line=None,
-        is_online=or_(windows.c.is_online, bindparam("by_itself", type_=Boolean)),
+        is_online=or_(windows.c.is_online, parameter("by_itself", bool)),
     ).where(~windows.c.is_answered)
 )
 _REOPENED = Statement(
     _changed(
-        attempts=func.greatest(windows.c.attempts + 1, bindparam("failed", type_=Integer)),
+        attempts=func.greatest(windows.c.attempts + 1, parameter("failed", int)),
         due_at=bindparam("due"),
         batch_id=None,
         line=None,
@@ -149,18 +136,20 @@ async def put(
         for each in cut
     ]
     if rows:
-        await _INSERT.change(connection, rows)
+        await _INSERT.execute_each(connection, rows)
 
 
 async def hold(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
     """Assign windows to a batch, each with its line."""
-    await _HOLD.change(connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken])
+    await _HOLD.execute_each(
+        connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken]
+    )
 
 
 async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]) -> None:
     """Mark windows as answered, so that they are not requested again."""
     if rows := [_key(each) for each in answered]:
-        await _ANSWERED.change(connection, rows)
+        await _ANSWERED.execute_each(connection, rows)
 
 
 async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
@@ -168,7 +157,7 @@ async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: 
     windows_of_it = list(given_up)
     await put(connection, windows_of_it, now, answered=True)
     if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
-        await _REOPENED.change(connection, rows)
+        await _REOPENED.execute_each(connection, rows)
 
 
 async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
@@ -178,39 +167,30 @@ async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
         for each in failed
     ]
     if rows:
-        await _AGAIN.change(connection, rows)
+        await _AGAIN.execute_each(connection, rows)
 
 
-def of_batch(batch_id: str) -> Query[list[StoredWindow]]:
+@query
+async def of_batch(connection: Connection, batch_id: str) -> list[StoredWindow]:
     """Return the unanswered windows of a batch, by user and position."""
-
-    async def query(connection: Connection) -> list[StoredWindow]:
-        (found,) = await _OF_BATCH.rows(connection, [{"of_batch": batch_id}])
-        return sorted(map(window_of, found))
-
-    return query
+    found = await _OF_BATCH.fetch(connection, of_batch=batch_id)
+    return sorted(map(window_of, found))
 
 
-def of_lines(batch_id: str, lines: Iterable[int]) -> Query[dict[int, StoredWindow]]:
+@query
+async def of_lines(connection: Connection, batch_id: str, lines: Iterable[int]) -> dict[int, StoredWindow]:
     """Return the unanswered windows of some lines of a batch, by line."""
     numbers = list(lines)
-
-    async def query(connection: Connection) -> dict[int, StoredWindow]:
-        wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
-        found = await _OF_LINE.rows(connection, wanted)
-        return {line: window_of(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
-
-    return query
+    wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
+    found = await _OF_LINE.fetch_each(connection, wanted)
+    return {line: window_of(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
 
 
-def counted(batch_id: str) -> Query[dict[Owner, tuple[int, int]]]:
+@query
+async def counted(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
     """Count for each user in a batch the answered windows and all windows."""
-
-    async def query(connection: Connection) -> dict[Owner, tuple[int, int]]:
-        (found,) = await _COUNTED.rows(connection, [{"of_batch": batch_id}])
-        return {(tenant, user): (answered, all_) for _, tenant, user, answered, all_ in found}
-
-    return query
+    found = await _COUNTED.fetch(connection, of_batch=batch_id)
+    return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}
 
 
 def _key(window: StoredWindow) -> dict[str, Any]:
@@ -224,4 +204,4 @@ def _key(window: StoredWindow) -> dict[str, Any]:
 
 def window_of(row: tuple[Any, ...]) -> StoredWindow:
     """Make a window from a row of a `Lookup` of `COLUMNS`."""
-    return StoredWindow._make(row[1:])
+    return StoredWindow._make(row)
