@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
@@ -92,5 +92,5 @@ def deployment(connection: Client, nats_url: str, database_url: str) -> Deployme
         nats_url=nats_url, database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}"
     )
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     return deployment

@@ -17,9 +17,9 @@ from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import require_head
+from mnemon_infra.database.migration import require_head_revision
 from mnemon_infra.health.log_identity import require_same_log
-from mnemon_infra.health.missing_rows import replay_missing
+from mnemon_infra.health.missing_rows import replay_missing_rows
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import read
 from mnemon_infra.telemetry.metrics import RUNNING
@@ -71,11 +71,11 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         watch = await ends.enter_async_context(_watched(names, deployment))
         await ends.enter_async_context(traced(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
-        await require_head(database, deployment.database_schema)
+        await require_head_revision(database, deployment.database_schema)
         async with await _connection(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
-            await replay_missing(connection, database)
+            await replay_missing_rows(connection, database)
         finding = await ends.enter_async_context(_finding(names, database, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:
@@ -231,16 +231,16 @@ async def _fill_if_lost(connection: Client, database: Database, finding: "Vector
     This includes collections that a former version did not have. Where rows suffice to fill the lost
     collections, publish a trigger for each of their users instead; the log is not read again.
     """
-    from mnemon_infra.health.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
+    from mnemon_infra.health.missing_points import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")
     if not position:
         return
-    lost = await lost_collections(database, finding.vectors)
+    lost = await find_lost_collections(database, finding.vectors)
     has_points = any([await finding.vectors.count(each) for each in Collection])
     if lost and has_points and FROM_ROWS.issuperset(lost):
-        owners = await owners_to_look_through(database, lost)
+        owners = await list_owners_to_sweep(database, lost)
         for owner in owners:
             trigger = work_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)

@@ -11,7 +11,7 @@ from mnemon.operations.rebuild.listing import Listed, dropped, listed
 from mnemon.operations.rebuild.live_vectors import counted
 from mnemon_infra.database.generations import vector_progress
 from mnemon_infra.database.locks import is_locked
-from mnemon_infra.rebuild.generations import InTheWay, Site, site_alone
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
 from mnemon_infra.vectors.generations import is_held
 from mnemon_infra.vectors.port import VectorsUnavailable
 
@@ -81,16 +81,16 @@ async def removed(parts: Parts, name: str) -> str:
         InTheWay: the generation cannot be removed now.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
-    async with site_alone((await _place(parts)).deployment) as place:
-        if await vector_progress.reached(place.database, place.live) is not None:
-            raise InTheWay(
+    async with open_exclusive_site((await _place(parts)).deployment) as place:
+        if await vector_progress.load_position(place.database, place.live) is not None:
+            raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
                 "Complete it first: mnemon rebuild",
             )
         try:
             return await dropped(place, name)
         except VectorsUnavailable as error:
-            raise InTheWay(str(error), "Try again when the vectors' engine answers") from error
+            raise RebuildBlocked(str(error), "Try again when the vectors' engine answers") from error
 
 
 async def _points(place: Site, live: Listed) -> int | None:

@@ -17,7 +17,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     """Tables of the test's own."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     database = Database(deployment)
     await database.open()
     yield database
@@ -98,6 +98,6 @@ async def beside(database_url: str) -> AsyncIterator[Database]:
     """A generation beside."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     async with Database(deployment) as database:
         yield database

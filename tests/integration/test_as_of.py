@@ -18,9 +18,9 @@ from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import Site, made, site_alone
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -36,7 +36,7 @@ class ToldOfBoth(Told):
 
 @pytest_asyncio.fixture
 async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
+    async with open_exclusive_site(mnemon) as place:
         yield place
 
 
@@ -48,13 +48,13 @@ def memory(connection: Client) -> MemoryClient:
 async def kept(place: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with made(place, "as of", Told(), position) as replay:
+        async with open_generation(place, "as of", Told(), position) as replay:
             await replay.reach(position)
             await replay.forget_later()
 
 
 async def dropped(place: Site, position: int) -> None:
-    await drop(place.database, name_of(place.live, "as of", position))
+    await drop_schema(place.database, name_of(place.live, "as of", position))
 
 
 async def fact(stock: Stock, event: str, text: str, **fields: Any) -> int:
@@ -117,7 +117,10 @@ async def test_each_moment_is_searched_for_itself(
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     told = ToldOfBoth()
     question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
-    async with running(("persist", "index", "retrieve"), with_vectors), site_alone(with_vectors) as place:
+    async with (
+        running(("persist", "index", "retrieve"), with_vectors),
+        open_exclusive_site(with_vectors) as place,
+    ):
         moments = await lived(stock)
         await indexed(stock, moments[-1][0])
         seq, town, _ = moments[0]
@@ -178,7 +181,7 @@ async def test_what_there_is_not(place: Site, stock: Stock, memory: MemoryClient
     with pytest.raises(AskFailed) as failed:
         await memory.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with made(place, "as of", Told(), 2) as replay:
+    async with open_generation(place, "as of", Told(), 2) as replay:
         await replay.reach(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
@@ -229,7 +232,7 @@ async def test_what_was_erased_is_in_no_former_moment(place: Site, stock: Stock)
 async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with made(place, "as of", Told(), said) as replay:
+    async with open_generation(place, "as of", Told(), said) as replay:
         async with place.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(
@@ -254,7 +257,7 @@ async def waits(place: Site) -> bool:
         )
         return await found.fetchone() is not None
 
-    return await place.database.read(query)
+    return await place.database.run_query(query)
 
 
 async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> None:

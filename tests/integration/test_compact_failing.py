@@ -19,7 +19,7 @@ from mnemon_infra.database.messages.unsummarised import (
     CoveredBy,
     UnsummarisedMessages,
     UnsummarisedQuery,
-    uncovered,
+    load_uncovered_messages,
 )
 from mnemon_producers.client import MemoryClient
 from tests.integration.compacting import KEY, PATIENCE, Compacting
@@ -127,7 +127,7 @@ async def test_an_answer_is_counted_though_the_database_is_away_when_it_comes(
         looked.append(wanted)
         if len(looked) == 2:
             raise DatabaseUnavailable("it restarts")
-        return uncovered(wanted, covered_by)
+        return load_uncovered_messages(wanted, covered_by)
 
     monkeypatch.setattr(module, "uncovered", looking)
     async with compacting.running():

@@ -18,9 +18,9 @@ from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import begin_writing, counted_below
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.erasure.users import count_rows_below, lock_for_writing
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.integration.burying import kept
 from tests.integration.conftest import Stock, indexed
@@ -113,7 +113,7 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
     await provision(connection)
     anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
     assert anew.database_url is not None
-    migrate(anew.database_url, anew.database_schema)
+    migrate_schema(anew.database_url, anew.database_schema)
     async with running(("persist", "retrieve"), anew):
         await persisted(connection)
         await swept(connection)
@@ -205,16 +205,16 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
     async with database.transaction() as other:
-        await begin_writing(other, [])
+        await lock_for_writing(other, [])
         await other.execute(
             "INSERT INTO messages (tenant, user_id, event_id, seq, role, content, sent_at)"
             " VALUES ('acme', 'u1', 'm', 3, 'user', 'old', now())"
         )
-        erasing = asyncio.create_task(write(database, erased))
+        erasing = asyncio.create_task(write_rows(database, erased))
         done, _ = await asyncio.wait([erasing], timeout=0.5)
         assert not done
     await erasing
-    assert await database.read(counted_below("acme", "u1", 100)) == {}
+    assert await database.run_query(count_rows_below("acme", "u1", 100)) == {}
 
 
 async def test_what_a_model_was_reading_meanwhile_is_taken_back(

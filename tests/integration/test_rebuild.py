@@ -15,8 +15,14 @@ from mnemon_consumers.app import running
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
-from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
-from mnemon_infra.rebuild.verification import Verifying
+from mnemon_infra.rebuild.generations import (
+    RebuildBlocked,
+    Site,
+    catch_up,
+    open_exclusive_site,
+    open_generation,
+)
+from mnemon_infra.rebuild.verification import RowVerifier
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, verdict_on
 from tests.integration.test_poison import REFUSED
@@ -31,7 +37,7 @@ def told() -> Told:
 
 @pytest_asyncio.fixture
 async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
+    async with open_exclusive_site(mnemon) as place:
         yield place
 
 
@@ -89,7 +95,7 @@ async def test_what_persist_has_not_come_to_is_no_difference(
     deployment: Deployment, stock: Stock, told: Told
 ) -> None:
     seq = await stock.say("cleared later")
-    async with site_alone(deployment) as place:
+    async with open_exclusive_site(deployment) as place:
         async with running(("persist",), deployment):
             await applied(place)
         await stock.publish("chat.acme.u1.-.cleared.v1")
@@ -104,7 +110,7 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
     await fill(connection, EVENTS, users=USERS)
     await applied(place)
     with suppress(asyncio.CancelledError):
-        async with made(place, "next", told) as replay:
+        async with open_generation(place, "next", told) as replay:
             task = asyncio.create_task(catch_up(place, replay, told))
 
             class Cut(Told):
@@ -115,10 +121,10 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
             await task
     assert 0 < replay.reached < EVENTS
     again = Told()
-    async with made(place, "next", again) as other:
+    async with open_generation(place, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
-        verdict = await Verifying(place, other, again).verdict()
+        verdict = await RowVerifier(place, other, again).verdict()
     assert again.positions[0] > replay.reached
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
@@ -137,9 +143,9 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
     assert await position_at(place.connection, between) == saved
     assert await position_at(place.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
-        async with made(place, "as of", told, position) as replay:
+        async with open_generation(place, "as of", told, position) as replay:
             await replay.reach(position)
-            (found,) = await replay.database.read(fact_repository.live_facts([("acme", "u1")]))
+            (found,) = await replay.database.run_query(fact_repository.load_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
     assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
         f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)
@@ -149,12 +155,12 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
 async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -> None:
     async with place.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{place.live}_next")))
-    with pytest.raises(InTheWay, match="is not of a rebuild"):
-        async with made(place, "next", told):
+    with pytest.raises(RebuildBlocked, match="is not of a rebuild"):
+        async with open_generation(place, "next", told):
             pass
 
 
 async def test_one_at_a_time(place: Site) -> None:
-    with pytest.raises(InTheWay, match="another rebuild"):
-        async with site_alone(place.deployment):
+    with pytest.raises(RebuildBlocked, match="another rebuild"):
+        async with open_exclusive_site(place.deployment):
             pass

@@ -13,11 +13,17 @@ from nats.aio.client import Client
 from mnemon_bench.workloads.all_events import events, fill
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.erasure.users import erasure
-from mnemon_infra.database.generations.generation_repository import drop
-from mnemon_infra.database.windows.window_repository import StoredWindow, put
+from mnemon_infra.database.erasure.users import load_erasure
+from mnemon_infra.database.generations.generation_repository import drop_schema
+from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import InTheWay, Site, former, site_alone, take_over
+from mnemon_infra.rebuild.generations import (
+    RebuildBlocked,
+    Site,
+    open_exclusive_site,
+    open_former_generation,
+    swap_rows,
+)
 from tests.integration.conftest import Stock
 from tests.integration.rebuilding import Told, applied, change, rebuilt, verdict_on
 
@@ -31,7 +37,7 @@ def told() -> Told:
 
 @pytest_asyncio.fixture
 async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
+    async with open_exclusive_site(mnemon) as place:
         yield place
 
 
@@ -42,7 +48,7 @@ async def test_a_rebuild_mends_what_was_changed(
     await applied(place)
     await change(place, "UPDATE messages SET content = 'false'")
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     assert await stock.contents(min_seq=await stock.say("and on")) == ["true", "and on"]
     assert (await verdict_on(place, told)).differences == 0
 
@@ -79,7 +85,7 @@ async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
 ) -> None:
     await spoiled(place, stock)
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     await mended(stock)
 
 
@@ -89,7 +95,7 @@ async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
     await spoiled(place, stock)
     await end_listeners(place)
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     await mended(stock)
 
 
@@ -123,8 +129,8 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
             group.create_task(work())
         for _ in range(2):
             async with rebuilt(place, told) as replay:
-                await take_over(place, replay, told)
-            await drop(place.database, name_of(place.live, "former"))
+                await swap_rows(place, replay, told)
+            await drop_schema(place.database, name_of(place.live, "former"))
         over.set()
     # There is nothing to search in here.
     degraded = {part for answer in answers for part in answer.get("degraded", [])}
@@ -142,9 +148,9 @@ async def test_work_in_hand_goes_along(place: Site, stock: Stock, told: Told) ->
     await stock.say("x")
     await applied(place)
     async with place.database.transaction() as held:
-        await put(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
+        await insert_windows(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     async with place.database.transaction() as held:
         assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
 
@@ -154,19 +160,19 @@ async def test_there_and_back_with_what_came_since(place: Site, stock: Stock, to
     await applied(place)
     await change(place, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     assert await stock.contents(min_seq=await stock.say("since")) == ["before", "since"]
     await applied(place)
-    async with former(place) as old:
-        await take_over(place, old, told)
+    async with open_former_generation(place) as old:
+        await swap_rows(place, old, told)
     assert await stock.contents(min_seq=await stock.say("after")) == ["as it was", "since", "after"]
     await applied(place)
-    async with former(place) as new:
-        await take_over(place, new, told)
+    async with open_former_generation(place) as new:
+        await swap_rows(place, new, told)
     assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
-    await drop(place.database, name_of(place.live, "former"))
-    with pytest.raises(InTheWay, match="no former generation"):
-        async with former(place):
+    await drop_schema(place.database, name_of(place.live, "former"))
+    with pytest.raises(RebuildBlocked, match="no former generation"):
+        async with open_former_generation(place):
             pass
 
 
@@ -180,14 +186,14 @@ async def test_who_was_erased_stays_erased(place: Site, stock: Stock, told: Told
             await asyncio.sleep(0.02)
     assert (await verdict_on(place, told)).differences == 0
     async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+        await swap_rows(place, replay, told)
     assert await settled(place)
     assert await stock.contents() == ["by somebody new"]
 
 
 async def settled(place: Site) -> bool:
     """Whether all that is to be purged is."""
-    found = await place.database.read(erasure("acme", "u1"))
+    found = await place.database.run_query(load_erasure("acme", "u1"))
     return found is not None and found.is_settled
 
 
@@ -203,7 +209,7 @@ async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) 
         place.database.transaction() as held,
     ):
         await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
-        switching = group.create_task(take_over(place, replay, told))
+        switching = group.create_task(swap_rows(place, replay, told))
         await free.wait()
         assert not switching.done()
     assert [each.kind for each in await place.generations()] == ["live", "former"]

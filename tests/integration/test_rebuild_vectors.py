@@ -24,9 +24,9 @@ from mnemon_bench.workloads.all_events import TENANT, fill
 from mnemon_consumers.app import running
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations.generation_repository import as_of, drop
-from mnemon_infra.rebuild.generations import Site, site_alone
-from mnemon_infra.rebuild.generations import take_over as rows_take_over
+from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site
+from mnemon_infra.rebuild.generations import swap_rows as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.edge import alone_in
@@ -62,7 +62,7 @@ async def finding(located: Deployment, connection: Client) -> AsyncIterator[Vect
 
 @pytest_asyncio.fixture
 async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(located) as place:
+    async with open_exclusive_site(located) as place:
         yield place
 
 
@@ -172,7 +172,7 @@ async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: S
         # Of what comes after dedupe's last proposal, it reads the log.
         later = await stock.ask("save", text="Owns a red boat")
         await indexed(stock, later["seen_seq"])
-    async with running(consumers, located), site_alone(located) as place:
+    async with running(consumers, located), open_exclusive_site(located) as place:
         await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
         assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
         async with rebuilt(place, told) as replay:
@@ -211,7 +211,7 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
     async with running(("persist", "index"), located):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
-    async with site_alone(located) as place:
+    async with open_exclusive_site(located) as place:
         assert not is_held(located)
         async with made(place, "next", told) as generation, live_pages(place) as live:
             verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
@@ -229,7 +229,7 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
     # Both are indexed again, and are found once.
     async with running(("persist", "index"), located):
         await indexed(stock, seq)
-        async with site_alone(located) as place:
+        async with open_exclusive_site(located) as place:
             assert await counted(place, located) == 2
 
 
@@ -241,7 +241,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         await stock.say("the walrus sings", "acme.u1.c")
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
-    async with site_alone(located) as place:
+    async with open_exclusive_site(located) as place:
         async with made(place, "next", told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)
@@ -264,14 +264,14 @@ async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock
             raise AssertionError("it was opened")
     async with made(place, "as of", told, first) as generation:
         await generation.rows.reach(first)
-        assert not (await as_of(place.database, place.live, first)).is_complete
+        assert not (await describe_snapshot(place.database, place.live, first)).is_complete
         await generation.reach(first, told)
-    assert (await as_of(place.database, place.live, first)).is_complete
+    assert (await describe_snapshot(place.database, place.live, first)).is_complete
     async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
         query = await finding.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
-    await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
+    await drop_schema(place.database, of_generation(place.deployment, "as of", first).database_schema)
 
 
 @pytest.fixture
@@ -297,10 +297,10 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
             body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
-        async with site_alone(located) as place:
+        async with open_exclusive_site(located) as place:
             assert await is_embedding(place)
     other = Embedding(provider="openai", model="eight")
-    async with site_alone(located) as place:
+    async with open_exclusive_site(located) as place:
         assert not await is_embedding(place)
         former_model = await embedding_of(place, located)
         async with made(place, "next", told, embedding=other) as generation:
@@ -316,6 +316,6 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
     ((*owner, one, two, near, far, _, _),) = shown.first
     assert (owner, {one, two}) == (["acme", "u1"], set(texts[:2]))
     assert near > 0.97 > far
-    async with running(("persist", "index"), located), site_alone(located) as place:
+    async with running(("persist", "index"), located), open_exclusive_site(located) as place:
         await indexed(stock, await stock.say("it goes on"))
         assert await counted(place, located) == 4

@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import fact_events
+from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
@@ -361,7 +361,7 @@ async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, 
         database = Database(deployment)
         await database.open()
         async with asyncio.timeout(30):
-            while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
+            while (await database.run_query(load_fact_events([("acme", "u1")])))[0][0].body is not None:
                 await asyncio.sleep(0.05)
         await database.close()
     async with running(CONSUMERS, with_vectors):

@@ -15,7 +15,7 @@ from mnemon_consumers.extract.batch import lifecycle
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.integration.auditing import Audited
 from tests.integration.conftest import Stock
 from tests.integration.extracting import MODEL, Extracting
@@ -79,7 +79,7 @@ async def test_two_facts_that_say_the_same_become_one_at_no_further_call(
             await audited.settled()
             assert await audited.faults() == []
         await settled(extracting)
-        async with site_alone(extracting.deployment) as place:
+        async with open_exclusive_site(extracting.deployment) as place:
             verdict = await verdict_on(place, Told())
         assert (verdict.differences, verdict.is_settled) == (0, True)
     (pair,) = shown_pairs(extracting.server.state.questions[0].text)

@@ -11,7 +11,7 @@ from mnemon_consumers.app import running
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import begin
+from mnemon_infra.database.generations.generation_repository import create_generation
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.telemetry import metrics
@@ -23,7 +23,7 @@ async def watching(
     deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[ProcessProbe]:
     """A process of `persist` and `retrieve`, before anything runs."""
-    monkeypatch.setattr(probe, "FRESH", 0.0)
+    monkeypatch.setattr(probe, "CHECK_INTERVAL", 0.0)
     yield ProcessProbe(("persist", "retrieve"), deployment, lambda: None)
 
 
@@ -58,13 +58,13 @@ async def test_it_says_why_it_is_not_ready(
 async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
     watching: ProcessProbe, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "PATIENCE", 0.5)
+    monkeypatch.setattr(probe, "ANSWER_WAIT", 0.5)
     async with (
         running(("persist",), deployment),
         Database(deployment) as database,
         watching.begun(connection, database, None),
     ):
-        await begin(database, f"{deployment.database_schema}_next")
+        await create_generation(database, f"{deployment.database_schema}_next")
         await watching.look()
         assert metrics.PENDING.values
         assert metrics.REBUILT.values == {("rows",): 0}

@@ -76,7 +76,7 @@ async def test_an_answer_that_fails_after_its_time_is_reported_by_nobody(
         raise DatabaseUnavailable("away")
 
     with pytest.raises(DatabaseUnavailable, match="no answer within"):
-        await engine.in_time(answer())
+        await engine.answer_in_time(answer())
     goes.set()
     await asyncio.sleep(0)
     await asyncio.sleep(0)

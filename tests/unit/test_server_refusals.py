@@ -4,7 +4,7 @@ import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
 from mnemon_infra.broker.connection import shown, too_old
-from mnemon_infra.database.engine import DatabaseUnavailable, meaning
+from mnemon_infra.database.engine import DatabaseUnavailable, translate_error
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,6 @@ def test_no_credentials_are_shown(url: str, seen: str) -> None:
 def test_what_a_person_can_mend_in_the_database_is_tried_again_and_no_dead_letter(
     error: Exception, next_step: str
 ) -> None:
-    meant = meaning(error)
+    meant = translate_error(error)
     assert isinstance(meant, DatabaseUnavailable)
     assert next_step in str(meant)

@@ -13,7 +13,7 @@ from mnemon_bench.workloads.messages import fill
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 TARGET = 2.5
 FLAT = 1.2
@@ -105,6 +105,6 @@ async def _ours(deployment: Deployment, last_seq: int) -> dict[str, float]:
 async def _schema(deployment: Deployment) -> tuple[str, str]:
     assert deployment.database_url is not None
     schema = f"bench_{uuid4().hex[:12]}"
-    await asyncio.to_thread(migrate, deployment.database_url, schema)
+    await asyncio.to_thread(migrate_schema, deployment.database_url, schema)
     url = deployment.database_url.set(drivername="postgresql")
     return url.render_as_string(hide_password=False), schema

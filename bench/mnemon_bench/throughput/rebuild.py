@@ -12,8 +12,8 @@ from mnemon_bench.workloads.all_events import fill
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import drop
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.generations.generation_repository import drop_schema
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
@@ -97,7 +97,7 @@ async def run(
 async def _bare(deployment: Deployment, events: int) -> dict[str, float]:
     schema = f"bench_{uuid4().hex[:12]}"
     assert deployment.database_url is not None
-    await asyncio.to_thread(migrate, deployment.database_url, schema)
+    await asyncio.to_thread(migrate_schema, deployment.database_url, schema)
     url = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
         return await finished(
@@ -117,5 +117,5 @@ async def _ours(deployment: Deployment) -> dict[str, float]:
 async def _drop(deployment: Deployment, schema: str) -> None:
     database = Database(deployment)
     await database.open()
-    await drop(database, schema)
+    await drop_schema(database, schema)
     await database.close()

@@ -15,7 +15,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 
 @asynccontextmanager
@@ -30,7 +30,7 @@ async def waiting(
     async def drain(processes: int) -> tuple[float, dict[str, float]]:
         located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
         assert located.database_url is not None
-        await asyncio.to_thread(migrate, located.database_url, located.database_schema)
+        await asyncio.to_thread(migrate_schema, located.database_url, located.database_schema)
         await begin_again(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)

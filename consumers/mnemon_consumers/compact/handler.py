@@ -22,7 +22,7 @@ from mnemon_infra.broker.streams.triggers import decode
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, list_long_conversations
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
@@ -87,7 +87,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
     async def trigger(wanted: Sequence[UnsummarisedQuery]) -> None:
         """Publish a trigger for each conversation that is long enough."""
         publish = broker.config.connection_state.stream.publish
-        found = await database.read(long_uncovered(wanted))
+        found = await database.run_query(list_long_conversations(wanted))
         subjects = [
             work_subject("compact", whose.tenant, whose.user, conversation)
             for whose, conversations in zip(wanted, found, strict=True)

@@ -20,9 +20,12 @@ from mnemon_infra.broker.streams.schedules import every
 from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.facts.fact_repository import live_facts
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.sweep_candidates import with_expired_facts, with_more_facts
+from mnemon_infra.database.facts.fact_repository import load_facts
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.projections.sweep_candidates import (
+    count_excess_facts,
+    list_owners_of_expired_facts,
+)
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.health.clock_skew import compare_clocks
 from mnemon_infra.settings.store import LiveSettings
@@ -61,7 +64,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         if problem := (await compare_clocks(connection, database)).problem:
             log.error("expiry stopped", problem=problem)
             return
-        for owner in await database.read(with_expired_facts(now)):
+        for owner in await database.run_query(list_owners_of_expired_facts(now)):
             try:
                 await expire_of(connection, owner, now)
             except DatabaseUnavailable as error:
@@ -70,14 +73,14 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     async def expire_of(connection: Client, owner: Owner, now: datetime) -> None:
         # The lock keeps other processes from giving one of these facts a later date meanwhile.
-        async with locked(database, *owner):
-            (facts,) = await database.read(live_facts([owner]))
+        async with hold_lock(database, *owner):
+            (facts,) = await database.run_query(load_facts([owner]))
             if events := expiries(owner, facts, now):
                 await append(connection, events)
 
     async def limit(connection: Client) -> None:
         least = min(smallest(each.limits) for each in settings.all())
-        for counts in await database.read(with_more_facts(least)):
+        for counts in await database.run_query(count_excess_facts(least)):
             if exceeds(counts, settings.of(counts.tenant).limits):
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await connection.jetstream().publish(subject, b"", stream=WORK)

@@ -19,8 +19,8 @@ from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from mnemon_infra.database.projections.rows import Rows
-from mnemon_infra.database.projections.sweep import last_watermark, sweep
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 TOLD: Final = "compact", "extract"
@@ -35,7 +35,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     async def persist(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         batch = plan(deliveries)
         try:
-            await write(database, batch.rows)
+            await write_rows(database, batch.rows)
         except DatabaseUnavailable:
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         except DatabaseRefused as error:
@@ -73,8 +73,8 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
             owner = parse_owner(subject)
             is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
-            await sweep(database, *owner, up_to=position)
-            is_swept = is_settled and await last_watermark(database, *owner) <= position
+            await sweep_owner(database, *owner, up_to=position)
+            is_swept = is_settled and await load_last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)
         except InvalidSubject as error:
             return Dead("invalid_subject", str(error))

@@ -17,20 +17,25 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
-from mnemon_infra.database.engine import Database, Query, in_time
+from mnemon_infra.database.engine import Database, Query, answer_in_time
 from mnemon_infra.database.facts import fact_repository as facts
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.memory.documents import DocumentEntry, StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary, StoredSummary
 from mnemon_infra.database.memory.tasks import StoredTask
-from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages, OfTask, UserCounts
+from mnemon_infra.database.memory.user_memory import (
+    ConversationView,
+    NewestMessagesQuery,
+    TaskResultsQuery,
+    UserCounts,
+)
 from mnemon_infra.database.messages import counts as message_counts
 from mnemon_infra.database.messages import lookup
 from mnemon_infra.database.messages.counts import CountedConversation, MessageCount
 from mnemon_infra.database.messages.lookup import Surroundings
-from mnemon_infra.database.projections.rows import Rows, row_of
-from mnemon_infra.database.projections.writer import suppose
+from mnemon_infra.database.projections.rows import Rows, build_row
+from mnemon_infra.database.projections.writer import simulate_rows
 from mnemon_infra.database.query_batcher import QueryBatcher
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
@@ -56,20 +61,20 @@ class Memory:
 
     def __init__(self, database: Database, settings: LiveSettings, users: int) -> None:
         self._database = database
-        self._messages = QueryBatcher(database, user_memory.newest_messages)
-        self._profiles = QueryBatcher(database, user_memory.profiles)
-        self._counts = QueryBatcher(database, user_memory.counts)
-        self._facts = QueryBatcher(database, facts.live_facts)
-        self._histories = QueryBatcher(database, facts.histories)
-        self._summaries = QueryBatcher(database, summaries.newest_summaries)
-        self._tasks = QueryBatcher(database, tasks.tasks)
-        self._task_results = QueryBatcher(database, user_memory.task_results)
-        self._documents = QueryBatcher(database, documents.documents)
-        self._facts_by_id = QueryBatcher(database, facts.facts_by_id)
-        self._documents_by_id = QueryBatcher(database, documents.documents_by_id)
-        self._summaries_by_id = QueryBatcher(database, summaries.summaries_by_id)
-        self._surroundings = QueryBatcher(database, lookup.surroundings)
-        self._message_counts = QueryBatcher(database, message_counts.message_counts)
+        self._messages = QueryBatcher(database, user_memory.load_newest_messages)
+        self._profiles = QueryBatcher(database, user_memory.load_profiles)
+        self._counts = QueryBatcher(database, user_memory.load_user_counts)
+        self._facts = QueryBatcher(database, facts.load_facts)
+        self._histories = QueryBatcher(database, facts.load_fact_histories)
+        self._summaries = QueryBatcher(database, summaries.load_newest_summaries)
+        self._tasks = QueryBatcher(database, tasks.load_tasks)
+        self._task_results = QueryBatcher(database, user_memory.load_task_results)
+        self._documents = QueryBatcher(database, documents.load_documents)
+        self._facts_by_id = QueryBatcher(database, facts.load_facts_by_id)
+        self._documents_by_id = QueryBatcher(database, documents.load_documents_by_id)
+        self._summaries_by_id = QueryBatcher(database, summaries.load_summaries_by_id)
+        self._surroundings = QueryBatcher(database, lookup.load_surroundings)
+        self._message_counts = QueryBatcher(database, message_counts.count_messages)
         self._settings = settings
         self._cache = UserCache(users)
         self.count_cache = CountCache()
@@ -157,7 +162,7 @@ class Memory:
         if at_hand is not None:
             return at_hand
 
-        wanted = NewestMessages(*owner, conversation, max(limit, LOADED))
+        wanted = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
         return await self._read(owner, ("messages", conversation), self._messages, wanted, min_seq)
 
     async def profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
@@ -176,7 +181,7 @@ class Memory:
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[list[StoredSummary]]:
         """Return the newest summaries of a conversation, oldest first; raises as `messages` does."""
-        wanted = NewestMessages(*owner, conversation, limit)
+        wanted = NewestMessagesQuery(*owner, conversation, limit)
         return await self._kept(owner, ("summaries", conversation, limit), self._summaries, wanted, min_seq)
 
     async def message_counts(
@@ -189,7 +194,7 @@ class Memory:
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None
     ) -> Seen[list[str]]:
         """Return the beginnings of a task's newest results, oldest first; raises as `messages` does."""
-        wanted = OfTask(*owner, task_id, limit)
+        wanted = TaskResultsQuery(*owner, task_id, limit)
         return await self._kept(owner, ("task results", task_id, limit), self._task_results, wanted, min_seq)
 
     async def tasks(self, owner: Owner, min_seq: int | None) -> Seen[list[StoredTask]]:
@@ -351,12 +356,12 @@ class Memory:
         rows = Rows()
         for delivery in tail:
             try:
-                row = row_of(delivery)
+                row = build_row(delivery)
             except (InvalidBody, UnknownEvent):
                 continue  # persist will make a dead letter of it
             if row is not None:
                 rows.add(row)
-        (value,) = await in_time(suppose(self._database, rows, query))
+        (value,) = await answer_in_time(simulate_rows(self._database, rows, query))
         return Seen(value, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
 
     async def _changed(self, message: Msg) -> None:

@@ -101,7 +101,7 @@ def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
     return bindparam(name, type_=_TYPES[kind])
 
 
-async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
+async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     """Return the answer if it arrives within `ANSWER_WAIT`.
 
     After that, the query continues in the background and its result is dropped: the driver cannot be told to
@@ -115,10 +115,10 @@ async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     try:
         return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
     except TimeoutError as error:
-        raise too_late() from error
+        raise make_timeout_error() from error
 
 
-def too_late() -> DatabaseUnavailable:
+def make_timeout_error() -> DatabaseUnavailable:
     """Return the error for an answer that does not arrive within `ANSWER_WAIT`."""
     return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
@@ -253,7 +253,7 @@ class Database:
     """A pool of connections to one generation of the projections (one schema).
 
     Attributes:
-        lock_places: limits locks to half of the pool's connections. The holder of a lock occupies one
+        lock_slots: limits locks to half of the pool's connections. The holder of a lock occupies one
             connection and needs a second one for its work; if locks took all of them, no holder could finish.
     """
 
@@ -280,7 +280,7 @@ class Database:
             "options": " ".join(f"-c{name}={value}" for name, value in settings.items()),
         }
         connections = max(deployment.pg_pool_min, deployment.pg_pool_max, 2)
-        self.lock_places = asyncio.Semaphore(connections // 2)
+        self.lock_slots = asyncio.Semaphore(connections // 2)
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self._address,
             min_size=deployment.pg_pool_min,
@@ -308,12 +308,12 @@ class Database:
             # Connect without the pool first: the pool would retry for ever and not report the reason.
             first = await psycopg.AsyncConnection.connect(self._address, **self._options)
         except (psycopg.Error, OSError) as error:
-            raise no_connection(self._shown, error) from error
+            raise make_connection_error(self._shown, error) from error
         try:
             async with first:
                 await first.execute("SELECT FROM memory_events LIMIT 0")
         except (psycopg.Error, OSError) as error:
-            raise meaning(error) from error
+            raise translate_error(error) from error
         await self._pool.open()
         _open_pools[self._pool] = self._options["application_name"]
 
@@ -338,7 +338,7 @@ class Database:
         async with self._connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
 
-    async def read(self, query: Query[QueryResult]) -> QueryResult:
+    async def run_query(self, query: Query[QueryResult]) -> QueryResult:
         """Run a query and return its result.
 
         It is run a second time if the connection is lost.
@@ -355,7 +355,7 @@ class Database:
             async with self._connection() as connection:
                 return await query(connection)
 
-    async def notices(self, channel: str) -> AsyncIterator[str | None]:
+    async def listen(self, channel: str) -> AsyncIterator[str | None]:
         """Listen to a channel of PostgreSQL on a connection outside the pool.
 
         Yields:
@@ -372,7 +372,7 @@ class Database:
                 async for notice in listener.notifies():
                     yield notice.payload
         except (psycopg.Error, OSError) as error:
-            raise meaning(error) from error
+            raise translate_error(error) from error
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -387,7 +387,7 @@ class Database:
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout) as error:
-            means = meaning(error)
+            means = translate_error(error)
             raise means from (None if isinstance(means, DatabaseRefused) else error)
 
 
@@ -402,7 +402,7 @@ _NEXT_STEP = {
 }
 
 
-def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
+def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:
     """Return the error for a failed connection, with PostgreSQL's own reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     said = "; ".join(line.strip() for line in lines if line.strip())
@@ -412,7 +412,7 @@ def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
     )
 
 
-def meaning(error: Exception) -> Exception:
+def translate_error(error: Exception) -> Exception:
     """Translate an error of the driver for callers, and add the next step if a person has to take it.
 
     Returns:

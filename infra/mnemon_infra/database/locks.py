@@ -14,7 +14,7 @@ _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
 
 @asynccontextmanager
-async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
+async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
     """Hold a lock for the duration of the block.
 
     The lock ends with its transaction, so also when the process or the database stops. Yields the connection
@@ -27,13 +27,13 @@ async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
     Raises:
         DatabaseUnavailable: the database cannot answer, or another process held the lock for too long.
     """
-    async with database.lock_places, database.transaction() as connection:
-        await _LOCK.fetch_row(connection, {"key": _key(of)})
+    async with database.lock_slots, database.transaction() as connection:
+        await _LOCK.fetch_row(connection, {"key": _hash_name(of)})
         yield connection
 
 
 @asynccontextmanager
-async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
+async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
     """Try to take a lock without waiting, and hold it for the duration of the block.
 
     Yields False if another process holds the lock.
@@ -41,18 +41,18 @@ async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
     Raises:
         DatabaseUnavailable: the database cannot answer.
     """
-    async with database.lock_places, database.transaction() as connection:
-        (is_mine,) = await lock_those_free(connection, [of])
+    async with database.lock_slots, database.transaction() as connection:
+        (is_mine,) = await try_locks(connection, [of])
         yield is_mine
 
 
-async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
+async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
     """Take those of several locks that are free, until the end of the connection's transaction.
 
     Returns:
         For each lock whether it was taken.
     """
-    found = await _LOCK_IF_FREE.fetch_each(connection, [{"key": _key(of)} for of in all_of])
+    found = await _LOCK_IF_FREE.fetch_each(connection, [{"key": _hash_name(of)} for of in all_of])
     return [is_mine for ((is_mine,),) in found]
 
 
@@ -64,7 +64,7 @@ async def is_locked(database: Database, *of: str) -> bool:
     Raises:
         DatabaseUnavailable: the database cannot answer.
     """
-    key = _key(of)
+    key = _hash_name(of)
 
     async def query(connection: Connection) -> bool:
         # pg_locks shows a key of 64 bits as its two halves.
@@ -76,8 +76,8 @@ async def is_locked(database: Database, *of: str) -> bool:
         )
         return await cursor.fetchone() == (True,)
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-def _key(of: Sequence[str]) -> int:
+def _hash_name(of: Sequence[str]) -> int:
     return int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)

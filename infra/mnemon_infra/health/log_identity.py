@@ -4,7 +4,7 @@ from nats.aio.client import Client
 
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.newest_position import newest_position
+from mnemon_infra.database.projections.newest_position import find_newest_position
 
 
 class LogLost(Exception):
@@ -28,7 +28,7 @@ async def require_same_log(connection: Client, database: Database) -> None:
         nats.errors.Error: the server does not answer.
     """
     # In this order: events that are written meanwhile are in the log before they are in the database.
-    position = await database.read(newest_position())
+    position = await database.run_query(find_newest_position())
     end = await log_end(connection.jetstream())
     if position > end:
         raise LogLost(end, position)

@@ -19,11 +19,11 @@ from mnemon_infra.broker.dead_letters.origins import letters
 from mnemon_infra.broker.provisioning.topology import begin_again
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
-from mnemon_infra.database.audit.events import missing_rows
+from mnemon_infra.database.audit.events import find_missing_rows
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.newest_position import newest_position
-from mnemon_infra.database.projections.rows import Row, row_of
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.projections.newest_position import find_newest_position
+from mnemon_infra.database.projections.rows import Row, build_row
 from mnemon_infra.delivery import Delivery
 
 log = structlog.get_logger("app")
@@ -32,7 +32,7 @@ LOOKED_BACK: Final = 200
 """Events before the applied position that are checked even if newer rows exist."""
 
 
-async def first_missing(connection: Client, database: Database) -> int | None:
+async def find_first_missing(connection: Client, database: Database) -> int | None:
     """Return the first of the latest log positions that `persist` has ended and that has no row.
 
     It checks the events after the newest row, and the last `LOOKED_BACK` before the applied position; an
@@ -44,12 +44,12 @@ async def first_missing(connection: Client, database: Database) -> int | None:
     """
     # In this order: an event that is ended later may get its row later.
     applied = await applied_position(connection.jetstream())
-    newest = await database.read(newest_position())
+    newest = await database.run_query(find_newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))
     dead: dict[int, str] | None = None
     async with aclosing(whole(connection, LOG, up_to=applied, after=after)) as pages:
         async for page in pages:
-            absent = await missing_rows(database, list(_rows(delivery for _, delivery in page)))
+            absent = await find_missing_rows(database, list(_rows(delivery for _, delivery in page)))
             if absent and dead is None:
                 dead = (await letters(connection)).of_log.get("persist", {})
             for row in absent:
@@ -58,18 +58,18 @@ async def first_missing(connection: Client, database: Database) -> int | None:
     return None
 
 
-async def replay_missing(connection: Client, database: Database) -> None:
+async def replay_missing_rows(connection: Client, database: Database) -> None:
     """Have `persist` read the log from its start if rows are missing. Existing rows do not change.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
         nats.errors.Error: the server does not answer.
     """
-    if await first_missing(connection, database) is None:
+    if await find_first_missing(connection, database) is None:
         return
     # Of several processes that start at the same time, one does it.
-    async with locked(database, "persist", "replay"):
-        position = await first_missing(connection, database)
+    async with hold_lock(database, "persist", "replay"):
+        position = await find_first_missing(connection, database)
         if position is not None:
             events = await begin_again(connection, LOG, "persist")
             log.warning("rows are missing, replaying the log", first_missing=position, events=events)
@@ -78,7 +78,7 @@ async def replay_missing(connection: Client, database: Database) -> None:
 def _rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
     for delivery in deliveries:
         try:
-            row = row_of(delivery)
+            row = build_row(delivery)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             continue  # a dead letter
         if row is not None:

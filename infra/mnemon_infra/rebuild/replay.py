@@ -16,12 +16,12 @@ from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database, DatabaseRefused
 from mnemon_infra.database.generations import generation_repository
-from mnemon_infra.database.projections.rows import Rows, row_of
-from mnemon_infra.database.projections.sweep import sweep_together
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.rows import Rows, build_row
+from mnemon_infra.database.projections.sweep import sweep_owners
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
-PAGE: Final = 2000
+EVENTS_PER_PAGE: Final = 2000
 """Events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
 
 WRITERS: Final = 2
@@ -69,14 +69,14 @@ class Replay:
         """
         under_way: deque[_UnderWay] = deque()
         try:
-            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=EVENTS_PER_PAGE)
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
                     self.events += len(page)
                     if len(under_way) == WRITERS:
                         await self._written(under_way.popleft(), at)
-                    rows = rows_of(page)
+                    rows = build_rows(page)
                     task = asyncio.create_task(self._write(page, rows))
                     under_way.append(_UnderWay(task, page[-1].sequence, rows.watermarked()))
             while under_way:
@@ -100,7 +100,7 @@ class Replay:
         erasures = event_filter("user.erased")
         async with aclosing(pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
-                rows = rows_of(page)
+                rows = build_rows(page)
                 await self._write(page, rows)
 
     async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
@@ -108,34 +108,34 @@ class Replay:
         await self._note(page.last, page.watermarked, at)
 
     async def _note(self, reached: int, watermarked: set[Owner], at: Callable[[int], None]) -> None:
-        await generation_repository.note(self.database, reached, watermarked)
+        await generation_repository.record_progress(self.database, reached, watermarked)
         self.reached = reached
         at(reached)
 
     async def _write(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
         try:
-            await write(self.database, rows)
+            await write_rows(self.database, rows)
         except DatabaseRefused:
             if len(deliveries) > 1:
                 half = len(deliveries) // 2
                 for part in deliveries[:half], deliveries[half:]:
-                    await self._write(part, rows_of(part))
+                    await self._write(part, build_rows(part))
 
     async def _sweep(self) -> None:
-        while owners := await generation_repository.to_sweep(self.database):
+        while owners := await generation_repository.list_owners_to_sweep(self.database):
             async with asyncio.TaskGroup() as group:
                 for first in range(SWEEPERS):
-                    part = sweep_together(self.database, owners[first::SWEEPERS], up_to=self.reached)
+                    part = sweep_owners(self.database, owners[first::SWEEPERS], up_to=self.reached)
                     group.create_task(part)
-            await generation_repository.swept(self.database, owners)
+            await generation_repository.remove_swept_owners(self.database, owners)
 
 
-def rows_of(deliveries: Sequence[Delivery]) -> Rows:
+def build_rows(deliveries: Sequence[Delivery]) -> Rows:
     """Return the rows of events; an invalid event has none."""
     rows = Rows()
     for delivery in deliveries:
         try:
-            row = row_of(delivery)
+            row = build_row(delivery)
         except (InvalidSubject, UnknownEvent, InvalidBody):
             continue
         if row is not None:

@@ -8,18 +8,18 @@ from typing import Final
 from sqlalchemy import Table
 
 from mnemon_infra.broker.streams.triggers import waiting
-from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compared
+from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
-SHOWN: Final = 20
+MOST_DIFFERENCES: Final = 20
 """Differences that are kept to be shown; all are counted."""
 
-ROUNDS: Final = 10
+MOST_COMPARISONS: Final = 10
 """Comparisons of a page that differs, at most, while both generations change."""
 
-PATIENCE: Final = 20.0
+SETTLE_WAIT: Final = 20.0
 """Seconds for `persist` to reach the end of the log, and to sweep."""
 
 _PAUSE: Final = 0.1
@@ -49,14 +49,14 @@ class RowVerification:
         return sum(self.counts.values())
 
 
-class Verifying:
+class RowVerifier:
     """Compares the live generation with a replay, which it brings to the same position.
 
     Both may change meanwhile: rows that differ are compared again when the other side has caught up.
     """
 
     def __init__(
-        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = PATIENCE
+        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = SETTLE_WAIT
     ) -> None:
         self._place = place
         self._replay = replay
@@ -84,7 +84,7 @@ class Verifying:
             page = await self._page(table, after)
             rows += page.rows
             count += len(page.differences)
-            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
             after = page.last
             if after is None:
                 break
@@ -94,7 +94,7 @@ class Verifying:
 
     async def _page(self, table: Table, after: RowKey | None) -> ComparedRows:
         page = await self._look(table, after)
-        for _ in range(ROUNDS):
+        for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 break
             before = self._verdict.position
@@ -106,7 +106,9 @@ class Verifying:
 
     async def _look(self, table: Table, after: RowKey | None) -> ComparedRows:
         schemas = self._place.live, self._replay.schema
-        return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
+        return await self._replay.database.run_query(
+            compare_page(table, *schemas, after, self._verdict.position)
+        )
 
     async def level(self) -> None:
         """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.

@@ -52,9 +52,12 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
         And what the servers raise.
     """
     from mnemon.operations.rebuild.swap import finish
-    from mnemon_infra.rebuild.generations import site_alone
+    from mnemon_infra.rebuild.generations import open_exclusive_site
 
-    async with served(data, "broker", "database") as servers, site_alone(servers.deployment) as place:
+    async with (
+        served(data, "broker", "database") as servers,
+        open_exclusive_site(servers.deployment) as place,
+    ):
         with watched() as progress:
             is_finished = await finish(place, progress)
             if is_finished:
@@ -115,11 +118,11 @@ async def require_no_former(place: "Site") -> None:
         InTheWay: the former generation is there.
     """
     from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.rebuild.generations import RebuildBlocked
 
     former = name_of(place.live, "former")
     if await place.found(former):
-        raise InTheWay(
+        raise RebuildBlocked(
             f"the former generation, {former}, is still there",
             "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
         )
@@ -148,18 +151,18 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
     from mnemon.operations.rebuild.generations import made
     from mnemon.operations.rebuild.live_vectors import live_pages
     from mnemon.operations.rebuild.verification import VerifyingAll
-    from mnemon_infra.database.generations.generation_repository import drop
-    from mnemon_infra.rebuild.verification import PATIENCE
+    from mnemon_infra.database.generations.generation_repository import drop_schema
+    from mnemon_infra.rebuild.verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, of_generation
 
     async with alone(data) as (place, is_running, progress, _):
         async with made(place, "next", progress) as generation, live_pages(place) as live:
-            patience = PATIENCE if is_running else 0
+            patience = SETTLE_WAIT if is_running else 0
             verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
         schema = generation.rows.schema
         if not keep:
             await drop_generation(of_generation(place.deployment, "next"))
-            await drop(place.database, schema)
+            await drop_schema(place.database, schema)
     if as_json:
         typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
     else:
@@ -199,9 +202,9 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
     """Show what is there."""
     from mnemon.operations.rebuild.listing import listed
     from mnemon.operations.rebuild.live_vectors import counted
-    from mnemon_infra.rebuild.generations import site
+    from mnemon_infra.rebuild.generations import open_site
 
-    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+    async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         rows: list[dict[str, Any]] = [
             {
                 "generation": each.generation.schema,

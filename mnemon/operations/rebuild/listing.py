@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.generation_repository import Generation
-from mnemon_infra.rebuild.generations import InTheWay, Site
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_generation
 
 
@@ -58,7 +58,7 @@ async def dropped(place: Site, name: str) -> str:
     """
     found = await place.found(name) or await place.found(f"{place.live}_{name}")
     if found is None or found.kind == "live":
-        raise InTheWay(
+        raise RebuildBlocked(
             f"{name} is live" if found else f"there is no generation {name!r}",
             "List the generations: mnemon rebuild --list",
         )
@@ -67,5 +67,5 @@ async def dropped(place: Site, name: str) -> str:
     if found.kind == "former" and not await place.found(to.database_schema):
         # An interrupted return to this generation has renamed its vectors.
         await drop_generation(to)
-    await generation_repository.drop(place.database, found.schema)
+    await generation_repository.drop_schema(place.database, found.schema)
     return found.schema

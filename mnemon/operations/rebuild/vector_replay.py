@@ -71,7 +71,7 @@ class VectorReplay:
                 batch = plan([delivery for _, delivery in read])
                 await write(self.finding, batch)
                 await self.finding.vectors.organised()
-                await vector_progress.note(
+                await vector_progress.record_progress(
                     self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys()
                 )
                 self.reached = read[-1][1].sequence
@@ -80,13 +80,13 @@ class VectorReplay:
                 if pages % UNSWEPT == 0:
                     await self._sweep()
         if position > self.reached:
-            await vector_progress.note(self._database, self._schema, position, ())
+            await vector_progress.record_progress(self._database, self._schema, position, ())
             self.reached = position
             at(position)
         await self._sweep()
 
     async def _sweep(self) -> None:
-        while owners := await vector_progress.owed(self._database, self._schema):
+        while owners := await vector_progress.list_owners_to_sweep(self._database, self._schema):
             left = iter(owners)
 
             async def sweep_some() -> None:
@@ -96,4 +96,4 @@ class VectorReplay:
             async with asyncio.TaskGroup() as group:
                 for _ in range(SWEEPERS):
                     group.create_task(sweep_some())
-            await vector_progress.settled(self._database, self._schema, owners)
+            await vector_progress.remove_swept_owners(self._database, self._schema, owners)

@@ -17,7 +17,13 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.rebuild.verification import PATIENCE, ROUNDS, SHOWN, RowVerification, Verifying
+from mnemon_infra.rebuild.verification import (
+    MOST_COMPARISONS,
+    MOST_DIFFERENCES,
+    SETTLE_WAIT,
+    RowVerification,
+    RowVerifier,
+)
 from mnemon_infra.vectors.port import Collection, PointPages
 
 _PAUSE: Final = 0.1
@@ -33,7 +39,7 @@ class VerifyingAll:
         live: PointPages | None,
         progress: Watching,
         *,
-        patience: float = PATIENCE,
+        patience: float = SETTLE_WAIT,
     ) -> None:
         """Create a verification.
 
@@ -49,7 +55,7 @@ class VerifyingAll:
         self._live = live
         self._progress = progress
         self._patience = patience
-        self._rows = Verifying(place, made.rows, progress, patience=patience)
+        self._rows = RowVerifier(place, made.rows, progress, patience=patience)
 
     async def verdict(self) -> RowVerification:
         """Compare all rows and vectors.
@@ -75,7 +81,7 @@ class VerifyingAll:
             page = await self._page(collection, rebuilt, live, begin)
             points += page.points
             count += len(page.differences)
-            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
             begin = page.following
             if begin is None:
                 break
@@ -88,7 +94,7 @@ class VerifyingAll:
     ) -> ComparedPoints:
         page = await compared(collection, live, rebuilt.finding.vectors, begin)
         is_settled = True
-        for _ in range(ROUNDS):
+        for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 return page
             before = rebuilt.reached

@@ -13,9 +13,13 @@ from sqlalchemy import ColumnElement, Table, delete, func, select
 
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
 from mnemon_infra.database.engine import Connection, Database, Query, Statement, query
-from mnemon_infra.database.erasure.predicates import TAKEN, parameters, taken
-from mnemon_infra.database.erasure.users import BELOW, PROJECTED, containing, lies_below
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.erasure.predicates import (
+    CONVERSATION_TABLES,
+    bind_erasure,
+    is_covered_by_parameters,
+)
+from mnemon_infra.database.erasure.users import BELOW, PROJECTED_TABLES, contains_words, is_below
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.generation_names import OTHERS
 
 Erased = ErasedUser | ErasedConversation
@@ -24,69 +28,69 @@ Erased = ErasedUser | ErasedConversation
 def _deletions(
     tables: tuple[Table, ...], which: Callable[[Table], ColumnElement[bool]]
 ) -> dict[str, Statement]:
-    return {table.name: Statement(delete(table).where(owned(table), which(table))) for table in tables}
+    return {table.name: Statement(delete(table).where(is_owned(table), which(table))) for table in tables}
 
 
 def _counts(tables: tuple[Table, ...], which: Callable[[Table], ColumnElement[bool]]) -> dict[str, Statement]:
     return {
-        table.name: Statement(select(func.count()).select_from(table).where(owned(table), which(table)))
+        table.name: Statement(select(func.count()).select_from(table).where(is_owned(table), which(table)))
         for table in tables
     }
 
 
-_OF_USERS: Final = _deletions(PROJECTED, lambda table: lies_below(table, BELOW))
-_OF_CONVERSATIONS: Final = _deletions(TAKEN, taken)
-_COUNTS_OF_USERS: Final = _counts(PROJECTED, lambda table: lies_below(table, BELOW))
-_COUNTS_OF_CONVERSATIONS: Final = _counts(TAKEN, taken)
-_SEARCHES: Final = _counts(PROJECTED, containing)
+_OF_USERS: Final = _deletions(PROJECTED_TABLES, lambda table: is_below(table, BELOW))
+_OF_CONVERSATIONS: Final = _deletions(CONVERSATION_TABLES, is_covered_by_parameters)
+_COUNTS_OF_USERS: Final = _counts(PROJECTED_TABLES, lambda table: is_below(table, BELOW))
+_COUNTS_OF_CONVERSATIONS: Final = _counts(CONVERSATION_TABLES, is_covered_by_parameters)
+_SEARCHES: Final = _counts(PROJECTED_TABLES, contains_words)
 
 
-async def forget(database: Database, erased: Erased) -> None:
+async def erase_in_inactive_generations(database: Database, erased: Erased) -> None:
     """Delete the rows that an erasure covers in all generations that are not live.
 
     Raises:
         DatabaseUnavailable: some rows may be left; the call can be repeated.
     """
-    whose, statements = _of(erased, _OF_USERS, _OF_CONVERSATIONS)
-    async with database.transaction() as connection, _schemas(connection) as schemas:
+    whose, statements = _choose_statements(erased, _OF_USERS, _OF_CONVERSATIONS)
+    async with database.transaction() as connection, _open_schemas(connection) as schemas:
         for schema in schemas:
-            for statement in await _in(connection, schema, statements):
+            for statement in await _choose_existing(connection, schema, statements):
                 await statement.execute_each(connection, [whose])
 
 
-def counted_elsewhere(erased: Erased) -> Query[dict[str, int]]:
+def count_in_inactive_generations(erased: Erased) -> Query[dict[str, int]]:
     """Count the rows that an erasure covers in each generation that is not live."""
-    whose, statements = _of(erased, _COUNTS_OF_USERS, _COUNTS_OF_CONVERSATIONS)
-    return _counted(whose, statements)
+    whose, statements = _choose_statements(erased, _COUNTS_OF_USERS, _COUNTS_OF_CONVERSATIONS)
+    return _count_rows(whose, statements)
 
 
-def found_elsewhere(tenant: str, user: str, words: str) -> Query[dict[str, int]]:
+def search_inactive_generations(tenant: str, user: str, words: str) -> Query[dict[str, int]]:
     """Count the rows of a user that contain some words, in any case, in each generation that is not live."""
-    return _counted(owner(tenant, user) | {"words": words}, _SEARCHES)
+    return _count_rows(bind_owner(tenant, user) | {"words": words}, _SEARCHES)
 
 
 @query
-async def _counted(
+async def _count_rows(
     connection: Connection, whose: Mapping[str, Any], statements: Mapping[str, Statement]
 ) -> dict[str, int]:
     counts: dict[str, int] = {}
-    async with connection.transaction(force_rollback=True), _schemas(connection) as schemas:
+    async with connection.transaction(force_rollback=True), _open_schemas(connection) as schemas:
         for schema in schemas:
-            found = await _in(connection, schema, statements)
+            found = await _choose_existing(connection, schema, statements)
             counts[schema] = sum([(await each.fetch_row(connection, whose))[0] for each in found])
     return counts
 
 
-def _of(
+def _choose_statements(
     erased: Erased, of_users: dict[str, Statement], of_conversations: dict[str, Statement]
 ) -> tuple[dict[str, Any], dict[str, Statement]]:
     if isinstance(erased, ErasedUser):
-        return owner(*erased.owner) | {"below": erased.below}, of_users
-    return parameters(erased), of_conversations
+        return bind_owner(*erased.owner) | {"below": erased.below}, of_users
+    return bind_erasure(erased), of_conversations
 
 
 @asynccontextmanager
-async def _schemas(connection: Connection) -> AsyncIterator[list[str]]:
+async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
     """Yield the schemas of all other generations, within the open transaction.
 
     At the end the search path leads to the connection's own generation again.
@@ -95,12 +99,14 @@ async def _schemas(connection: Connection) -> AsyncIterator[list[str]]:
     ((live, names),) = await cursor.fetchall()
     pattern = re.compile(rf"{re.escape(live)}{OTHERS}")
     yield sorted(each for each in names if pattern.fullmatch(each))
-    await _lead_to(connection, live)
+    await _set_search_path(connection, live)
 
 
-async def _in(connection: Connection, schema: str, statements: Mapping[str, Statement]) -> list[Statement]:
+async def _choose_existing(
+    connection: Connection, schema: str, statements: Mapping[str, Statement]
+) -> list[Statement]:
     """Return the statements whose tables exist in a generation: an older one lacks some of them."""
-    await _lead_to(connection, schema)
+    await _set_search_path(connection, schema)
     cursor = await connection.execute(
         "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",
         [f'"{schema}"'],
@@ -111,5 +117,5 @@ async def _in(connection: Connection, schema: str, statements: Mapping[str, Stat
     return [statement for name, statement in statements.items() if name in there]
 
 
-async def _lead_to(connection: Connection, schema: str) -> None:
+async def _set_search_path(connection: Connection, schema: str) -> None:
     await connection.execute(SQL("SET LOCAL search_path TO {}").format(Identifier(schema)))

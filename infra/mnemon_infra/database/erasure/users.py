@@ -38,8 +38,8 @@ from mnemon_infra.database.engine import (
     query,
 )
 from mnemon_infra.database.erasure import conversations
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import (
     IS_OPEN,
     batches,
@@ -55,7 +55,7 @@ from mnemon_infra.database.tables import (
 )
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-PROJECTED: Final = (
+PROJECTED_TABLES: Final = (
     messages,
     starts,
     clears,
@@ -86,7 +86,7 @@ class Erasure(NamedTuple):
     is_settled: bool
 
 
-def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
+def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
     """Return the condition that a new row lies above the user's erasure, checked by one index lookup."""
     its = select(erasures.c.seq).where(
         erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
@@ -94,7 +94,7 @@ def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
     return row["seq"] >= func.coalesce(its.scalar_subquery(), 0)
 
 
-def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
+def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     """Select the rows of a table that begin below a log position.
 
     A summary or a window is erased with the first message that it covers.
@@ -102,7 +102,7 @@ def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     if table is windows:
         return windows.c.from_seq < seq
     below = table.c.seq < seq
-    return or_(below, sequence("from_seq") < seq) if table is memory_events else below
+    return or_(below, extract_position("from_seq") < seq) if table is memory_events else below
 
 
 def _put() -> Any:
@@ -115,29 +115,29 @@ def _put() -> Any:
 
 
 def _deletion(table: Table) -> Delete:
-    its = select(erasures.c.seq).where(owned(erasures)).scalar_subquery()
-    return delete(table).where(owned(table), lies_below(table, its))
+    its = select(erasures.c.seq).where(is_owned(erasures)).scalar_subquery()
+    return delete(table).where(is_owned(table), is_below(table, its))
 
 
 def _release() -> Delete:
     """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
     key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    free = select(*key).where(owned(windows), lies_below(windows, BELOW)).with_for_update(skip_locked=True)
+    free = select(*key).where(is_owned(windows), is_below(windows, BELOW)).with_for_update(skip_locked=True)
     return delete(windows).where(tuple_(*key).in_(free))
 
 
 def _count(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(owned(table), lies_below(table, BELOW))
+    return select(func.count()).select_from(table).where(is_owned(table), is_below(table, BELOW))
 
 
-def containing(table: Table) -> ColumnElement[bool]:
+def contains_words(table: Table) -> ColumnElement[bool]:
     """Select the rows that contain some words in any column, in any case."""
     whole = func.lower(literal_column(f"{table.name}::text"))
     return func.strpos(whole, func.lower(parameter("words", str))) > 0
 
 
 def _search(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(owned(table), containing(table))
+    return select(func.count()).select_from(table).where(is_owned(table), contains_words(table))
 
 
 def _providers() -> Select[Any]:
@@ -146,7 +146,7 @@ def _providers() -> Select[Any]:
     its = (
         select(ids.label("id"))
         .join(windows, held)
-        .where(owned(windows), lies_below(windows, BELOW), text(IS_OPEN), ~windows.c.is_answered)
+        .where(is_owned(windows), is_below(windows, BELOW), text(IS_OPEN), ~windows.c.is_answered)
         .distinct()
         .subquery("its")
     )
@@ -156,7 +156,7 @@ def _providers() -> Select[Any]:
 def _known() -> Select[Any]:
     ids = parameter("event_ids", list[str])
     scans = (
-        select(table.c.event_id).where(owned(table), table.c.event_id == any_(ids))
+        select(table.c.event_id).where(is_owned(table), table.c.event_id == any_(ids))
         for table in (messages, memory_events)
     )
     return select(
@@ -168,10 +168,10 @@ def _known() -> Select[Any]:
 _WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
 _ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
 _PUT: Final = Statement(_put())
-_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED)
+_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED_TABLES)
 _RELEASE: Final = Statement(_release())
-_COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED, windows)}
-_SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED)
+_COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED_TABLES, windows)}
+_SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED_TABLES)
 _PROVIDERS: Final = Statement(_providers())
 _SAMPLED: Final = """
     SELECT count(*) FROM pg_stats
@@ -183,27 +183,27 @@ _SAMPLED: Final = """
 """
 _STORED: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
-        owned(erasures)
+        is_owned(erasures)
     )
 )
 _LAST: Final = Statement(
     select(
         func.greatest(
-            select(func.coalesce(func.max(erasures.c.seq), 0)).where(owned(erasures)).scalar_subquery(),
+            select(func.coalesce(func.max(erasures.c.seq), 0)).where(is_owned(erasures)).scalar_subquery(),
             select(func.coalesce(func.max(conversation_erasures.c.up_to), 0))
-            .where(owned(conversation_erasures))
+            .where(is_owned(conversation_erasures))
             .scalar_subquery(),
         )
     )
 )
-_EACH: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
+_EACH: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 _KNOWN: Final = Statement(_known())
 _SETTLE: Final = Statement(
-    update(erasures).where(owned(erasures), erasures.c.seq == BELOW).values(is_settled=True)
+    update(erasures).where(is_owned(erasures), erasures.c.seq == BELOW).values(is_settled=True)
 )
 
 
-async def begin_writing(
+async def lock_for_writing(
     connection: Connection, erased: Sequence[Mapping[str, Any]], *, others: bool = False
 ) -> None:
     """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
@@ -222,50 +222,50 @@ async def begin_writing(
     await _PUT.execute_each(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
     users = sorted({(row["tenant"], row["user_id"]) for row in erased})
     for deletion in _DELETIONS:
-        await deletion.execute_each(connection, [owner(*user) for user in users])
+        await deletion.execute_each(connection, [bind_owner(*user) for user in users])
 
 
 @query
-async def erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
+async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
     """Return how a user was erased; None if never."""
-    seq, at, is_settled = await _STORED.fetch_row(connection, owner(tenant, user))
+    seq, at, is_settled = await _STORED.fetch_row(connection, bind_owner(tenant, user))
     return None if seq is None else Erasure(seq, at, is_settled)
 
 
 @query
-async def last_erased(connection: Connection, tenant: str, user: str) -> int:
+async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
     """Return the highest log position below which something of a user was erased; 0 if nothing was."""
-    below = await _LAST.fetch_value(connection, owner(tenant, user))
+    below = await _LAST.fetch_value(connection, bind_owner(tenant, user))
     return int(below)
 
 
 @query
-async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
+async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure covers."""
     owners = list(dict.fromkeys(window.owner for window in held))
-    found = await _EACH.fetch_each(connection, [owner(*each) for each in owners])
+    found = await _EACH.fetch_each(connection, [bind_owner(*each) for each in owners])
     erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
     left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
-    return await conversations.not_erased(connection, left)
+    return await conversations.drop_erased_windows(connection, left)
 
 
 @query
-async def counted_below(connection: Connection, tenant: str, user: str, seq: int) -> dict[str, int]:
+async def count_rows_below(connection: Connection, tenant: str, user: str, seq: int) -> dict[str, int]:
     """Count the rows of a user below a log position, by table; tables without such rows are left out."""
-    below = owner(tenant, user) | {"below": seq}
+    below = bind_owner(tenant, user) | {"below": seq}
     counts = {name: (await count.fetch_row(connection, below))[0] for name, count in _COUNTS.items()}
     return {name: count for name, count in counts.items() if count}
 
 
 @query
-async def counted_with(connection: Connection, tenant: str, user: str, words: str) -> int:
+async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
     """Count the rows of a user that contain some words in any column, in any case."""
-    wanted = owner(tenant, user) | {"words": words}
+    wanted = bind_owner(tenant, user) | {"words": words}
     return sum([(await search.fetch_row(connection, wanted))[0] for search in _SEARCHES])
 
 
 @query
-async def counted_in_statistics(connection: Connection, words: str) -> int:
+async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain some words, in this schema and its other generations.
 
     No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
@@ -276,36 +276,38 @@ async def counted_in_statistics(connection: Connection, words: str) -> int:
 
 
 @query
-async def held_by_providers(connection: Connection, tenant: str, user: str, seq: int) -> list[str]:
+async def list_provider_batches(connection: Connection, tenant: str, user: str, seq: int) -> list[str]:
     """Return the providers' ids of open batches that hold windows of a user below a log position."""
-    ids = await _PROVIDERS.fetch_value(connection, owner(tenant, user) | {"below": seq})
+    ids = await _PROVIDERS.fetch_value(connection, bind_owner(tenant, user) | {"below": seq})
     return sorted(ids)
 
 
 @query
-async def known_events(connection: Connection, tenant: str, user: str, event_ids: Sequence[str]) -> set[str]:
+async def find_known_events(
+    connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
+) -> set[str]:
     """Return those of some events of a user that have rows."""
     found = await _KNOWN.fetch_value(
-        connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
+        connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )
     return set(found)
 
 
-async def release(database: Database, tenant: str, user: str, seq: int) -> None:
+async def release_windows(database: Database, tenant: str, user: str, seq: int) -> None:
     """Delete the windows below a log position, except those that a model is being asked about now.
 
     Raises:
         DatabaseUnavailable: no window was deleted.
     """
     async with database.transaction() as connection:
-        await _RELEASE.execute_each(connection, [owner(tenant, user) | {"below": seq}])
+        await _RELEASE.execute_each(connection, [bind_owner(tenant, user) | {"below": seq}])
 
 
-async def settle(database: Database, tenant: str, user: str, seq: int) -> None:
+async def mark_settled(database: Database, tenant: str, user: str, seq: int) -> None:
     """Record that log, dead letters and triggers are purged up to an erasure; a later one stays unsettled.
 
     Raises:
         DatabaseUnavailable: it is not recorded.
     """
     async with database.transaction() as connection:
-        await _SETTLE.execute_each(connection, [owner(tenant, user) | {"below": seq}])
+        await _SETTLE.execute_each(connection, [bind_owner(tenant, user) | {"below": seq}])

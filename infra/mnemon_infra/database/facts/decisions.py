@@ -9,16 +9,16 @@ from sqlalchemy import select
 
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import patient
+from mnemon_infra.database.audit.orphans import open_long_read
 from mnemon_infra.database.engine import Database, Lookup, parameter
-from mnemon_infra.database.projections.event_order import owned
-from mnemon_infra.database.projections.item_states import named
+from mnemon_infra.database.projections.event_order import is_owned
+from mnemon_infra.database.projections.item_states import has_name
 from mnemon_infra.database.tables import memory_events
 
 DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.rejected")
 
 
-class Proposed(NamedTuple):
+class ProposalRecord(NamedTuple):
     """A proposal: its log position and id, the id that its decision must have, and its lineage."""
 
     seq: int
@@ -50,11 +50,11 @@ class BatchCounts:
 _THIS: Final = memory_events.c.proposal_id == parameter("proposal", str)
 _BY_ID = Lookup(
     select(memory_events.c.seq).where(
-        owned(memory_events), _THIS, memory_events.c.event_id == parameter("decision", str)
+        is_owned(memory_events), _THIS, memory_events.c.event_id == parameter("decision", str)
     )
 )
 _BY_PROPOSAL = Lookup(
-    select(memory_events.c.seq).where(owned(memory_events), named(DECISIONS), _THIS).limit(1)
+    select(memory_events.c.seq).where(is_owned(memory_events), has_name(DECISIONS), _THIS).limit(1)
 )
 
 _OUTCOMES: Final = """
@@ -87,14 +87,16 @@ _ANSWERED: Final = """
 """
 
 
-async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[Proposed]:
+async def find_undecided_proposals(
+    database: Database, proposals: Sequence[ProposalRecord]
+) -> list[ProposalRecord]:
     """Return the proposals that have no projected decision.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     left = list(proposals)
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         for lookup in (_BY_ID, _BY_PROPOSAL):
             wanted = [
                 {"of_tenant": each.owner[0], "of_user": each.owner[1]}
@@ -106,7 +108,7 @@ async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[P
     return left
 
 
-async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
+async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
     """Count decisions by outcome, and list the positions of surplus ones.
 
     Args:
@@ -120,20 +122,20 @@ async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], 
         DatabaseUnavailable: the database cannot answer now.
     """
     parameters = {"decisions": list(DECISIONS), "up_to": up_to}
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         outcomes = await (await connection.execute(_OUTCOMES, parameters)).fetchall()
         twice = await (await connection.execute(_TWICE, parameters)).fetchall()
     return dict(outcomes), [seq for seq, _ in twice]
 
 
-async def batches(database: Database, up_to: int) -> BatchCounts:
+async def count_batches(database: Database, up_to: int) -> BatchCounts:
     """Count batches and answered windows up to a log position.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     parameters = {"up_to": up_to}
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         counted = await (await connection.execute(_BATCHES, parameters)).fetchone()
         ends = await (await connection.execute(_ENDS, parameters)).fetchall()
         answered = await (await connection.execute(_ANSWERED, parameters)).fetchall()

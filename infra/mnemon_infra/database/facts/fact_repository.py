@@ -10,8 +10,8 @@ from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, sel
 from mnemon_contracts.events.memory import Fact, Kind, Tier
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, query
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import VERSIONS, WANTED, named, newest
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, VERSIONS, has_name, select_newest
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
@@ -78,14 +78,14 @@ class FactEventRecord(NamedTuple):
     body: dict[str, Any] | None
 
 
-def _live(*only: ColumnElement[bool]) -> Select[Any]:
+def _select_facts(*only: ColumnElement[bool]) -> Select[Any]:
     saved_at = func.min(events.c.at).filter(events.c.event == "fact.saved")
-    last = newest(
+    last = select_newest(
         VERSIONS,
         ENDINGS,
         *only,
         saved_at=saved_at.over(partition_by=events.c.item),
-        ended=func.bool_or(named(ENDINGS)).over(partition_by=events.c.item),
+        ended=func.bool_or(has_name(ENDINGS)).over(partition_by=events.c.item),
     )
     fact = last.c.body["fact"]
     return select(
@@ -103,7 +103,7 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
     ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
 
 
-def _events() -> Select[Any]:
+def _select_events() -> Select[Any]:
     return select(
         events.c.seq,
         events.c.event_id,
@@ -112,74 +112,77 @@ def _events() -> Select[Any]:
         events.c.item,
         events.c.proposal_id,
         events.c.body,
-    ).where(owned(events), named(FACT_EVENTS))
+    ).where(is_owned(events), has_name(FACT_EVENTS))
 
 
-def _versions() -> Select[Any]:
+def _select_versions() -> Select[Any]:
     # Read the recorded versions instead of an update's account: two updates at once would say the same.
     return (
         select(events.c.seq, events.c.body["fact"].astext)
-        .where(owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None))
+        .where(is_owned(events), has_name(VERSIONS), IS_WANTED, events.c.body.isnot(None))
         .order_by(events.c.seq.desc())
         .limit(MOST_VERSIONS)
     )
 
 
-_LIVE = Lookup(_live())
-_BY_ID = Lookup(_live(WANTED))
-_EVENTS = Lookup(_events())
-_VERSIONS = Lookup(_versions())
+_FACTS = Lookup(_select_facts())
+_BY_ID = Lookup(_select_facts(IS_WANTED))
+_EVENTS = Lookup(_select_events())
+_VERSIONS = Lookup(_select_versions())
 
 
 @query
-async def live_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
+async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
     """Return all facts of users, sorted by id, expired ones included: callers compare dates."""
-    found = await _LIVE.fetch_each(connection, [owner(*each) for each in owners])
-    return [_facts(rows) for rows in found]
+    found = await _FACTS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [_make_facts(rows) for rows in found]
 
 
 @query
-async def facts_by_id(
+async def load_facts_by_id(
     connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[FactRecord]]:
     """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
-    parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
     found = await _BY_ID.fetch_each(connection, parameters)
     answers = []
     for rows, (_, ids) in zip(found, wanted, strict=True):
-        known = {fact.id: fact for fact in _facts(rows)}
+        known = {fact.id: fact for fact in _make_facts(rows)}
         answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
     return answers
 
 
 @query
-async def histories(connection: Connection, wanted: Sequence[tuple[Owner, str]]) -> list[FactHistory | None]:
+async def load_fact_histories(
+    connection: Connection, wanted: Sequence[tuple[Owner, str]]
+) -> list[FactHistory | None]:
     """Return facts with their former versions; None for a fact that does not exist."""
-    parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
+    parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
     versions = await _VERSIONS.fetch_each(connection, parameters)
     # Read the facts last: a fact that has ended since the first query then gets no history.
     found = await _BY_ID.fetch_each(connection, parameters)
     return [
-        _history(_facts(rows)[0], past) if rows else None for rows, past in zip(found, versions, strict=True)
+        _make_history(_make_facts(rows)[0], past) if rows else None
+        for rows, past in zip(found, versions, strict=True)
     ]
 
 
 @query
-async def fact_events(connection: Connection, owners: Sequence[Owner]) -> list[list[FactEventRecord]]:
+async def load_fact_events(connection: Connection, owners: Sequence[Owner]) -> list[list[FactEventRecord]]:
     """Return every event about the facts of users, in log order."""
-    found = await _EVENTS.fetch_each(connection, [owner(*each) for each in owners])
+    found = await _EVENTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [sorted(map(FactEventRecord._make, rows)) for rows in found]
 
 
-def _facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
-    return sorted(_fact(row) for row in rows)
+def _make_facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
+    return sorted(_make_fact(row) for row in rows)
 
 
-def _fact(row: tuple[Any, ...]) -> FactRecord:
+def _make_fact(row: tuple[Any, ...]) -> FactRecord:
     *fields, unsupported = row
     return FactRecord._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
 
 
-def _history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
+def _make_history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
     former = sorted((seq, body) for seq, body in versions if seq < fact.seq)
     return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

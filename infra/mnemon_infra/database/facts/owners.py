@@ -8,7 +8,7 @@ PAGE = 500
 
 
 @query
-async def owners_of_facts(connection: Connection, after: Owner | None) -> list[Owner]:
+async def list_fact_owners(connection: Connection, after: Owner | None) -> list[Owner]:
     """Return the next page of users with a saved fact, sorted by owner.
 
     Args:
@@ -24,7 +24,7 @@ async def owners_of_facts(connection: Connection, after: Owner | None) -> list[O
     return [(tenant, user) for tenant, user in await cursor.fetchall()]
 
 
-async def how_many_own_facts(connection: Connection) -> int:
+async def count_fact_owners(connection: Connection) -> int:
     """Count the users with a saved fact."""
     cursor = await connection.execute(
         "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"

@@ -10,8 +10,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 _BATCH: Final = parameter("of_batch", str)
@@ -53,29 +53,29 @@ class PairRecord:
     asked: set[FactPair] = field(default_factory=set)
 
 
-def _opened() -> Select[Any]:
+def _select_opened() -> Select[Any]:
     undecided = events.c.body["decision"]["undecided"]
     is_open = func.coalesce(func.jsonb_array_length(undecided), 0) > 0
     return select(
         events.c.seq, events.c.event_id, events.c.item, undecided, events.c.body["merged_id"].astext
     ).where(
-        owned(events),
-        named(VERSIONS),
+        is_owned(events),
+        has_name(VERSIONS),
         events.c.body.isnot(None),
         or_(is_open, events.c.event == "fact.merged"),
     )
 
 
-def _compared() -> Select[Any]:
-    return select(events.c.body).where(owned(events), events.c.event == "fact.compared")
+def _select_compared() -> Select[Any]:
+    return select(events.c.body).where(is_owned(events), events.c.event == "fact.compared")
 
 
-def _asked() -> Select[Any]:
+def _select_asked() -> Select[Any]:
     ended = events.alias("ended")
-    is_over = exists().where(owned(ended), named(_ENDED, ended), ended.c.item == events.c.item)
+    is_over = exists().where(is_owned(ended), has_name(_ENDED, ended), ended.c.item == events.c.item)
     pairs = func.jsonb_path_query_array(events.c.body, _PAIRS, type_=JSONB)
     return select(pairs).where(
-        owned(events),
+        is_owned(events),
         events.c.event == "batch.intended",
         events.c.item != _BATCH,
         events.c.body.isnot(None),
@@ -83,12 +83,12 @@ def _asked() -> Select[Any]:
     )
 
 
-_OPENED = Lookup(_opened())
-_COMPARED = Lookup(_compared())
-_ASKED = Lookup(_asked())
+_OPENED = Lookup(_select_opened())
+_COMPARED = Lookup(_select_compared())
+_ASKED = Lookup(_select_asked())
 _INTENDED = Lookup(
     select(events.c.body).where(
-        owned(events),
+        is_owned(events),
         events.c.event == "batch.intended",
         events.c.item == _BATCH,
         events.c.body.isnot(None),
@@ -97,7 +97,7 @@ _INTENDED = Lookup(
 
 
 @query
-async def pair_records(
+async def load_pair_records(
     connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
 ) -> dict[Owner, PairRecord]:
     """Load the undecided pairs of users; a user without any has no record.
@@ -108,9 +108,9 @@ async def pair_records(
         batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """
     each = list(dict.fromkeys(owners))
-    opened = await _OPENED.fetch_each(connection, [owner(*one) for one in each])
-    records = {one: _record(rows) for one, rows in zip(each, opened, strict=True) if rows}
-    wanted = [owner(*one) | {"of_batch": batch_id or ""} for one in records]
+    opened = await _OPENED.fetch_each(connection, [bind_owner(*one) for one in each])
+    records = {one: _make_record(rows) for one, rows in zip(each, opened, strict=True) if rows}
+    wanted = [bind_owner(*one) | {"of_batch": batch_id or ""} for one in records]
     compared = await _COMPARED.fetch_each(connection, wanted) if records else []
     asked = await _ASKED.fetch_each(connection, wanted) if records else []
     for record, answers, batches in zip(records.values(), compared, asked, strict=True):
@@ -125,10 +125,10 @@ async def pair_records(
 
 
 @query
-async def pairs_of_batch(connection: Connection, batch_id: str, owners: Iterable[Owner]) -> PairsByLine:
+async def load_batch_pairs(connection: Connection, batch_id: str, owners: Iterable[Owner]) -> PairsByLine:
     """Load the pairs that a batch asks about, by user and line."""
     each = list(dict.fromkeys(owners))
-    wanted = [owner(*one) | {"of_batch": batch_id} for one in each]
+    wanted = [bind_owner(*one) | {"of_batch": batch_id} for one in each]
     found = await _INTENDED.fetch_each(connection, wanted)
     return {
         (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
@@ -139,7 +139,7 @@ async def pairs_of_batch(connection: Connection, batch_id: str, owners: Iterable
     }
 
 
-def _record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
+def _make_record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
     record = PairRecord()
     for seq, event_id, item, undecided, merged_id in rows:
         if undecided:

@@ -7,7 +7,7 @@ from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import Table
 
 from mnemon_infra.database.engine import Connection, query
-from mnemon_infra.database.generations.generation_repository import NOTED
+from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
 
 PAGE: Final = 5000
 """Rows of each generation that one query compares."""
@@ -47,7 +47,7 @@ class ComparedRows(NamedTuple):
 
 
 @query
-async def compared(
+async def compare_page(
     connection: Connection, table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int
 ) -> ComparedRows:
     """Compare the next page of a table.
@@ -62,11 +62,13 @@ async def compared(
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))
-    columns_compared = SQL(", ").join(Identifier(column.name) for column in table.c if column not in NOTED)
-    beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
+    columns_compared = SQL(", ").join(
+        Identifier(column.name) for column in table.c if column not in UNDERIVED_COLUMNS
+    )
+    beyond = SQL("({}) > ({})").format(key, _format_key(after)) if after else SQL("true")
     # Two short statements: PostgreSQL would plan a single one again for each page.
-    last = await _last(connection, table.name, (live, rebuilt), key, beyond)
-    within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
+    last = await _find_page_end(connection, table.name, (live, rebuilt), key, beyond)
+    within = SQL("({}) <= ({})").format(key, _format_key(last)) if last else SQL("true")
 
     def side(schema: str) -> Composed:
         return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
@@ -81,11 +83,11 @@ async def compared(
         ).format(side(live), side(rebuilt), key)
     )
     ((rows, pairs),) = await cursor.fetchall()
-    found = [_difference(table.name, columns, one, other) for one, other in pairs]
+    found = [_make_difference(table.name, columns, one, other) for one, other in pairs]
     return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
 
-async def _last(
+async def _find_page_end(
     connection: Connection, table: str, schemas: tuple[str, str], key: Composed, beyond: Any
 ) -> RowKey | None:
     """Return the first key at which either generation fills a page; None if neither does."""
@@ -99,11 +101,11 @@ async def _last(
     return await cursor.fetchone()
 
 
-def _values(key: RowKey) -> Composed:
+def _format_key(key: RowKey) -> Composed:
     return SQL(", ").join(map(SQL("{}").format, key))
 
 
-def _difference(
+def _make_difference(
     table: str, columns: list[str], live: dict[str, Any] | None, rebuilt: dict[str, Any] | None
 ) -> Difference:
     key = {name: str((live or rebuilt or {})[name]) for name in columns}

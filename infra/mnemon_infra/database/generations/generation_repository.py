@@ -17,16 +17,16 @@ from mnemon_infra.database.engine import Connection, Database, Statement
 from mnemon_infra.database.tables import batches, conversation_erasures, erasures, metadata, rounds, windows
 from mnemon_infra.generation_names import OTHERS, GenerationKind, name_of
 
-AT_ONCE: Final = 200
+OWNERS_PER_SWEEP: Final = 200
 """Most users in one sweep."""
 
-WORK_IN_HAND: Final = (windows, batches, rounds)
+WORK_TABLES: Final = (windows, batches, rounds)
 """Tables that are no projections; a swap moves them to the new live generation."""
 
-NOTED: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
+UNDERIVED_COLUMNS: Final = (erasures.c.is_settled, conversation_erasures.c.is_settled)
 """Columns that no event determines: they record work that was done outside the database."""
 
-PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_IN_HAND)
+PROJECTIONS: Final = tuple(table for table in metadata.sorted_tables if table not in WORK_TABLES)
 _own = MetaData()
 _replay = Table(
     "replay",
@@ -90,7 +90,7 @@ class Generation(NamedTuple):
         return self.reached == self.up_to and self.vectors in (None, self.up_to) and not self.sweeps
 
 
-async def generations(database: Database, live: str) -> list[Generation]:
+async def list_generations(database: Database, live: str) -> list[Generation]:
     """List all generations, the live one first.
 
     Raises:
@@ -103,15 +103,15 @@ async def generations(database: Database, live: str) -> list[Generation]:
         cursor = await connection.execute("SELECT nspname FROM pg_namespace ORDER BY nspname")
         named = [(name, pattern.fullmatch(name)) for (name,) in await cursor.fetchall()]
         return [
-            await _described(connection, name, kinds.get(match[1] or "", "as of"))
+            await _describe(connection, name, kinds.get(match[1] or "", "as of"))
             for name, match in named
             if match
         ]
 
-    return sorted(await database.read(query), key=lambda each: each.kind != "live")
+    return sorted(await database.run_query(query), key=lambda each: each.kind != "live")
 
 
-async def positions_as_of(database: Database, live: str) -> list[int]:
+async def list_snapshot_positions(database: Database, live: str) -> list[int]:
     """Return the sorted log positions as of which generations exist, complete or not.
 
     Raises:
@@ -124,20 +124,20 @@ async def positions_as_of(database: Database, live: str) -> list[int]:
         names = (pattern.fullmatch(name) for (name,) in await cursor.fetchall())
         return sorted(int(match[1]) for match in names if match)
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-async def as_of(database: Database, live: str, position: int) -> Generation:
+async def describe_snapshot(database: Database, live: str, position: int) -> Generation:
     """Describe the generation as of a position. It may have been dropped since it was listed.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(live, "as of", position)
-    return await database.read(lambda connection: _described(connection, schema, "as of"))
+    return await database.run_query(lambda connection: _describe(connection, schema, "as of"))
 
 
-async def _described(connection: Connection, schema: str, kind: GenerationKind) -> Generation:
+async def _describe(connection: Connection, schema: str, kind: GenerationKind) -> Generation:
     async def value(statement: Composed) -> Any:
         row = await (await connection.execute(statement)).fetchone()
         return row[0] if row else None
@@ -172,7 +172,7 @@ async def _described(connection: Connection, schema: str, kind: GenerationKind) 
     return found._replace(reached=reached, up_to=up_to, sweeps=sweeps, vectors=vectors)
 
 
-async def begin(database: Database, schema: str, up_to: int | None = None) -> None:
+async def create_generation(database: Database, schema: str, up_to: int | None = None) -> None:
     """Create the schema of a generation with the record of its progress; it has no other tables yet.
 
     Raises:
@@ -180,10 +180,12 @@ async def begin(database: Database, schema: str, up_to: int | None = None) -> No
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
-        await remember(connection, schema, 0, up_to)
+        await create_progress_record(connection, schema, 0, up_to)
 
 
-async def remember(connection: Connection, schema: str, reached: int, up_to: int | None = None) -> None:
+async def create_progress_record(
+    connection: Connection, schema: str, reached: int, up_to: int | None = None
+) -> None:
     """Create the record of a generation's progress."""
     await connection.execute(
         SQL("CREATE TABLE {} (reached bigint NOT NULL, up_to bigint)").format(Identifier(schema, "replay"))
@@ -198,7 +200,7 @@ async def remember(connection: Connection, schema: str, reached: int, up_to: int
     )
 
 
-async def note(database: Database, reached: int, watermarked: Iterable[Owner]) -> None:
+async def record_progress(database: Database, reached: int, watermarked: Iterable[Owner]) -> None:
     """Record the applied position, and the users whose content is to be removed from now on.
 
     Raises:
@@ -210,21 +212,23 @@ async def note(database: Database, reached: int, watermarked: Iterable[Owner]) -
         await _REACHED.execute_each(connection, [{"position": reached}])
 
 
-async def to_sweep(database: Database) -> list[Owner]:
-    """Return some of the users whose content is to be removed, at most `AT_ONCE`.
+async def list_owners_to_sweep(database: Database) -> list[Owner]:
+    """Return some of the users whose content is to be removed, at most `OWNERS_PER_SWEEP`.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
 
     async def query(connection: Connection) -> list[Owner]:
-        cursor = await connection.execute("SELECT tenant, user_id FROM replay_sweeps LIMIT %s", (AT_ONCE,))
+        cursor = await connection.execute(
+            "SELECT tenant, user_id FROM replay_sweeps LIMIT %s", (OWNERS_PER_SWEEP,)
+        )
         return [(tenant, user) for tenant, user in await cursor.fetchall()]
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-async def swept(database: Database, owners: Sequence[Owner]) -> None:
+async def remove_swept_owners(database: Database, owners: Sequence[Owner]) -> None:
     """Remove users from the list of those to sweep.
 
     Raises:
@@ -236,7 +240,7 @@ async def swept(database: Database, owners: Sequence[Owner]) -> None:
         )
 
 
-async def analyze(database: Database) -> None:
+async def analyze_tables(database: Database) -> None:
     """Update PostgreSQL's statistics, so that the first readers do not pay for bad plans.
 
     Raises:
@@ -248,7 +252,7 @@ async def analyze(database: Database) -> None:
             await connection.execute(SQL("ANALYZE {}").format(Identifier(table.name)))
 
 
-async def drop(database: Database, schema: str) -> None:
+async def drop_schema(database: Database, schema: str) -> None:
     """Drop a generation with all its tables.
 
     Raises:

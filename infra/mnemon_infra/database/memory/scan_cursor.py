@@ -10,7 +10,7 @@ from mnemon_infra.database.engine import Connection, Lookup, Statement, paramete
 from mnemon_infra.database.tables import messages, rounds
 
 
-class Round(NamedTuple):
+class TenantScan(NamedTuple):
     """The last scan of a tenant.
 
     Attributes:
@@ -24,7 +24,7 @@ class Round(NamedTuple):
     reached: str | None = None
 
 
-def _tenants() -> Select[Any]:
+def _select_tenants() -> Select[Any]:
     """Select all tenants with their scans, with one index lookup for each tenant."""
     others = messages.alias("others")
     first = select(messages.c.tenant).order_by(messages.c.tenant).limit(1).cte("tenants", recursive=True)
@@ -41,7 +41,7 @@ def _tenants() -> Select[Any]:
     )
 
 
-def _users() -> Select[Any]:
+def _select_users() -> Select[Any]:
     """Select the users of a tenant, with one index lookup for each user."""
 
     def beyond(user: Any, table: FromClause) -> Select[Any]:
@@ -58,32 +58,32 @@ def _users() -> Select[Any]:
     return select(users.c.user_id).limit(parameter("at_most", int))
 
 
-def _reached() -> Any:
+def _upsert_scan() -> Any:
     insertion = insert(rounds).values({column.name: bindparam(column.name) for column in rounds.c})
     changed = {name: insertion.excluded[name] for name in ("begun_at", "reached")}
     return insertion.on_conflict_do_update(index_elements=["tenant"], set_=changed)
 
 
-_TENANTS = Lookup(_tenants())
-_USERS = Lookup(_users())
-_REACHED = Statement(_reached())
+_TENANTS = Lookup(_select_tenants())
+_USERS = Lookup(_select_users())
+_REACHED = Statement(_upsert_scan())
 
 
 @query
-async def last_rounds(connection: Connection) -> list[Round]:
+async def load_scans(connection: Connection) -> list[TenantScan]:
     """Return the last scan of every tenant that has messages."""
     found = await _TENANTS.fetch(connection)
-    return [Round._make(row) for row in found]
+    return [TenantScan._make(row) for row in found]
 
 
 @query
-async def users_beyond(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
+async def list_users_after(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
     """Return the next users of a tenant in a stable order; "" starts with the first user."""
     wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
     found = await _USERS.fetch(connection, **wanted)
     return [user for (user,) in found]
 
 
-async def note(connection: Connection, reached: Round) -> None:
+async def record_scan(connection: Connection, reached: TenantScan) -> None:
     """Record how far a scan has come."""
     await _REACHED.execute_each(connection, [reached._asdict()])

@@ -8,10 +8,10 @@ from sqlalchemy import ARRAY, ColumnElement, Select, Text, exists, func, literal
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
-from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, WANTED, named, sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, SUMMARIES, extract_position, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8
@@ -44,15 +44,15 @@ class StoredSummary(NamedTuple):
 
 
 _AT_MOST = parameter("at_most", int)
-_TO_SEQ = sequence("to_seq")
+_TO_SEQ = extract_position("to_seq")
 
 
-def _newest() -> Select[Any]:
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline))
-    conversation = func.coalesce(parameter("conversation", str), parts.current(timeline))
+def _select_newest() -> Select[Any]:
+    timeline = parts.select_timeline()
+    cleared = parts.select_clear_floors(parts.select_spans(timeline))
+    conversation = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
     place = (
         select(conversation.label("conversation"), lowest.label("floor"))
         .cte("place")
@@ -63,7 +63,7 @@ def _newest() -> Select[Any]:
     last = (
         select(events)
         .where(
-            owned(events),
+            is_owned(events),
             events.c.conversation == place.c.conversation,
             events.c.event == name.c.name,
             events.c.body.isnot(None),
@@ -76,12 +76,12 @@ def _newest() -> Select[Any]:
     )
     newest = (
         select(
-            sequence("from_seq", last).label("from_seq"),
-            sequence("to_seq", last).label("to_seq"),
+            extract_position("from_seq", last).label("from_seq"),
+            extract_position("to_seq", last).label("to_seq"),
             *(last.c[each] for each in ("item", "event_id", "seq", "at", "body")),
         )
         .select_from(place.join(name, true()).join(last, true()))
-        .where(place.c.floor <= sequence("from_seq", last))
+        .where(place.c.floor <= extract_position("from_seq", last))
         .cte("newest")
     )
     mergers = newest.alias("mergers")
@@ -95,18 +95,18 @@ def _newest() -> Select[Any]:
     )
 
 
-def _live(*only: ColumnElement[bool]) -> Select[Any]:
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline))
-    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
-    from_seq = sequence("from_seq")
+def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
+    timeline = parts.select_timeline()
+    cleared = parts.select_clear_floors(parts.select_spans(timeline))
+    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
+    from_seq = extract_position("from_seq")
 
     def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
         """Select rows of summaries that no floor covers."""
         return (
             select(*columns)
             .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
-            .where(owned(events), named(names), events.c.body.isnot(None), floor <= from_seq)
+            .where(is_owned(events), has_name(names), events.c.body.isnot(None), floor <= from_seq)
         )
 
     item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
@@ -117,7 +117,7 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
         events.c.event_id,
         events.c.conversation,
         from_seq.label("from_seq"),
-        sequence("to_seq").label("to_seq"),
+        extract_position("to_seq").label("to_seq"),
         events.c.at,
         events.c.body["text"].astext.label("text"),
     )
@@ -127,18 +127,18 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
     return standing(SUMMARIES, *columns).where(~is_merged, *only)
 
 
-_NEWEST = Lookup(_newest())
-_LIVE = Lookup(_live())
-_BY_ID = Lookup(_live(WANTED))
+_NEWEST = Lookup(_select_newest())
+_SUMMARIES = Lookup(_select_summaries())
+_BY_ID = Lookup(_select_summaries(IS_WANTED))
 
 
 @query
-async def newest_summaries(
-    connection: Connection, wanted: Sequence[NewestMessages]
+async def load_newest_summaries(
+    connection: Connection, wanted: Sequence[NewestMessagesQuery]
 ) -> list[list[StoredSummary]]:
     """Return the newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
+        bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
         for each in wanted
     ]
     found = await _NEWEST.fetch_each(connection, parameters)
@@ -146,23 +146,23 @@ async def newest_summaries(
 
 
 @query
-async def live_summaries(connection: Connection, owners: Sequence[Owner]) -> list[list[ConversationSummary]]:
+async def load_summaries(connection: Connection, owners: Sequence[Owner]) -> list[list[ConversationSummary]]:
     """Return the current summaries of users, over all conversations, by log position."""
-    found = await _LIVE.fetch_each(connection, [owner(*each) for each in owners])
-    return [_live_of(rows) for rows in found]
+    found = await _SUMMARIES.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [_make_summaries(rows) for rows in found]
 
 
 @query
-async def summaries_by_id(
+async def load_summaries_by_id(
     connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
 ) -> list[list[ConversationSummary]]:
     """Return each user's current summaries with these ids, by log position."""
-    parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
     found = await _BY_ID.fetch_each(connection, parameters)
-    return [_live_of(rows) for rows in found]
+    return [_make_summaries(rows) for rows in found]
 
 
-def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
+def _make_summaries(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
     """Keep the newest of several summaries with the same id."""
     stored = sorted(map(ConversationSummary._make, rows))
     return list({each.id: each for each in stored}.values())

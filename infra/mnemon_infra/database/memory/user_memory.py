@@ -13,7 +13,7 @@ from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages, profile_sets
 
 _AT_MOST = parameter("at_most", int)
@@ -22,7 +22,7 @@ BEGINNING = 1000
 """Characters of a tool's result that are read: callers only need to know what a result is about."""
 
 
-class NewestMessages(NamedTuple):
+class NewestMessagesQuery(NamedTuple):
     """A request for the newest `limit` messages of a conversation; None is the current one."""
 
     tenant: str
@@ -31,7 +31,7 @@ class NewestMessages(NamedTuple):
     limit: int
 
 
-class OfTask(NamedTuple):
+class TaskResultsQuery(NamedTuple):
     """A request for the newest `limit` tool results that belong to a task, in any conversation."""
 
     tenant: str
@@ -79,21 +79,21 @@ class UserCounts:
     last_at: datetime | None
 
 
-def _newest_messages() -> Select[Any]:
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    named = func.coalesce(parameter("conversation", str), parts.current(timeline))
+def _select_newest_messages() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
+    named = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
     chosen = select(named.label("conversation")).cte("chosen")
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
     # Materialized: otherwise each of the two scans would derive it again.
     floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 
-    shown = and_(owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
+    shown = and_(is_owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
@@ -118,10 +118,10 @@ def _newest_messages() -> Select[Any]:
     )
 
 
-def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+def select_visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
     """Select the visible messages of every conversation; the first column is the conversation."""
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
     on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(messages.c.conversation, spans.c.conversation)
     return (
@@ -130,28 +130,29 @@ def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]
             messages.outerjoin(spans, on_current).outerjoin(cleared, cleared.c.conversation == conversation)
         )
         .where(
-            owned(messages),
+            is_owned(messages),
             messages.c.role.isnot(None),
-            messages.c.seq > func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0)),
+            messages.c.seq
+            > func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0)),
         )
     )
 
 
-def _task_results() -> Select[Any]:
+def _select_task_results() -> Select[Any]:
     beginning = func.left(messages.c.content, BEGINNING)
     return (
-        visible_messages(parts.timeline(), messages.c.seq, beginning)
+        select_visible_messages(parts.select_timeline(), messages.c.seq, beginning)
         .where(messages.c.role == "tool", messages.c.task_id == parameter("task_id", str))
         .order_by(messages.c.seq.desc())
         .limit(_AT_MOST)
     )
 
 
-def _counts() -> Select[Any]:
-    timeline = parts.timeline()
-    visible = visible_messages(timeline, messages.c.sent_at).cte("visible")
+def _select_counts() -> Select[Any]:
+    timeline = parts.select_timeline()
+    visible = select_visible_messages(timeline, messages.c.sent_at).cte("visible")
     return select(
-        parts.current(timeline),
+        parts.select_current(timeline),
         func.count(visible.c.conversation.distinct()),
         func.count(visible.c.sent_at),
         func.min(visible.c.sent_at),
@@ -159,12 +160,12 @@ def _counts() -> Select[Any]:
     ).select_from(visible)
 
 
-def _profile() -> Select[Any]:
+def _select_profile() -> Select[Any]:
     field = func.jsonb_each(profile_sets.c.fields).table_valued("key", "value").lateral("field")
     latest = (
         select(field.c.key, field.c.value)
         .select_from(profile_sets.join(field, true()))
-        .where(owned(profile_sets))
+        .where(is_owned(profile_sets))
         .order_by(field.c.key, profile_sets.c.seq.desc())
         .ext(distinct_on(field.c.key))
         .subquery("latest")
@@ -178,48 +179,51 @@ def _profile() -> Select[Any]:
     return select(present)
 
 
-_NEWEST_MESSAGES = Lookup(_newest_messages())
-_TASK_RESULTS = Lookup(_task_results())
-_COUNTS = Lookup(_counts())
-_PROFILE = Lookup(_profile())
+_NEWEST_MESSAGES = Lookup(_select_newest_messages())
+_TASK_RESULTS = Lookup(_select_task_results())
+_COUNTS = Lookup(_select_counts())
+_PROFILE = Lookup(_select_profile())
 
 
 @query
-async def newest_messages(connection: Connection, wanted: Sequence[NewestMessages]) -> list[ConversationView]:
+async def load_newest_messages(
+    connection: Connection, wanted: Sequence[NewestMessagesQuery]
+) -> list[ConversationView]:
     """Return the newest messages of conversations."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
+        bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
         for each in wanted
     ]
     found = await _NEWEST_MESSAGES.fetch_each(connection, parameters)
-    return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
+    return [_make_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
 
 
 @query
-async def task_results(connection: Connection, wanted: Sequence[OfTask]) -> list[list[str]]:
+async def load_task_results(connection: Connection, wanted: Sequence[TaskResultsQuery]) -> list[list[str]]:
     """Return the first `BEGINNING` characters of tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
+        bind_owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit}
+        for each in wanted
     ]
     found = await _TASK_RESULTS.fetch_each(connection, parameters)
     return [[beginning for *_, beginning in sorted(rows, key=itemgetter(1))] for rows in found]
 
 
 @query
-async def profiles(connection: Connection, owners: Sequence[Owner]) -> list[dict[str, Any]]:
+async def load_profiles(connection: Connection, owners: Sequence[Owner]) -> list[dict[str, Any]]:
     """Return the profiles of users, with the latest value of each field."""
-    found = await _PROFILE.fetch_each(connection, [owner(*each) for each in owners])
+    found = await _PROFILE.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [fields for ((fields,),) in found]
 
 
 @query
-async def counts(connection: Connection, owners: Sequence[Owner]) -> list[UserCounts]:
+async def load_user_counts(connection: Connection, owners: Sequence[Owner]) -> list[UserCounts]:
     """Count the visible messages and conversations of users."""
-    found = await _COUNTS.fetch_each(connection, [owner(*each) for each in owners])
+    found = await _COUNTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [UserCounts(*counted) for (counted,) in found]
 
 
-def _view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
+def _make_view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
     messages = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)
     return ConversationView(rows[0][0], messages[-limit:], complete=len(messages) <= limit)

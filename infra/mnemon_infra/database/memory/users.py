@@ -9,10 +9,10 @@ from sqlalchemy import Select, any_, func, select
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEventRecord
-from mnemon_infra.database.memory.user_memory import StoredRow, visible_messages
+from mnemon_infra.database.memory.user_memory import StoredRow, select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import WANTED, named
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
@@ -77,8 +77,8 @@ class FactOrigin(NamedTuple):
     sources: Sequence[StoredRow]
 
 
-def _conversations() -> Select[Any]:
-    visible = visible_messages(parts.timeline(), messages.c.sent_at).subquery("visible")
+def _select_conversations() -> Select[Any]:
+    visible = select_visible_messages(parts.select_timeline(), messages.c.sent_at).subquery("visible")
     last_at = func.max(visible.c.sent_at)
     return (
         select(visible.c.conversation, func.count(), func.min(visible.c.sent_at), last_at)
@@ -88,33 +88,33 @@ def _conversations() -> Select[Any]:
     )
 
 
-def _events() -> Select[Any]:
+def _select_events() -> Select[Any]:
     columns = (
         memory_events.c.event if name == "name" else memory_events.c[name] for name in FactEventRecord._fields
     )
-    return select(*columns).where(owned(memory_events), named(FACT_EVENTS), WANTED)
+    return select(*columns).where(is_owned(memory_events), has_name(FACT_EVENTS), IS_WANTED)
 
 
-def _sources() -> Select[Any]:
+def _select_sources() -> Select[Any]:
     positions = parameter("positions", list[int])
     columns = (messages.c[name] for name in StoredRow._fields)
-    return visible_messages(parts.timeline(), *columns).where(messages.c.seq == any_(positions))
+    return select_visible_messages(parts.select_timeline(), *columns).where(messages.c.seq == any_(positions))
 
 
-_CONVERSATIONS = Lookup(_conversations())
-_EVENTS = Lookup(_events())
-_SOURCES = Lookup(_sources())
+_CONVERSATIONS = Lookup(_select_conversations())
+_EVENTS = Lookup(_select_events())
+_SOURCES = Lookup(_select_sources())
 
 
 @query
-async def tenants(connection: Connection, most: int) -> list[str]:
+async def list_tenants(connection: Connection, most: int) -> list[str]:
     """Return the tenants whose users have any rows, in order."""
     cursor = await connection.execute(_TENANTS, {"most": most})
     return [tenant for (tenant,) in await cursor.fetchall()]
 
 
 @query
-async def users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
+async def list_users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
     """Return the users of a tenant whose id has a prefix, in order.
 
     Args:
@@ -130,9 +130,9 @@ async def users(connection: Connection, tenant: str, begins: str, after: str, mo
 
 
 @query
-async def conversations(connection: Connection, whose: Owner) -> list[ConversationOverview]:
+async def list_conversations(connection: Connection, whose: Owner) -> list[ConversationOverview]:
     """Return a user's conversations; the one with the newest message comes first."""
-    found = await _CONVERSATIONS.fetch(connection, **owner(*whose))
+    found = await _CONVERSATIONS.fetch(connection, **bind_owner(*whose))
     return sorted(
         map(ConversationOverview._make, found),
         key=lambda each: each.last_at,
@@ -141,12 +141,12 @@ async def conversations(connection: Connection, whose: Owner) -> list[Conversati
 
 
 @query
-async def origin(connection: Connection, whose: Owner, fact_id: str) -> FactOrigin:
+async def load_fact_origin(connection: Connection, whose: Owner, fact_id: str) -> FactOrigin:
     """Return the events of a fact, and those of its source messages that are visible."""
-    rows = await _EVENTS.fetch(connection, **(owner(*whose) | {"items": [fact_id]}))
+    rows = await _EVENTS.fetch(connection, **(bind_owner(*whose) | {"items": [fact_id]}))
     events = sorted(map(FactEventRecord._make, rows))
     bodies = [event.body or {} for event in events]
     positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
-    wanted = owner(*whose) | {"positions": sorted(positions)}
+    wanted = bind_owner(*whose) | {"positions": sorted(positions)}
     [said] = await _SOURCES.fetch_each(connection, [wanted]) if positions else [[]]
     return FactOrigin(events, sorted(StoredRow._make(row[1:]) for row in said))

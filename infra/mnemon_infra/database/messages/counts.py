@@ -7,7 +7,7 @@ from sqlalchemy import Select, and_, func, select, true, union_all
 
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 _END: Final = 2**63 - 1
@@ -38,13 +38,13 @@ class MessageCount(NamedTuple):
     messages: int
 
 
-def _counts() -> Select[Any]:
+def _select_counts() -> Select[Any]:
     conversation = parameter("conversation", str)
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0)).label("seq")
+    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0)).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
     # Materialized: otherwise each of the two scans would derive it again.
     place = (
@@ -55,7 +55,7 @@ def _counts() -> Select[Any]:
     floor, covered = place.c
     edge = func.width_bucket(messages.c.seq, parameter("edges", list[int])).label("edge")
     counted = and_(
-        owned(messages),
+        is_owned(messages),
         messages.c.role.isnot(None),
         messages.c.seq > floor,
         messages.c.seq < parameter("below", int),
@@ -74,16 +74,16 @@ def _counts() -> Select[Any]:
     return select(both.c.edge, func.count()).group_by(both.c.edge)
 
 
-_COUNTS = Lookup(_counts())
+_COUNTS = Lookup(_select_counts())
 
 
 @query
-async def message_counts(
+async def count_messages(
     connection: Connection, wanted: Sequence[CountedConversation]
 ) -> list[list[MessageCount]]:
     """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user)
+        bind_owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}
         for each in wanted
     ]

@@ -24,11 +24,11 @@ _USER: Final = ("user_id", "telegram_user_id", "chat_id")
 _SESSION: Final = ("session_id", "chat_session_id")
 
 
-class NotThere(Exception):
+class ExternalChatsUnavailable(Exception):
     """The database does not answer, or lacks such tables; the message names what is missing."""
 
 
-class SaidRow(NamedTuple):
+class ExternalMessageRow(NamedTuple):
     """A message of the layout `conversations`; a conversation without messages has one row without any."""
 
     user: str
@@ -39,7 +39,7 @@ class SaidRow(NamedTuple):
     created_at: datetime | None
 
 
-class AskedRow(NamedTuple):
+class QuestionRow(NamedTuple):
     """A question with its answer, of the layout `chat-logs`; values that the tables lack are None."""
 
     user: str | None
@@ -50,7 +50,7 @@ class AskedRow(NamedTuple):
     created_at: datetime | None
 
 
-class KnownRow(NamedTuple):
+class SessionMemoryRow(NamedTuple):
     """The memory of a session, as its bot wrote it."""
 
     user: str | None
@@ -59,7 +59,7 @@ class KnownRow(NamedTuple):
 
 
 @asynccontextmanager
-async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
+async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     """Open a read-only connection on which all queries see the same moment.
 
     Raises:
@@ -71,7 +71,7 @@ async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
         )
     except (psycopg.Error, OSError) as error:
         said = str(error).strip().partition("\n")[0]
-        raise NotThere(f"no connection by --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(f"no connection by --dsn: {said or type(error).__name__}") from error
     try:
         async with connection:
             await connection.set_read_only(True)
@@ -79,18 +79,20 @@ async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
             yield connection
     except psycopg.Error as error:
         said = str(error).strip().partition("\n")[0]
-        raise NotThere(f"the database of --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(f"the database of --dsn: {said or type(error).__name__}") from error
 
 
-async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[SaidRow, None]:
+async def stream_messages(
+    connection: ExternalConnection, schema: str
+) -> AsyncGenerator[ExternalMessageRow, None]:
     """Yield the messages of the layout `conversations`, by user and conversation, in order.
 
     Raises:
         NotThere: a table or a column is missing.
     """
-    await _must_have(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
+    await _require_columns(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
     wanted = ("id", "conversation_id", "role", "content", "created_at")
-    await _must_have(connection, schema, "messages", wanted)
+    await _require_columns(connection, schema, "messages", wanted)
     query = SQL("""
         SELECT c.telegram_user_id::text, c.id::text, m.id::text, m.role::text, m.content::text, m.created_at
         FROM {conversations} AS c LEFT JOIN {messages} AS m ON m.conversation_id = c.id
@@ -99,8 +101,8 @@ async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[Sa
         conversations=Identifier(schema, "conversations"),
         messages=Identifier(schema, "messages"),
     )
-    async for row in _rows(connection, query):
-        yield SaidRow._make(row)
+    async for row in _stream_rows(connection, query):
+        yield ExternalMessageRow._make(row)
 
 
 class ChatLogs:
@@ -124,10 +126,10 @@ class ChatLogs:
         Raises:
             NotThere: a table or a column is missing.
         """
-        logs = await _must_have(connection, schema, "chat_logs", ("question", "response", "created_at"))
-        sessions = await _columns(connection, schema, "chat_sessions")
+        logs = await _require_columns(connection, schema, "chat_logs", ("question", "response", "created_at"))
+        sessions = await _list_columns(connection, schema, "chat_sessions")
         if sessions:
-            await _must_have(connection, schema, "chat_sessions", ("memory",))
+            await _require_columns(connection, schema, "chat_sessions", ("memory",))
         return cls(connection, schema, logs, sessions)
 
     @property
@@ -135,30 +137,30 @@ class ChatLogs:
         """Whether the tables tell the user of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
-    async def asked(self) -> AsyncGenerator[AskedRow, None]:
+    async def asked(self) -> AsyncGenerator[QuestionRow, None]:
         """Yield questions and answers, by user and session, in order."""
         joined: Composable = SQL("")
         if self._session and "id" in self._sessions:
             joined = SQL("LEFT JOIN {} AS s ON s.id::text = l.{}::text").format(
                 Identifier(self._schema, "chat_sessions"), Identifier(self._session)
             )
-        owners = [_column("l", self._logs, _USER)]
+        owners = [_format_column("l", self._logs, _USER)]
         if self._session and "id" in self._sessions:
-            owners.append(_column("s", self._sessions, _USER))
+            owners.append(_format_column("s", self._sessions, _USER))
         query = SQL("""
             SELECT {user}, {session}, {id}, l.question::text, l.response::text, l.created_at
             FROM {logs} AS l {joined} ORDER BY 1, 2, l.created_at, 3
         """).format(
             user=SQL("coalesce({})").format(SQL(", ").join(owners)),
-            session=_column("l", self._logs, _SESSION),
-            id=_column("l", self._logs, ("id",)),
+            session=_format_column("l", self._logs, _SESSION),
+            id=_format_column("l", self._logs, ("id",)),
             logs=Identifier(self._schema, "chat_logs"),
             joined=joined,
         )
-        async for row in _rows(self._connection, query):
-            yield AskedRow._make(row)
+        async for row in _stream_rows(self._connection, query):
+            yield QuestionRow._make(row)
 
-    async def known(self) -> AsyncGenerator[KnownRow, None]:
+    async def known(self) -> AsyncGenerator[SessionMemoryRow, None]:
         """Yield the memory of each session."""
         if not self._sessions:
             return
@@ -166,20 +168,20 @@ class ChatLogs:
             "SELECT {user}, {id}, s.memory FROM {} AS s WHERE s.memory IS NOT NULL ORDER BY 1, 2"
         ).format(
             Identifier(self._schema, "chat_sessions"),
-            user=_column("s", self._sessions, _USER),
-            id=_column("s", self._sessions, ("id",)),
+            user=_format_column("s", self._sessions, _USER),
+            id=_format_column("s", self._sessions, ("id",)),
         )
-        async for row in _rows(self._connection, query):
-            yield KnownRow._make(row)
+        async for row in _stream_rows(self._connection, query):
+            yield SessionMemoryRow._make(row)
 
 
-def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
+def _format_column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
     """Return the first of some columns that a table has, as text; NULL without any."""
     found = next((each for each in names if each in there), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 
 
-async def _must_have(
+async def _require_columns(
     connection: ExternalConnection, schema: str, table: str, names: Sequence[str]
 ) -> Sequence[str]:
     """Return the columns of a table.
@@ -187,17 +189,19 @@ async def _must_have(
     Raises:
         NotThere: the table or a required column is missing.
     """
-    there = await _columns(connection, schema, table)
+    there = await _list_columns(connection, schema, table)
     if not there:
-        raise NotThere(
+        raise ExternalChatsUnavailable(
             f"there is no table {schema}.{table}: --schema names another schema, --layout another layout"
         )
     if missing := [each for each in names if each not in there]:
-        raise NotThere(f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}")
+        raise ExternalChatsUnavailable(
+            f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}"
+        )
     return there
 
 
-async def _columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:
+async def _list_columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:
     cursor = await connection.execute(
         "SELECT column_name::text FROM information_schema.columns"
         " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -206,7 +210,9 @@ async def _columns(connection: ExternalConnection, schema: str, table: str) -> S
     return [name for (name,) in await cursor.fetchall()]
 
 
-async def _rows(connection: ExternalConnection, query: Composed) -> AsyncGenerator[tuple[Any, ...], None]:
+async def _stream_rows(
+    connection: ExternalConnection, query: Composed
+) -> AsyncGenerator[tuple[Any, ...], None]:
     async with connection.cursor(name="chats") as cursor:
         await cursor.execute(query)
         while page := await cursor.fetchmany(PAGE):

@@ -10,7 +10,7 @@ from sqlalchemy import Select, asc, case, desc, func, select, true, union_all
 from mnemon_contracts.events.chat import Role
 from mnemon_infra.database.engine import Connection, Lookup, is_storable, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 AROUND: Final = 2
@@ -52,20 +52,20 @@ class Surroundings(NamedTuple):
 
 
 _END: Final = 2**63 - 1
-_SAID: Final = "seq", "event_id", "role", "content", "name", "sent_at"
+_MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at"
 
 
-def _found() -> Select[Any]:
+def _select_found() -> Select[Any]:
     """Select the messages, each with its conversation's floor, and its span if that is the conversation's."""
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
     wanted = func.unnest(parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
         select(messages)
-        .where(owned(messages), messages.c.event_id >= wanted.c.event_id)
+        .where(is_owned(messages), messages.c.event_id >= wanted.c.event_id)
         .order_by(messages.c.event_id)
         .limit(1)
         .lateral("said")
@@ -73,7 +73,7 @@ def _found() -> Select[Any]:
     conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
         select(
-            *(said.c[name] for name in _SAID),
+            *(said.c[name] for name in _MESSAGE_COLUMNS),
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
@@ -81,7 +81,7 @@ def _found() -> Select[Any]:
         .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
         .subquery("placed")
     )
-    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
+    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
     floored = (
         select(placed, floor.label("floor"))
         .outerjoin_from(placed, cleared, cleared.c.conversation == placed.c.conversation)
@@ -95,7 +95,7 @@ def _found() -> Select[Any]:
     ).where(floored.c.seq > floored.c.floor)
 
 
-def _beside() -> Select[Any]:
+def _select_neighbours() -> Select[Any]:
     """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
     seq, conversation = parameter("seq", int), parameter("conversation", str)
     lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
@@ -103,9 +103,13 @@ def _beside() -> Select[Any]:
     on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
-        select(*(messages.c[name] for name in _SAID), conversation)
+        select(*(messages.c[name] for name in _MESSAGE_COLUMNS), conversation)
         .where(
-            owned(messages), messages.c.role.isnot(None), place, messages.c.seq > low, messages.c.seq < high
+            is_owned(messages),
+            messages.c.role.isnot(None),
+            place,
+            messages.c.seq > low,
+            messages.c.seq < high,
         )
         .order_by(order(messages.c.conversation), order(messages.c.seq))
         .limit(AROUND)
@@ -115,53 +119,58 @@ def _beside() -> Select[Any]:
     return select(union_all(*scans).subquery("beside"))
 
 
-_FOUND = Lookup(_found())
-_BESIDE = Lookup(_beside())
+_FOUND = Lookup(_select_found())
+_NEIGHBOURS = Lookup(_select_neighbours())
 
 
 @query
-async def visible(connection: Connection, wanted: Sequence[MessageLookup]) -> list[list[VisibleMessage]]:
+async def load_visible_messages(
+    connection: Connection, wanted: Sequence[MessageLookup]
+) -> list[list[VisibleMessage]]:
     """Return those of the messages that are visible, by log position."""
-    found = await _FOUND.fetch_each(connection, [_parameters(each) for each in wanted])
-    return [sorted(_message(row) for row in rows) for rows in found]
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
+    return [sorted(_make_message(row) for row in rows) for rows in found]
 
 
 @query
-async def surroundings(connection: Connection, wanted: Sequence[MessageLookup]) -> list[Surroundings]:
+async def load_surroundings(connection: Connection, wanted: Sequence[MessageLookup]) -> list[Surroundings]:
     """Return those of the messages that are visible, with the messages around them."""
-    found = await _FOUND.fetch_each(connection, [_parameters(each) for each in wanted])
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
     anchors = [
         {"of_tenant": each.tenant, "of_user": each.user}
         | {"seq": row[0], "conversation": row[6], "floor": row[7], "begun": row[8], "ended": row[9]}
         for each, rows in zip(wanted, found, strict=True)
-        for row in _surrounded(each, rows)
+        for row in _choose_surrounded(each, rows)
     ]
-    beside = iter(await _BESIDE.fetch_each(connection, anchors))
+    beside = iter(await _NEIGHBOURS.fetch_each(connection, anchors))
     return [
-        _surroundings(map(_message, rows), [(_message(row), next(beside)) for row in _surrounded(each, rows)])
+        _make_surroundings(
+            map(_make_message, rows),
+            [(_make_message(row), next(beside)) for row in _choose_surrounded(each, rows)],
+        )
         for each, rows in zip(wanted, found, strict=True)
     ]
 
 
-def _parameters(wanted: MessageLookup) -> dict[str, Any]:
-    return owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
+def _bind_lookup(wanted: MessageLookup) -> dict[str, Any]:
+    return bind_owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
 
 
-def _message(row: Sequence[Any]) -> VisibleMessage:
+def _make_message(row: Sequence[Any]) -> VisibleMessage:
     return VisibleMessage._make(row[: len(VisibleMessage._fields)])
 
 
-def _surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _choose_surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     first = set(wanted.event_ids[: wanted.surrounded])
     return [row for row in rows if row[1] in first]
 
 
-def _surroundings(
+def _make_surroundings(
     found: Iterable[VisibleMessage], beside: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
 ) -> Surroundings:
     around = Surroundings({each.seq: each for each in found}, {})
     for message, rows in beside:
-        stretch = sorted((message, *map(_message, rows)))
+        stretch = sorted((message, *map(_make_message, rows)))
         # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)
         stretch = stretch[max(0, place - AROUND) : place + AROUND + 1]

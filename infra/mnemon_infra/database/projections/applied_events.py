@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.database.engine import Connection, Database, Statement
-from mnemon_infra.database.projections.rows import EventRow, MemoryRow, row_of
+from mnemon_infra.database.projections.rows import EventRow, MemoryRow, build_row
 from mnemon_infra.database.tables import KEY, metadata
 from mnemon_infra.delivery import Delivery
 
@@ -22,7 +22,7 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
         DatabaseUnavailable: the database cannot answer now.
     """
     try:
-        row = row_of(delivery)
+        row = build_row(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return False
     if row is None:
@@ -36,14 +36,14 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
             table = "messages"
 
     async def query(connection: Connection) -> bool:
-        position = await _position(table).fetch_value(connection, dict(zip(KEY, row.key, strict=True)))
+        position = await _select_position(table).fetch_value(connection, dict(zip(KEY, row.key, strict=True)))
         return bool(position == delivery.sequence)
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
 @cache
-def _position(table: str) -> Statement:
+def _select_position(table: str) -> Statement:
     columns = metadata.tables[table].c
     mine = (columns[name] == bindparam(name, type_=String) for name in KEY)
     return Statement(select(func.max(columns.seq)).where(*mine))

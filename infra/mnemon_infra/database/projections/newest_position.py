@@ -11,18 +11,18 @@ PAGES: Final = 16
 """Pages at the end of a table, which hold the newest rows: no index by position exists or is needed."""
 
 
-def _at_the_end(table: str) -> Composed:
+def _select_newest(table: str) -> Composed:
     return SQL("""
         SELECT max(seq) FROM {table} WHERE ctid >= format('(%s,0)',
             greatest(pg_relation_size({name}) / current_setting('block_size')::bigint - {pages}, 0))::tid
         """).format(table=Identifier(table), name=table, pages=PAGES)
 
 
-_NEWEST: Final = tuple(_at_the_end(table.name) for table in (messages, memory_events))
+_NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory_events))
 
 
 @query
-async def newest_position(connection: Connection) -> int:
+async def find_newest_position(connection: Connection) -> int:
     """Return the highest log position among recently written rows.
 
     A few other rows may have higher positions.

@@ -62,7 +62,7 @@ They are endings, removals, and events that may reach the log after the end of t
 of their messages.
 """
 
-_TAKING: Final = {"clears", "erasures", "conversation_erasures"}
+_REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
 """Tables of events that remove others."""
 
 
@@ -136,7 +136,7 @@ class Rows:
         cleared = (
             row.key[:2]
             for row in self.events.values()
-            if row.table in _TAKING or row.values.get("discard_previous")
+            if row.table in _REMOVING_TABLES or row.values.get("discard_previous")
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
@@ -151,7 +151,7 @@ def _keep_first(rows: dict[RowPlaceT, AnyRow], place: RowPlaceT, row: AnyRow) ->
         rows[place] = row
 
 
-def row_of(delivery: Delivery) -> Row | None:
+def build_row(delivery: Delivery) -> Row | None:
     """Return the row of an event; None if no projection reads such events.
 
     Raises:
@@ -159,18 +159,20 @@ def row_of(delivery: Delivery) -> Row | None:
         UnknownEvent: there is no such event, or no such version of it.
         InvalidBody: the body does not satisfy its contract.
     """
-    address, contract, opening = _route(delivery.subject)
+    address, contract, opening = _parse_route(delivery.subject)
     if contract.latest is MessageV1 and address.version == 1:
-        message = message_parser.read(delivery.body)
+        message = message_parser.parse_message(delivery.body)
         if message is not None:
-            return _message_row(delivery, address, opening, message.id, message.spoken_at(), delivery.body)
+            return _build_message_row(
+                delivery, address, opening, message.id, message.spoken_at(), delivery.body
+            )
     event = upcast(contract, address.version, delivery.body)
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
-        return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
-    key = address.tenant, address.user, event_id_of(delivery, address, event.id)
+        return _build_message_row(delivery, address, opening, event.id, spoken_at, event.body())
+    key = address.tenant, address.user, get_event_id(delivery, address, event.id)
     if type(event) in _ITEMS:
-        return _memory_row(delivery, address, key, event)
+        return _build_memory_row(delivery, address, key, event)
     projection = PROJECTIONS.get(type(event))
     if projection is None:
         return None
@@ -178,7 +180,7 @@ def row_of(delivery: Delivery) -> Row | None:
     return EventRow(key, delivery.sequence, table, values)
 
 
-def _message_row(
+def _build_message_row(
     delivery: Delivery,
     address: Address,
     opening: bytes,
@@ -186,7 +188,7 @@ def _message_row(
     spoken_at: float | None,
     body: bytes,
 ) -> MessageRow:
-    event_id = event_id_of(delivery, address, own_id)
+    event_id = get_event_id(delivery, address, own_id)
     values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
         opening,
         delivery.sequence,
@@ -197,7 +199,7 @@ def _message_row(
     return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
 
 
-def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
+def _build_memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
     decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
         decision = None  # the first decision remains the only one on the proposal
@@ -207,7 +209,7 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
         "user_id": user,
         "event_id": event_id,
         "seq": delivery.sequence,
-        "at": happened_at(event, delivery),
+        "at": get_event_time(event, delivery),
         "event": address.name,
         "item": getattr(event, _ITEMS[type(event)]),
         "proposal_id": decision.proposal_id if decision else None,
@@ -218,14 +220,14 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
 
 
 @lru_cache(maxsize=65_536)
-def _route(subject: str) -> tuple[Address, EventContract, bytes]:
+def _parse_route(subject: str) -> tuple[Address, EventContract, bytes]:
     """Parse a subject: address, contract, and the first bytes of the JSON rows of its messages."""
     address = parse(subject)
     place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
     return address, contract_of(address), msgspec.json.encode(place)[:-1]
 
 
-def read(delivery: Delivery) -> tuple[Address, Event, str]:
+def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
     """Decode an event of the log.
 
     Returns:
@@ -238,10 +240,10 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
     """
     address = parse(delivery.subject)
     event = upcast(contract_of(address), address.version, delivery.body)
-    return address, event, event_id_of(delivery, address, event.id)
+    return address, event, get_event_id(delivery, address, event.id)
 
 
-def happened_at(event: Event, delivery: Delivery) -> float:
+def get_event_time(event: Event, delivery: Delivery) -> float:
     """Return the time of an event in seconds since 1970.
 
     An imported event has its own time, which lies before the log took it.
@@ -250,7 +252,7 @@ def happened_at(event: Event, delivery: Delivery) -> float:
     return delivery.stored_at if at is None else at.timestamp()
 
 
-def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
+def get_event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
     """Return the id of an event, the same for every reader.
 
     Raises:

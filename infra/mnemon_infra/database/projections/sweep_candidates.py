@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, DateTime, Select, cast, exists, func, sele
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
-from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
@@ -25,22 +25,22 @@ class FactCounts(NamedTuple):
 _ended = events.alias("ended")
 
 
-def _live() -> ColumnElement[bool]:
+def _has_not_ended() -> ColumnElement[bool]:
     over = select(_ended.c.item).where(
         _ended.c.tenant == events.c.tenant,
         _ended.c.user_id == events.c.user_id,
-        named(ENDINGS, _ended),
+        has_name(ENDINGS, _ended),
         _ended.c.item == events.c.item,
     )
     return ~over.exists()
 
 
-def _expired() -> Select[Any]:
+def _select_expired() -> Select[Any]:
     later = events.alias("later")
     is_rewritten = exists().where(
         later.c.tenant == events.c.tenant,
         later.c.user_id == events.c.user_id,
-        named(("fact.updated", "fact.merged"), later),
+        has_name(("fact.updated", "fact.merged"), later),
         later.c.item == events.c.item,
         later.c.seq > events.c.seq,
     )
@@ -48,19 +48,19 @@ def _expired() -> Select[Any]:
     is_due = expires_at <= parameter("now", datetime)
     return (
         select(events.c.tenant, events.c.user_id)
-        .where(named(VERSIONS), is_due, ~is_rewritten, _live())
+        .where(has_name(VERSIONS), is_due, ~is_rewritten, _has_not_ended())
         .distinct()
     )
 
 
-def _crowded() -> Select[Any]:
+def _select_crowded() -> Select[Any]:
     place = func.row_number().over(
         partition_by=(events.c.tenant, events.c.user_id, events.c.item), order_by=events.c.seq.desc()
     )
     tier = events.c.body["fact"]["tier"].astext.label("tier")
     facts = (
         select(events.c.tenant, events.c.user_id, tier, place.label("place"))
-        .where(named(VERSIONS), _live())
+        .where(has_name(VERSIONS), _has_not_ended())
         .subquery("facts")
     )
     return (
@@ -77,19 +77,19 @@ def _crowded() -> Select[Any]:
     )
 
 
-_EXPIRED = Lookup(_expired())
-_CROWDED = Lookup(_crowded())
+_EXPIRED = Lookup(_select_expired())
+_CROWDED = Lookup(_select_crowded())
 
 
 @query
-async def with_expired_facts(connection: Connection, now: datetime) -> list[Owner]:
+async def list_owners_of_expired_facts(connection: Connection, now: datetime) -> list[Owner]:
     """Return the users who have a fact whose date has passed."""
     found = await _EXPIRED.fetch(connection, now=now)
     return [(tenant, user) for tenant, user in found]
 
 
 @query
-async def with_more_facts(connection: Connection, than: int) -> list[FactCounts]:
+async def count_excess_facts(connection: Connection, than: int) -> list[FactCounts]:
     """Return the users with more than so many facts, and their counts."""
     found = await _CROWDED.fetch(connection, more_than=than)
     return [FactCounts(*row) for row in found]

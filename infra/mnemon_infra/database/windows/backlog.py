@@ -44,7 +44,7 @@ class Backlog(NamedTuple):
     batches: Sequence[OpenBatches]
 
 
-class InHand(NamedTuple):
+class TenantBacklog(NamedTuple):
     """Unanswered windows of a tenant. `oldest`: when the first of them was cut."""
 
     tenant: str
@@ -57,7 +57,7 @@ class InHand(NamedTuple):
 _NOW: Final = parameter("now", datetime)
 
 
-def _counted() -> Select[Any]:
+def _select_counts() -> Select[Any]:
     waiting = select(func.count()).select_from(windows).where(text(WAITS))
     open_batches = select(batches.c.batch_id).where(text(IS_OPEN))
     in_batches = windows.c.batch_id.in_(open_batches) & ~windows.c.is_answered
@@ -74,7 +74,7 @@ def _counted() -> Select[Any]:
     )
 
 
-def _open_batches() -> Select[Any]:
+def _select_open_batches() -> Select[Any]:
     return (
         select(
             batches.c.state,
@@ -87,7 +87,7 @@ def _open_batches() -> Select[Any]:
     )
 
 
-def _by_tenant() -> Select[Any]:
+def _select_by_tenant() -> Select[Any]:
     waits = text(WAITS)
     return (
         select(
@@ -102,13 +102,13 @@ def _by_tenant() -> Select[Any]:
     )
 
 
-_COUNTED = Lookup(_counted())
-_OPEN_BATCHES = Lookup(_open_batches())
-_BY_TENANT = Lookup(_by_tenant())
+_COUNTED = Lookup(_select_counts())
+_OPEN_BATCHES = Lookup(_select_open_batches())
+_BY_TENANT = Lookup(_select_by_tenant())
 
 
 @query
-async def backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
+async def load_backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
     """Return the backlog of extraction, with the windows that failed for good since a moment."""
     (counted,) = await _COUNTED.fetch(connection, now=now, since=since)
     found = await _OPEN_BATCHES.fetch(connection, now=now)
@@ -116,7 +116,7 @@ async def backlog(connection: Connection, now: datetime, since: datetime) -> Bac
 
 
 @query
-async def by_tenant(connection: Connection, now: datetime) -> list[InHand]:
+async def load_tenant_backlogs(connection: Connection, now: datetime) -> list[TenantBacklog]:
     """Return the unanswered windows of each tenant, sorted."""
     found = await _BY_TENANT.fetch(connection, now=now)
-    return sorted(map(InHand._make, found))
+    return sorted(map(TenantBacklog._make, found))

@@ -101,13 +101,13 @@ _NEWEST = Lookup(
 _ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == parameter("of_batch", str)))
 
 
-async def put(connection: Connection, batch: StoredBatch) -> None:
+async def insert_batch(connection: Connection, batch: StoredBatch) -> None:
     """Insert a batch; an existing one stays unchanged."""
     row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
     await _INSERT.execute_each(connection, [{**row, "purpose": _PURPOSE}])
 
 
-async def change(
+async def update_batch(
     connection: Connection,
     batch: StoredBatch,
     state: BatchState,
@@ -130,21 +130,21 @@ async def change(
 
 
 @query
-async def open_batches(connection: Connection) -> list[str]:
+async def list_open_batches(connection: Connection) -> list[str]:
     """Return the ids of open batches, oldest first."""
     found = await _OPEN.fetch(connection)
     return [batch_id for batch_id, _ in sorted(found, key=itemgetter(1))]
 
 
 @query
-async def stored(connection: Connection, batch_id: str) -> StoredBatch | None:
+async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | None:
     """Return the current row of a batch; None if there is none."""
     found = await _ONE.fetch(connection, of_batch=batch_id)
     return StoredBatch(*found[0]) if found else None
 
 
 @query
-async def newest(
+async def list_newest_batches(
     connection: Connection, states: Sequence[BatchState], before: datetime, most: int
 ) -> list[StoredBatch]:
     """Return the batches in these states that were created before a moment, newest first."""

@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import INT8RANGE
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -21,12 +21,12 @@ _TO: Final = parameter("to_seq", int)
 _ATTEMPTS: Final = parameter("attempts", int)
 
 
-def _spoken() -> Select[Any]:
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
+def _select_spoken() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
     own_floor = select(cleared.c.seq).where(cleared.c.conversation == _CONVERSATION).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
     # Materialized: otherwise each of the scans would derive it again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
@@ -39,7 +39,7 @@ def _spoken() -> Select[Any]:
     def scan(*place: ColumnElement[bool]) -> Select[Any]:
         columns = (messages.c[name] for name in SpokenRow._fields)
         beyond = messages.c.seq > select(floor.c.seq).scalar_subquery()
-        return select(*columns).where(owned(messages), messages.c.role.isnot(None), beyond, *place)
+        return select(*columns).where(is_owned(messages), messages.c.role.isnot(None), beyond, *place)
 
     named = scan(messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO)
     on_current = scan(
@@ -53,16 +53,16 @@ def _spoken() -> Select[Any]:
     )
 
 
-_SPOKEN = Lookup(_spoken())
+_SPOKEN = Lookup(_select_spoken())
 _NOTED = Lookup(
     select(events.c.seq)
     .where(
-        owned(events),
+        is_owned(events),
         events.c.event == "window.answered",
         events.c.conversation == _CONVERSATION,
         events.c.body.isnot(None),
-        sequence("from_seq") == _FROM,
-        sequence("to_seq") == _TO,
+        extract_position("from_seq") == _FROM,
+        extract_position("to_seq") == _TO,
         or_(
             events.c.body["outcome"].astext != "dead",
             func.coalesce(cast(events.c.body["attempts"].astext, BigInteger), 0) >= _ATTEMPTS,
@@ -73,26 +73,28 @@ _NOTED = Lookup(
 
 
 @query
-async def spoken(connection: Connection, windows: Sequence[StoredWindow]) -> list[list[SpokenRow]]:
+async def load_window_messages(
+    connection: Connection, windows: Sequence[StoredWindow]
+) -> list[list[SpokenRow]]:
     """Return for each window its visible messages, oldest first."""
-    found = await _SPOKEN.fetch_each(connection, [_place(each) for each in windows])
+    found = await _SPOKEN.fetch_each(connection, [_bind_window(each) for each in windows])
     return [sorted(map(SpokenRow._make, rows)) for rows in found]
 
 
 @query
-async def noted(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
+async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows that have a projected answer in the log.
 
     A window that failed for good and was reopened is not one of them: it has one attempt more than its
     answer.
     """
-    places = [{**_place(each), "attempts": each.attempts} for each in windows]
+    places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
     found = await _NOTED.fetch_each(connection, places)
     return {each for each, rows in zip(windows, found, strict=True) if rows}
 
 
-def _place(window: StoredWindow) -> dict[str, Any]:
-    return owner(window.tenant, window.user) | {
+def _bind_window(window: StoredWindow) -> dict[str, Any]:
+    return bind_owner(window.tenant, window.user) | {
         "conversation": window.conversation,
         "from_seq": window.from_seq,
         "to_seq": window.to_seq,

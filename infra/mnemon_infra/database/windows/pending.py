@@ -9,10 +9,10 @@ from sqlalchemy import CTE, ColumnElement, Select, exists, func, or_, select, te
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import WAITS, windows
-from mnemon_infra.database.windows.window_repository import COLUMNS, StoredWindow, window_of
+from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow, make_window
 
 
-class Waiting(NamedTuple):
+class WaitingWindows(NamedTuple):
     """Due windows of a tenant that wait for a batch: their number, and when the first was due."""
 
     tenant: str
@@ -26,7 +26,7 @@ _AT_MOST: Final = parameter("at_most", int)
 _IS_WANTED: Final = or_(parameter("every", bool), windows.c.is_online)
 
 
-def _tenants() -> CTE:
+def _select_tenants() -> CTE:
     """Select the tenants with waiting windows, with one index lookup for each tenant."""
     others = windows.alias("others")
     first = select(windows.c.tenant).where(_WAITS).order_by(windows.c.tenant).limit(1)
@@ -41,8 +41,8 @@ def _tenants() -> CTE:
     return tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
 
 
-def _for_batches() -> Select[Any]:
-    tenants = _tenants()
+def _select_for_batches() -> Select[Any]:
+    tenants = _select_tenants()
     due = (
         select(windows.c.due_at)
         .where(_WAITS, windows.c.tenant == tenants.c.tenant, ~windows.c.is_online, windows.c.due_at <= _NOW)
@@ -58,9 +58,9 @@ def _for_batches() -> Select[Any]:
     )
 
 
-def _due(*only: ColumnElement[bool]) -> Select[Any]:
+def _select_due(*only: ColumnElement[bool]) -> Select[Any]:
     return (
-        select(*COLUMNS)
+        select(*WINDOW_COLUMNS)
         .where(
             _WAITS,
             windows.c.tenant == parameter("of_tenant", str),
@@ -72,7 +72,7 @@ def _due(*only: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-def _of_user() -> Select[Any]:
+def _select_of_user() -> Select[Any]:
     """Select the first waiting window of each conversation, if it is due.
 
     Later windows wait for it, so that facts arrive in order.
@@ -87,39 +87,39 @@ def _of_user() -> Select[Any]:
         earlier.c.batch_id.is_(None),
     )
     user = windows.c.user_id == parameter("of_user", str)
-    return _due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
+    return _select_due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 
-_ALL = Lookup(select(_tenants().c.tenant))
-_FOR_BATCHES = Lookup(_for_batches())
-_FOR_BATCH = Lookup(_due(~windows.c.is_online).order_by(windows.c.due_at))
-_OF_USER = Lookup(_of_user())
-_ONLINE = Lookup(_due(_IS_WANTED))
+_ALL = Lookup(select(_select_tenants().c.tenant))
+_FOR_BATCHES = Lookup(_select_for_batches())
+_FOR_BATCH = Lookup(_select_due(~windows.c.is_online).order_by(windows.c.due_at))
+_OF_USER = Lookup(_select_of_user())
+_ONLINE = Lookup(_select_due(_IS_WANTED))
 
 
 @query
-async def tenants_waiting(connection: Connection) -> list[str]:
+async def list_waiting_tenants(connection: Connection) -> list[str]:
     """Return the tenants with waiting windows, due or not."""
     found = await _ALL.fetch(connection)
     return sorted(tenant for (tenant,) in found)
 
 
 @query
-async def waiting_for_batches(connection: Connection, now: datetime, at_most: int) -> list[Waiting]:
+async def count_waiting_windows(connection: Connection, now: datetime, at_most: int) -> list[WaitingWindows]:
     """Count each tenant's due windows that wait for a batch, up to `at_most`."""
     found = await _FOR_BATCHES.fetch(connection, now=now, at_most=at_most)
-    return sorted(map(Waiting._make, found))
+    return sorted(map(WaitingWindows._make, found))
 
 
-async def take_for_batch(
+async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the windows of a tenant that are due longest, until the end of the transaction."""
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
-    return sorted(map(window_of, found))
+    return sorted(map(make_window, found))
 
 
-async def take_of_users(
+async def lock_windows_of_users(
     connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the first waiting window of each conversation of users, if it is due.
@@ -135,10 +135,10 @@ async def take_of_users(
         for (tenant, user), every in users
     ]
     found = await _OF_USER.fetch_each(connection, wanted)
-    return sorted(window_of(row) for rows in found for row in rows)
+    return sorted(make_window(row) for rows in found for row in rows)
 
 
-async def users_online(
+async def list_online_users(
     connection: Connection, tenants: Iterable[tuple[str, bool]], now: datetime, at_most: int
 ) -> list[Owner]:
     """Return users with due windows for online requests that no other transaction has locked."""
@@ -146,4 +146,4 @@ async def users_online(
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]
     found = await _ONLINE.fetch_each(connection, wanted)
-    return sorted({window_of(row).owner for rows in found for row in rows})
+    return sorted({make_window(row).owner for rows in found for row in rows})

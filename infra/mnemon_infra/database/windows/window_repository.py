@@ -35,7 +35,7 @@ class StoredWindow(NamedTuple):
         return self.tenant, self.user
 
 
-class Failed(NamedTuple):
+class FailedWindow(NamedTuple):
     """A window that has to be requested again.
 
     Attributes:
@@ -51,7 +51,7 @@ class Failed(NamedTuple):
     is_online: bool = False
 
 
-COLUMNS: Final = (
+WINDOW_COLUMNS: Final = (
     windows.c.tenant,
     windows.c.user_id,
     windows.c.conversation,
@@ -69,33 +69,33 @@ _THIS: Final = and_(
 )
 
 
-def _insertion() -> Any:
+def _insert_unknown() -> Any:
     values: dict[str, Any] = {
         column.name: bindparam(column.name) for column in windows.c if column.name != "is_online"
     }
     return insert(windows).values(values).on_conflict_do_nothing()
 
 
-def _changed(**values: Any) -> Update:
+def _update_window(**values: Any) -> Update:
     return update(windows).where(_THIS).values(**values)
 
 
-def _of_batch(*only: ColumnElement[bool]) -> Select[Any]:
-    return select(*COLUMNS).where(windows.c.batch_id == parameter("of_batch", str), *only)
+def _select_of_batch(*only: ColumnElement[bool]) -> Select[Any]:
+    return select(*WINDOW_COLUMNS).where(windows.c.batch_id == parameter("of_batch", str), *only)
 
 
-_INSERT = Statement(_insertion())
-_OF_BATCH = Lookup(_of_batch(~windows.c.is_answered))
-_OF_LINE = Lookup(_of_batch(windows.c.line == parameter("of_line", int), ~windows.c.is_answered))
+_INSERT = Statement(_insert_unknown())
+_OF_BATCH = Lookup(_select_of_batch(~windows.c.is_answered))
+_OF_LINE = Lookup(_select_of_batch(windows.c.line == parameter("of_line", int), ~windows.c.is_answered))
 _COUNTED = Lookup(
     select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
     .where(windows.c.batch_id == parameter("of_batch", str))
     .group_by(windows.c.tenant, windows.c.user_id)
 )
-_HOLD = Statement(_changed(batch_id=bindparam("batch"), line=bindparam("place")))
-_ANSWERED = Statement(_changed(is_answered=True))
+_HOLD = Statement(_update_window(batch_id=bindparam("batch"), line=bindparam("place")))
+_ANSWERED = Statement(_update_window(is_answered=True))
 _AGAIN = Statement(
-    _changed(
+    _update_window(
         attempts=bindparam("failed"),
         due_at=bindparam("due"),
         batch_id=None,
@@ -104,7 +104,7 @@ _AGAIN = Statement(
     ).where(~windows.c.is_answered)
 )
 _REOPENED = Statement(
-    _changed(
+    _update_window(
         attempts=func.greatest(windows.c.attempts + 1, parameter("failed", int)),
         due_at=bindparam("due"),
         batch_id=None,
@@ -115,7 +115,7 @@ _REOPENED = Statement(
 )
 
 
-async def put(
+async def insert_windows(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
     """Insert windows; existing ones stay unchanged."""
@@ -139,31 +139,36 @@ async def put(
         await _INSERT.execute_each(connection, rows)
 
 
-async def hold(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
+async def assign_to_batch(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
     """Assign windows to a batch, each with its line."""
     await _HOLD.execute_each(
-        connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken]
+        connection, [{**_bind_window(each), "batch": batch_id, "place": each.line} for each in taken]
     )
 
 
 async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]) -> None:
     """Mark windows as answered, so that they are not requested again."""
-    if rows := [_key(each) for each in answered]:
+    if rows := [_bind_window(each) for each in answered]:
         await _ANSWERED.execute_each(connection, rows)
 
 
-async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
+async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
     """Reopen windows that were given up, for another attempt, online."""
     windows_of_it = list(given_up)
-    await put(connection, windows_of_it, now, answered=True)
-    if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
+    await insert_windows(connection, windows_of_it, now, answered=True)
+    if rows := [{**_bind_window(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
         await _REOPENED.execute_each(connection, rows)
 
 
-async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
+async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]) -> None:
     """Return failed windows to the waiting ones, without a batch."""
     rows = [
-        {**_key(each.window), "failed": each.attempts, "due": each.due_at, "by_itself": each.is_online}
+        {
+            **_bind_window(each.window),
+            "failed": each.attempts,
+            "due": each.due_at,
+            "by_itself": each.is_online,
+        }
         for each in failed
     ]
     if rows:
@@ -171,29 +176,31 @@ async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
 
 
 @query
-async def of_batch(connection: Connection, batch_id: str) -> list[StoredWindow]:
+async def load_batch_windows(connection: Connection, batch_id: str) -> list[StoredWindow]:
     """Return the unanswered windows of a batch, by user and position."""
     found = await _OF_BATCH.fetch(connection, of_batch=batch_id)
-    return sorted(map(window_of, found))
+    return sorted(map(make_window, found))
 
 
 @query
-async def of_lines(connection: Connection, batch_id: str, lines: Iterable[int]) -> dict[int, StoredWindow]:
+async def load_windows_by_line(
+    connection: Connection, batch_id: str, lines: Iterable[int]
+) -> dict[int, StoredWindow]:
     """Return the unanswered windows of some lines of a batch, by line."""
     numbers = list(lines)
     wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
     found = await _OF_LINE.fetch_each(connection, wanted)
-    return {line: window_of(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
+    return {line: make_window(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
 
 
 @query
-async def counted(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
+async def count_answered_windows(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
     """Count for each user in a batch the answered windows and all windows."""
     found = await _COUNTED.fetch(connection, of_batch=batch_id)
     return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}
 
 
-def _key(window: StoredWindow) -> dict[str, Any]:
+def _bind_window(window: StoredWindow) -> dict[str, Any]:
     return {
         "of_tenant": window.tenant,
         "of_user": window.user,
@@ -202,6 +209,6 @@ def _key(window: StoredWindow) -> dict[str, Any]:
     }
 
 
-def window_of(row: tuple[Any, ...]) -> StoredWindow:
-    """Make a window from a row of a `Lookup` of `COLUMNS`."""
+def make_window(row: tuple[Any, ...]) -> StoredWindow:
+    """Make a window from a row of a `Lookup` of `WINDOW_COLUMNS`."""
     return StoredWindow._make(row)
