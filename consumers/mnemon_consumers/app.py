@@ -86,7 +86,7 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
         if watch:
             connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))
             vectors = finding.vectors if finding else None
-            await ends.enter_async_context(watch.begun(connection, database, vectors))
+            await ends.enter_async_context(watch.report_running(connection, database, vectors))
         # Objects loaded so far stay: each garbage collection over them would delay requests by 50 ms.
         gc.freeze()
         log.info("consumers started", consumers=list(names))
@@ -154,7 +154,7 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         model_reports.measure()
 
     watch = ProcessProbe(names, deployment, measure)
-    async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):
+    async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.check):
         yield watch
 
 

@@ -58,7 +58,7 @@ async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
     """
     place = await _place(parts)
     is_busy = await is_locked(place.database, "rebuild", place.live)
-    end = await place.log_end()
+    end = await place.load_log_end()
     found = []
     for each in await listed(place):
         kind, up_to = each.generation.kind, each.generation.up_to

@@ -136,7 +136,7 @@ class Interleaving(RuleBasedStateMachine):
                     await write_rows(self._database, rows)
                     self._written += hand.batch
                 case "told":
-                    self._log.triggers |= {user for _, user in rows.watermarked()}
+                    self._log.triggers |= {user for _, user in rows.find_watermarked_owners()}
                 case "acknowledged":
                     self._log.acknowledged |= {event.seq for _, event in hand.batch}
                     self._hands.pop(worker, None)
@@ -218,7 +218,7 @@ class Interleaving(RuleBasedStateMachine):
         await forget_all(self._rebuilt)
         rows = build_rows([delivery_of(event, user) for user, event in self._log.held.values()])
         await write_rows(self._rebuilt, rows)
-        await sweep_owners(self._rebuilt, rows.watermarked(), up_to=self._log.end)
+        await sweep_owners(self._rebuilt, rows.find_watermarked_owners(), up_to=self._log.end)
         for table in PROJECTIONS:
             found = await self._database.run_query(compare_page(table, *self._schemas, None, self._log.end))
             assert found.differences == []

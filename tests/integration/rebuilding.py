@@ -41,7 +41,7 @@ async def rebuilt(place: Site, told: Told) -> AsyncIterator[Replay]:
 async def verdict_on(place: Site, told: Told, patience: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
     async with open_generation(place, "next", told) as replay:
-        verdict = await RowVerifier(place, replay, told, patience=patience).verdict()
+        verdict = await RowVerifier(place, replay, told, patience=patience).verify()
     await drop_schema(place.database, replay.schema)
     return verdict
 
@@ -49,7 +49,7 @@ async def verdict_on(place: Site, told: Told, patience: float = 60) -> RowVerifi
 async def applied(place: Site, seq: int = 0) -> None:
     """Wait until the log up to there, or else all of it, is in what is in use."""
     async with asyncio.timeout(60):
-        while await place.applied() < (seq or await place.log_end()):
+        while await place.load_applied_position() < (seq or await place.load_log_end()):
             await asyncio.sleep(0.02)
 
 

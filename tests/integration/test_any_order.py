@@ -81,7 +81,7 @@ async def test_what_is_swept_once_may_come_again(database: Database) -> None:
     for part in early, late:
         rows = plan([delivery_of(event) for event in part]).rows
         await write_rows(database, rows)
-        assert rows.watermarked() == {(TENANT, USER)}
+        assert rows.find_watermarked_owners() == {(TENANT, USER)}
         await sweep_owner(database, TENANT, USER, up_to=6)
     assert await state_of(database) == fold([*early, *late])
     assert await texts_of(database) == {"again"}

@@ -50,7 +50,7 @@ async def kept(place: Site, *positions: int) -> None:
     for position in positions:
         async with open_generation(place, "as of", Told(), position) as replay:
             await replay.reach(position)
-            await replay.forget_later()
+            await replay.apply_later_erasures()
 
 
 async def dropped(place: Site, position: int) -> None:
@@ -244,7 +244,7 @@ async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stoc
                     await asyncio.sleep(0.02)
             assert (await stock.ask("erase"))["pending"] == ["vectors"]
         await writing
-        await replay.forget_later()
+        await replay.apply_later_erasures()
     assert (await stock.ask("erase", verify=True, text="mine"))["found"]["generations"] == 0
 
 

@@ -282,7 +282,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
 
         await bot.execute(CHAT_LOGS)
         async with open_external_database(database_url) as tables:
-            logs = RowReader().chat_logs(await ChatLogs.of(tables, schema))
+            logs = RowReader().chat_logs(await ChatLogs.inspect(tables, schema))
             found = [one async for one in logs]
         texts = [(one.user, getattr(one.event, "content", None) or one.event.text) for one in found]
         assert texts == [
@@ -296,7 +296,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
                 ExternalChatsUnavailable,
                 match="has no column response; it has id, session_id, question, answer",
             ):
-                await ChatLogs.of(tables, schema)
+                await ChatLogs.inspect(tables, schema)
     with pytest.raises(ExternalChatsUnavailable, match="no connection"):
         async with open_external_database("postgresql://nobody@127.0.0.1:1/x"):
             pass

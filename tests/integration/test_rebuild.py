@@ -124,7 +124,7 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
     async with open_generation(place, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
-        verdict = await RowVerifier(place, other, again).verdict()
+        verdict = await RowVerifier(place, other, again).verify()
     assert again.positions[0] > replay.reached
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
@@ -147,7 +147,7 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
             await replay.reach(position)
             (found,) = await replay.database.run_query(fact_repository.load_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
-    assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
+    assert {each.schema: each.up_to for each in await place.list_generations() if each.kind == "as of"} == {
         f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)
     }
 

@@ -212,4 +212,4 @@ async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) 
         switching = group.create_task(swap_rows(place, replay, told))
         await free.wait()
         assert not switching.done()
-    assert [each.kind for each in await place.generations()] == ["live", "former"]
+    assert [each.kind for each in await place.list_generations()] == ["live", "former"]

@@ -152,7 +152,7 @@ async def test_exchanged_while_it_is_searched_and_back(
         over.set()
     assert asked
     assert is_held(place.deployment)
-    await indexed(stock, await place.log_end())
+    await indexed(stock, await place.load_log_end())
     assert lost.id in await all_points(finding)
     assert (await verdict_on(place, told)).first == []
 
@@ -220,7 +220,7 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
         assert await finish(place, told)
         assert await counted(place, located) == 2
         assert await counted(place, of_generation(located, "former")) == 1
-        assert place.live in {each.schema for each in await place.generations()}
+        assert place.live in {each.schema for each in await place.list_generations()}
         # Cut off before the rows: the former vectors have the other name by then.
         async with former(place, told):
             pass

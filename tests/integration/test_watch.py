@@ -30,29 +30,29 @@ async def watching(
 async def test_it_says_why_it_is_not_ready(
     watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:
-    assert await watching.look() == ["it is starting"]
+    assert await watching.check() == ["it is starting"]
     async with running(("persist", "retrieve"), deployment), Database(deployment) as database:
-        async with watching.begun(connection, database, None):
-            assert await watching.look() == []
+        async with watching.report_running(connection, database, None):
+            assert await watching.check() == []
             assert metrics.READY.values == {(): 1}
             until = f"{datetime.now(UTC) + timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
             await connection.jetstream().pause_consumer(LOG, "persist", until)
-            assert await watching.look() == ["persist is paused: see `mnemon status`"]
+            assert await watching.check() == ["persist is paused: see `mnemon status`"]
             await stock.say("said while it is stopped")
-            await watching.look()
+            await watching.check()
             assert metrics.PENDING.values["persist",] == 1
             assert metrics.PENDING.values["persist-sweep",] == 0
             assert 0 < metrics.OLDEST.values["persist",] < 120
             await connection.jetstream().delete_consumer(LOG, "persist")
             await connection.jetstream().delete_stream(DEAD)
-            assert await watching.look() == [
+            assert await watching.check() == [
                 f"the stream {DEAD} is not there",
                 "the consumer persist is not there",
             ]
             assert metrics.READY.values == {(): 0}
             await database.close()
-            assert [reason for reason in await watching.look() if "the database cannot be used" in reason]
-        assert await watching.look() == ["it is ending"]
+            assert [reason for reason in await watching.check() if "the database cannot be used" in reason]
+        assert await watching.check() == ["it is ending"]
 
 
 async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
@@ -62,13 +62,13 @@ async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
     async with (
         running(("persist",), deployment),
         Database(deployment) as database,
-        watching.begun(connection, database, None),
+        watching.report_running(connection, database, None),
     ):
         await create_generation(database, f"{deployment.database_schema}_next")
-        await watching.look()
+        await watching.check()
         assert metrics.PENDING.values
         assert metrics.REBUILT.values == {("rows",): 0}
         assert metrics.DATABASE_BYTES.values["live",] > metrics.DATABASE_BYTES.values["next",] > 0
         await connection.close()
-        assert [reason for reason in await watching.look() if "the NATS server does not answer" in reason]
+        assert [reason for reason in await watching.check() if "the NATS server does not answer" in reason]
         assert not metrics.PENDING.values

@@ -14,12 +14,12 @@ class Kept:
     def __init__(self, **facts: dict[str, Any]) -> None:
         self._facts = facts
 
-    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+    async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
         for seq, (fact_id, fact) in enumerate(self._facts.items(), 1):
             body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": "p"}, "lineage": {}}
             yield KeptMemory(seq, f"e{seq}", "fact.saved", datetime.now(UTC), body)
 
-    async def fields(self) -> AsyncGenerator[KeptField, None]:
+    async def stream_profile_fields(self) -> AsyncGenerator[KeptField, None]:
         nothing: tuple[KeptField, ...] = ()
         for field in nothing:
             yield field

@@ -48,7 +48,7 @@ def test_what_it_takes_the_contract_takes_alike(body: bytes) -> None:
         whole.name,
         whole.task_id,
     )
-    assert fast.spoken_at() == (whole.sent_at.timestamp() if whole.sent_at else None)
+    assert fast.compute_sent_time() == (whole.sent_at.timestamp() if whole.sent_at else None)
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_what_cannot_be_stored_is_left_to_the_contract_which_names_the_field(bod
 def test_a_time_without_an_offset_is_utc() -> None:
     message = message_parser.parse_message(b'{"role":"user","content":"x","sent_at":"2026-11-21T10:00:00"}')
     assert message is not None
-    assert message.spoken_at() == datetime(2026, 11, 21, 10, tzinfo=UTC).timestamp()
+    assert message.compute_sent_time() == datetime(2026, 11, 21, 10, tzinfo=UTC).timestamp()

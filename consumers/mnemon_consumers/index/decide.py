@@ -106,7 +106,7 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
         message = message_parser.parse_message(delivery.body)
         if message is not None:
             event_id = get_event_id(delivery, address, message.id)
-            moment = message.spoken_at()
+            moment = message.compute_sent_time()
             sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
             batch.messages.append(
                 IndexedMessage(owner, event_id, delivery.sequence, message.content, message.name, sent_at)

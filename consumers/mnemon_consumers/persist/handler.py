@@ -49,11 +49,11 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
 
     async def follow_up(rows: Rows) -> None:
         publish = broker.config.connection_state.stream.publish
-        for tenant, user in rows.watermarked():
+        for tenant, user in rows.find_watermarked_owners():
             await publish(work_subject("persist", tenant, user), stream=WORK)
-        for tenant, user in rows.discarded():
+        for tenant, user in rows.find_discarding_owners():
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
-        changed = rows.changed()
+        changed = rows.map_owners()
         # Most batches consist of messages only; then the users who spoke are those who changed.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]

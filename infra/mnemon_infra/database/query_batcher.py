@@ -44,7 +44,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, answer))
         if len(self._round_trips) < ROUND_TRIPS:
-            task = asyncio.create_task(self._go())
+            task = asyncio.create_task(self._run_round_trips())
             self._round_trips.add(task)
             task.add_done_callback(self._round_trips.discard)
         try:
@@ -56,7 +56,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
                 self._waiting.popleft()
             raise make_timeout_error() from error
 
-    async def _go(self) -> None:
+    async def _run_round_trips(self) -> None:
         while self._waiting:
             asked = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
             try:

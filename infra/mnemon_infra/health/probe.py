@@ -61,7 +61,7 @@ class ProcessProbe:
         self._vectors: VectorStore | None = None
 
     @asynccontextmanager
-    async def begun(
+    async def report_running(
         self, connection: Client, database: Database, vectors: VectorStore | None
     ) -> AsyncIterator[None]:
         """Report the process as running until the end of the block: its consumers run."""
@@ -73,7 +73,7 @@ class ProcessProbe:
             self._connection = None
             self._reasons = ["it is ending"]
 
-    async def look(self) -> Sequence[str]:
+    async def check(self) -> Sequence[str]:
         """Update the gauges. Return the reasons for which the process cannot do its work; none if it can."""
         async with self._looking:
             connection, database = self._connection, self._database

@@ -56,27 +56,27 @@ class Site(NamedTuple):
     def live(self) -> str:
         return self.deployment.database_schema
 
-    async def generations(self) -> list[Generation]:
+    async def list_generations(self) -> list[Generation]:
         return await generations.list_generations(self.database, self.live)
 
-    async def found(self, schema: str) -> Generation | None:
+    async def find_generation(self, schema: str) -> Generation | None:
         """Return the generation of this name; None if there is none.
 
         Raises:
             InTheWay: the schema of this name is not of a rebuild.
             DatabaseUnavailable: the database cannot answer now.
         """
-        found = next((each for each in await self.generations() if each.schema == schema), None)
+        found = next((each for each in await self.list_generations() if each.schema == schema), None)
         if found and not found.is_made_here:
             raise RebuildBlocked(
                 f"schema {schema} is not of a rebuild", "Look what it is, then rename or drop it with psql"
             )
         return found
 
-    async def log_end(self) -> int:
+    async def load_log_end(self) -> int:
         return await log_end(self.connection.jetstream())
 
-    async def applied(self) -> int:
+    async def load_applied_position(self) -> int:
         """Return the applied position of the live generation."""
         return await applied_position(self.connection.jetstream())
 
@@ -135,8 +135,8 @@ async def open_generation(
         DatabaseUnavailable: the database cannot do it now.
     """
     schema = name_of(place.live, kind, up_to)
-    left = await place.found(schema)
-    if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.log_end()):
+    left = await place.find_generation(schema)
+    if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
         progress.say(f"{schema} was begun by another version, or from another log: it is made from the start")
         await generations.drop_schema(place.database, schema)
         left = None
@@ -159,7 +159,7 @@ async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")
-    found = await place.found(schema)
+    found = await place.find_generation(schema)
     if found is None or found.reached is None:
         raise RebuildBlocked("there is no former generation", "See what there is: mnemon rebuild --list")
     if found.revision != find_head_revision():
@@ -190,7 +190,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
     while True:
-        end = await place.log_end()
+        end = await place.load_log_end()
         near = end - replay.reached <= SWAP_DISTANCE
         await replay.reach(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
         if near:
@@ -233,6 +233,6 @@ async def swap_rows(
         with attempt:
             await catch_up(place, replay, progress)
             async with lock_out_writers(place.database, place.live) as held:
-                await replay.reach(await place.log_end())
-                await switch_generations(held, place.live, replay.schema, await place.applied())
+                await replay.reach(await place.load_log_end())
+                await switch_generations(held, place.live, replay.schema, await place.load_applied_position())
                 await also(held, name_of(place.live, "former"))

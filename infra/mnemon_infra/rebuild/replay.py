@@ -78,7 +78,7 @@ class Replay:
                         await self._written(under_way.popleft(), at)
                     rows = build_rows(page)
                     task = asyncio.create_task(self._write(page, rows))
-                    under_way.append(_UnderWay(task, page[-1].sequence, rows.watermarked()))
+                    under_way.append(_UnderWay(task, page[-1].sequence, rows.find_watermarked_owners()))
             while under_way:
                 await self._written(under_way.popleft(), at)
         finally:
@@ -88,7 +88,7 @@ class Replay:
             await self._note(position, set(), at)
         await self._sweep()
 
-    async def forget_later(self) -> None:
+    async def apply_later_erasures(self) -> None:
         """Apply erasures beyond the position reached, which this generation would otherwise never learn of.
 
         It is for a generation that goes no further. An erasure visits all generations, but finds no rows that

@@ -64,14 +64,14 @@ class RowVerifier:
         self._patience = patience
         self._verdict = RowVerification()
 
-    async def verdict(self) -> RowVerification:
+    async def verify(self) -> RowVerification:
         """Compare all projections.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
         await self._follow()
-        await self.level()
+        await self.catch_up()
         for table in PROJECTIONS:
             await self._compare(table)
         return self._verdict
@@ -98,7 +98,7 @@ class RowVerifier:
             if not page.differences:
                 break
             before = self._verdict.position
-            await self.level()
+            await self.catch_up()
             page = await self._look(table, after)
             if self._verdict.position == before:
                 break
@@ -110,7 +110,7 @@ class RowVerifier:
             compare_page(table, *schemas, after, self._verdict.position)
         )
 
-    async def level(self) -> None:
+    async def catch_up(self) -> None:
         """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.
 
         Raises:
@@ -125,10 +125,10 @@ class RowVerifier:
 
     async def _follow(self) -> None:
         """Replay to the live generation's position and no further: it still has what later events remove."""
-        applied = await self._place.applied()
+        applied = await self._place.load_applied_position()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
         sweeps = await waiting(self._place.connection, _SWEEPS)
-        return not sweeps and await self._place.applied() >= await self._place.log_end()
+        return not sweeps and await self._place.load_applied_position() >= await self._place.load_log_end()

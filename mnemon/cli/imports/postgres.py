@@ -86,7 +86,7 @@ async def _found(
             if layout is ChatTables.CONVERSATIONS:
                 rows = reading.conversations(stream_messages(connection, schema))
             else:
-                rows = reading.chat_logs(await ChatLogs.of(connection, schema))
+                rows = reading.chat_logs(await ChatLogs.inspect(connection, schema))
             async for each in rows:
                 yield each
     except ExternalChatsUnavailable as error:

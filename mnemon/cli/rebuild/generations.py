@@ -121,7 +121,7 @@ async def require_no_former(place: "Site") -> None:
     from mnemon_infra.rebuild.generations import RebuildBlocked
 
     former = name_of(place.live, "former")
-    if await place.found(former):
+    if await place.find_generation(former):
         raise RebuildBlocked(
             f"the former generation, {former}, is still there",
             "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
@@ -178,7 +178,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
 
     async with alone(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
-        end = await place.log_end()
+        end = await place.load_log_end()
         if not 0 < up_to <= end:
             refuse(
                 Ending.WRONG_USE,
@@ -187,7 +187,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
             )
         async with made(place, "as of", progress, up_to) as generation:
             await generation.reach(up_to, progress)
-            await generation.rows.forget_later()
+            await generation.rows.apply_later_erasures()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
     tell(
         as_json,

@@ -58,11 +58,11 @@ async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, Non
                     yield writing.turn(each)
                 case KeptMemory() if line := writing.memory(each):
                     yield line
-    async with aclosing(memory.memories()) as memories:
+    async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
             if line := writing.memory(kept):
                 yield line
-    fields = [each async for each in memory.fields()]
+    fields = [each async for each in memory.stream_profile_fields()]
     for _, together in groupby(fields, key=attrgetter("event_id")):
         yield writing.fields(list(together))
 
@@ -91,17 +91,17 @@ async def _said(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
 
 
 async def _turns(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for turn in memory.turns():
+    async for turn in memory.stream_conversation_changes():
         yield (turn.seq, 0), turn
 
 
 async def _messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for message in memory.messages():
+    async for message in memory.stream_messages():
         yield (message.seq, 1), message
 
 
 async def _stretches(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for to_seq, stretch in memory.stretches():
+    async for to_seq, stretch in memory.stream_ranges():
         yield (to_seq, 2), stretch
 
 

@@ -49,10 +49,10 @@ async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, Non
         DatabaseUnavailable: the database cannot answer now.
     """
     known = _Known()
-    async with aclosing(memory.memories()) as memories:
+    async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
             known.take(kept)
-    known.data = {each.name: each.value async for each in memory.fields()}
+    known.data = {each.name: each.value async for each in memory.stream_profile_fields()}
     sections = [
         *((heading, _facts(known, tier)) for tier, heading in _HEADINGS.items()),
         ("User data", [field_written(*each) for each in sorted(known.data.items())]),

@@ -70,13 +70,13 @@ class RowReader:
         Raises:
             NotReadable: neither the rows nor the reader names a user.
         """
-        if self.user is None and not logs.names_users:
+        if self.user is None and not logs.has_users:
             raise NotReadable("the table chat_logs names no user; give one for all rows with --user")
-        async with aclosing(logs.asked()) as asked:
+        async with aclosing(logs.stream_questions()) as asked:
             async for row in asked:
                 for found in self.exchange(row):
                     yield found
-        async with aclosing(logs.known()) as known:
+        async with aclosing(logs.stream_memories()) as known:
             async for memory in known:
                 for found in self.known(memory):
                     yield found

@@ -50,7 +50,7 @@ class Made(NamedTuple):
             Exception: the errors of `reach`.
         """
         while True:
-            end = await place.log_end()
+            end = await place.load_log_end()
             reached = min(self.rows.reached, self.vectors.reached if self.vectors else end)
             await self.reach(end, progress)
             if end - reached <= SWAP_DISTANCE:

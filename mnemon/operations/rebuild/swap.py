@@ -113,7 +113,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             await generation_repository.drop_schema(place.database, to.database_schema)
             await drop_generation(to)
             await rename_generation(source, to)
-        elif await place.found(to.database_schema):
+        elif await place.find_generation(to.database_schema):
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)

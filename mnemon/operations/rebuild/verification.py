@@ -64,7 +64,7 @@ class VerifyingAll:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
                 answer.
         """
-        verdict = await self._rows.verdict()
+        verdict = await self._rows.verify()
         if self._made.vectors and self._live:
             verdict.is_settled &= await self._level(self._made.vectors)
             for collection in Collection:
@@ -108,7 +108,7 @@ class VerifyingAll:
 
     async def _level(self, rebuilt: VectorReplay) -> bool:
         """Bring both sides to the same position; return whether `index` reached it in time."""
-        await self._rows.level()
+        await self._rows.catch_up()
         end = monotonic() + self._patience
         # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
@@ -119,7 +119,8 @@ class VerifyingAll:
 
     async def _is_settled(self) -> bool:
         return (
-            not await unswept(self._place.connection) and await self._indexed() >= await self._place.log_end()
+            not await unswept(self._place.connection)
+            and await self._indexed() >= await self._place.load_log_end()
         )
 
     async def _indexed(self) -> int:
@@ -129,7 +130,7 @@ class VerifyingAll:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
         moving = await unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
-        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
+        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.load_log_end())
         async with aclosing(reading) as pages:
             async for page in pages:
                 for _, delivery in page:

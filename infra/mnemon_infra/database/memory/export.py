@@ -203,27 +203,27 @@ class ExportedMemory:
         self._connection = connection
         self._parameters = bind_owner(*whose) | {"up_to": up_to}
 
-    async def messages(self) -> AsyncGenerator[KeptMessage, None]:
+    async def stream_messages(self) -> AsyncGenerator[KeptMessage, None]:
         """Yield the messages, in log order."""
         async for row in self._rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
-    async def stretches(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
+    async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
         """Yield summaries and answered windows, each with the position of the last message that it covers."""
         async for to_seq, *row in self._rows("stretches", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 
-    async def turns(self) -> AsyncGenerator[ConversationChange, None]:
+    async def stream_conversation_changes(self) -> AsyncGenerator[ConversationChange, None]:
         """Yield starts and clears of conversations, in log order."""
         async for row in self._rows("turns", _CONVERSATION_CHANGES):
             yield ConversationChange._make(row)
 
-    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+    async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
         """Yield the events of facts, tasks and documents, in log order."""
         async for row in self._rows("memories", _MEMORIES):
             yield KeptMemory._make(row)
 
-    async def fields(self) -> AsyncGenerator[KeptField, None]:
+    async def stream_profile_fields(self) -> AsyncGenerator[KeptField, None]:
         """Yield the fields of the profile, in log order."""
         async for row in self._rows("fields", _FIELDS):
             yield KeptField._make(row)

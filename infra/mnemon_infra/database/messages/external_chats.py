@@ -118,7 +118,7 @@ class ChatLogs:
         self._session = next((each for each in _SESSION if each in logs), None)
 
     @classmethod
-    async def of(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
+    async def inspect(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
         """Inspect the tables and return a reader.
 
         Without the table `chat_sessions` it reads questions and answers only.
@@ -133,11 +133,11 @@ class ChatLogs:
         return cls(connection, schema, logs, sessions)
 
     @property
-    def names_users(self) -> bool:
+    def has_users(self) -> bool:
         """Whether the tables tell the user of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
-    async def asked(self) -> AsyncGenerator[QuestionRow, None]:
+    async def stream_questions(self) -> AsyncGenerator[QuestionRow, None]:
         """Yield questions and answers, by user and session, in order."""
         joined: Composable = SQL("")
         if self._session and "id" in self._sessions:
@@ -160,7 +160,7 @@ class ChatLogs:
         async for row in _stream_rows(self._connection, query):
             yield QuestionRow._make(row)
 
-    async def known(self) -> AsyncGenerator[SessionMemoryRow, None]:
+    async def stream_memories(self) -> AsyncGenerator[SessionMemoryRow, None]:
         """Yield the memory of each session."""
         if not self._sessions:
             return

@@ -30,7 +30,7 @@ class ParsedMessage(msgspec.Struct):
     tool_calls: list[_ToolCall] | None = None
     metadata: dict[str, Any] | None = None
 
-    def spoken_at(self) -> float | None:
+    def compute_sent_time(self) -> float | None:
         """Return `sent_at` in seconds since 1970; without an offset it counts as UTC."""
         if self.sent_at is None:
             return None

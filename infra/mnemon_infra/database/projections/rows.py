@@ -122,7 +122,7 @@ class Rows:
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)
 
-    def changed(self) -> dict[Owner, int]:
+    def map_owners(self) -> dict[Owner, int]:
         """Return the users of these rows, each with the highest log position."""
         users: dict[Owner, int] = {}
         rows: Iterable[Row] = chain(self.messages.values(), self.memories.values(), self.events.values())
@@ -131,7 +131,7 @@ class Rows:
             users[owner] = max(row.seq, users.get(owner, 0))
         return users
 
-    def watermarked(self) -> set[Owner]:
+    def find_watermarked_owners(self) -> set[Owner]:
         """Return the users who may now have content below a watermark."""
         cleared = (
             row.key[:2]
@@ -140,7 +140,7 @@ class Rows:
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
-    def discarded(self) -> set[Owner]:
+    def find_discarding_owners(self) -> set[Owner]:
         """Return the users whose earlier messages are discarded."""
         return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
 
@@ -164,7 +164,7 @@ def build_row(delivery: Delivery) -> Row | None:
         message = message_parser.parse_message(delivery.body)
         if message is not None:
             return _build_message_row(
-                delivery, address, opening, message.id, message.spoken_at(), delivery.body
+                delivery, address, opening, message.id, message.compute_sent_time(), delivery.body
             )
     event = upcast(contract, address.version, delivery.body)
     if isinstance(event, MessageV1):
