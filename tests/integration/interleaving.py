@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from mnemon_consumers.persist.decide import plan
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import load_erasure, mark_settled
+from mnemon_infra.database.erasure.erased_rows import mark_settled
+from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.comparison import compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner, sweep_owners
@@ -170,7 +172,7 @@ class Interleaving(RuleBasedStateMachine):
         self._written += [(user, event) for event in held]
         if dies_after == "looking":
             return False
-        await mark_settled(self._database, TENANT, user, erased.seq)
+        await mark_settled(self._database, ErasedUser((TENANT, user), erased.seq, erased.at))
         return True
 
     def _held(self, user: str) -> list[LoggedEvent]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -14,11 +15,13 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import count_rows_below, lock_for_writing
+from mnemon_infra.database.erasure.erased_rows import count_covered_rows
+from mnemon_infra.database.erasure.users import lock_for_writing
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
@@ -214,7 +217,9 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
         done, _ = await asyncio.wait([erasing], timeout=0.5)
         assert not done
     await erasing
-    assert await database.run_query(count_rows_below("acme", "u1", 100)) == {}
+    assert (
+        await database.run_query(count_covered_rows(ErasedUser(("acme", "u1"), 100, datetime.now(UTC)))) == {}
+    )
 
 
 async def test_what_a_model_was_reading_meanwhile_is_taken_back(

@@ -23,10 +23,10 @@ from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.conversations import load_spans
 from mnemon_infra.database.generations.comparison import compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
-from mnemon_infra.database.messages.conversations import load_spans
 from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery

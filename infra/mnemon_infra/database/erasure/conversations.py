@@ -8,21 +8,34 @@ in which events are written does not matter.
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Delete, Select, delete, exists, literal_column, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Delete,
+    Select,
+    delete,
+    exists,
+    func,
+    literal_column,
+    select,
+    text,
+    union_all,
+)
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
-from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
+from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
+from mnemon_infra.database.engine import Connection, Lookup, Statement, query
 from mnemon_infra.database.erasure.predicates import (
     CONVERSATION_TABLES,
     PARAMETER_COLUMNS,
     bind_erasure,
     is_covered,
+    is_covered_by_parameters,
     map_columns,
 )
+from mnemon_infra.database.projections import event_order as parts
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import conversation_erasures as erasures
-from mnemon_infra.database.tables import windows
+from mnemon_infra.database.tables import memory_events, messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
@@ -33,21 +46,14 @@ class StoredErasure(NamedTuple):
     is_settled: bool
 
 
-def _deletion(table: Any) -> Delete:
+def _delete_covered(table: Any) -> Delete:
     of_it = exists().where(
         is_owned(erasures), is_covered(table.name, map_columns(table), map_columns(erasures))
     )
     return delete(table).where(is_owned(table), of_it)
 
 
-def _release() -> Delete:
-    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
-    key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    its = is_owned(windows), is_covered(windows.name, map_columns(windows), PARAMETER_COLUMNS)
-    return delete(windows).where(tuple_(*key).in_(select(*key).where(*its).with_for_update(skip_locked=True)))
-
-
-def _beneath(table: Any) -> Select[Any]:
+def _select_erased(table: Any) -> Select[Any]:
     same = erasures.c.tenant == table.c.tenant, erasures.c.user_id == table.c.user_id
     key = table.c.seq, table.c.tenant, table.c.user_id, table.c.event_id
     return select(literal_column(f"'{table.name}'"), *key).where(
@@ -67,25 +73,48 @@ _BEGUN: Final = """
     WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s
     ON CONFLICT (tenant, user_id, event_id) DO NOTHING
 """
-_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in CONVERSATION_TABLES)
-_BENEATH: Final = tuple(Lookup(_beneath(table)) for table in CONVERSATION_TABLES)
-_RELEASE: Final = Statement(_release())
-_STORED: Final = Lookup(
-    select(
-        erasures.c.event_id,
-        erasures.c.seq,
-        erasures.c.up_to,
-        erasures.c.at,
-        erasures.c.conversation,
-        erasures.c.spans,
-        erasures.c.derived,
-        erasures.c.is_settled,
-    ).where(is_owned(erasures))
-)
-_SETTLE: Final = Statement(
-    update(erasures)
-    .where(is_owned(erasures), erasures.c.event_id == parameter("erasure", str))
-    .values(is_settled=True)
+_DELETIONS: Final = tuple(Statement(_delete_covered(table)) for table in CONVERSATION_TABLES)
+_ERASED: Final = tuple(Lookup(_select_erased(table)) for table in CONVERSATION_TABLES)
+_COLUMNS: Final = ("event_id", "seq", "up_to", "at", "conversation", "spans", "derived", "is_settled")
+_STORED: Final = Lookup(select(*erasures.c[_COLUMNS]).where(is_owned(erasures)))
+
+
+def _collect(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
+    """Return an array of the values of a column; it is empty, not null, without any."""
+    return func.coalesce(func.array_agg(column), text(f"ARRAY[]::{kind}[]"))
+
+
+def _select_event_ids() -> Select[Any]:
+    tables = messages, memory_events
+    scans = (select(table.c.event_id).where(is_covered_by_parameters(table)) for table in tables)
+    return select(_collect(union_all(*scans).subquery("covered").c.event_id, "text"))
+
+
+def _select_spans() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    up_to, conversation = PARAMETER_COLUMNS["up_to"], PARAMETER_COLUMNS["conversation"]
+    ends = func.least(func.coalesce(func.upper(spans.c.span), EVERYWHERE), up_to)
+    begins = func.lower(spans.c.span)
+    discards = select(func.max(timeline.c.seq)).where(
+        timeline.c.conversation == conversation, timeline.c.discard_previous, timeline.c.seq < up_to
+    )
+    found = (
+        select(begins.label("begins"), ends.label("ends"))
+        .where(spans.c.conversation == conversation, begins < ends)
+        .cte("found")
+    )
+    return select(
+        select(_collect(found.c.begins, "bigint")).scalar_subquery(),
+        select(_collect(found.c.ends, "bigint")).scalar_subquery(),
+        discards.scalar_subquery(),
+    )
+
+
+_EVENT_IDS: Final = Statement(_select_event_ids())
+_SPANS: Final = Statement(_select_spans())
+_POSITIONS: Final = Statement(
+    select(_collect(messages.c.seq, "bigint")).where(is_covered_by_parameters(messages))
 )
 
 
@@ -101,7 +130,7 @@ async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> Non
 async def list_rows_of_erased_conversations(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
     """Return the rows of erased conversations that are left up to a log position: table, position and key."""
     found: list[tuple[Any, ...]] = []
-    for lookup in _BENEATH:
+    for lookup in _ERASED:
         rows = await lookup.fetch(connection, up_to=up_to)
         found += rows
     return found
@@ -126,26 +155,6 @@ def _make_erasure(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
     return StoredErasure(erased, is_settled)
 
 
-async def release_windows(database: Database, erased: ErasedConversation) -> None:
-    """Delete the windows of an erased conversation, except those that a model is being asked about now.
-
-    Raises:
-        DatabaseUnavailable: no window was deleted.
-    """
-    async with database.transaction() as connection:
-        await _RELEASE.execute_each(connection, [bind_erasure(erased)])
-
-
-async def mark_settled(database: Database, erased: ErasedConversation) -> None:
-    """Record that log, dead letters and triggers are purged of the conversation too.
-
-    Raises:
-        DatabaseUnavailable: it is not recorded.
-    """
-    async with database.transaction() as connection:
-        await _SETTLE.execute_each(connection, [bind_owner(*erased.owner) | {"erasure": erased.event_id}])
-
-
 async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return those windows whose conversation has no erasure that covers them."""
     owners = list(dict.fromkeys(window.owner for window in held))
@@ -156,3 +165,25 @@ async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindo
         for window in held
         if not any(each.has_stretch(window.conversation, window.from_seq) for each in of[window.owner])
     ]
+
+
+@query
+async def load_spans(
+    connection: Connection, owner: Owner, conversation: str, up_to: int
+) -> tuple[list[tuple[int, int]], int | None]:
+    """Return the spans of a conversation below a log position, and its last start that discarded."""
+    parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
+    begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)
+    return sorted(zip(begins, ends, strict=True)), discarded
+
+
+@query
+async def list_message_positions(connection: Connection, erased: ErasedConversation) -> set[int]:
+    """Return the log positions of the stored messages that an erasure covers."""
+    return set(await _POSITIONS.fetch_value(connection, bind_erasure(erased)))
+
+
+@query
+async def list_event_ids(connection: Connection, erased: ErasedConversation) -> set[str]:
+    """Return the ids of searchable events that an erasure covers."""
+    return set(await _EVENT_IDS.fetch_value(connection, bind_erasure(erased)))

@@ -18,19 +18,15 @@ from sqlalchemy import (
     bindparam,
     delete,
     func,
-    literal_column,
     or_,
     select,
     text,
-    tuple_,
     union_all,
-    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_infra.database.engine import (
     Connection,
-    Database,
     Lookup,
     Statement,
     is_storable,
@@ -41,8 +37,6 @@ from mnemon_infra.database.erasure import conversations
 from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import (
-    IS_OPEN,
-    batches,
     clears,
     conversation_erasures,
     erasures,
@@ -119,40 +113,6 @@ def _deletion(table: Table) -> Delete:
     return delete(table).where(is_owned(table), is_below(table, its))
 
 
-def _release() -> Delete:
-    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
-    key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    free = select(*key).where(is_owned(windows), is_below(windows, BELOW)).with_for_update(skip_locked=True)
-    return delete(windows).where(tuple_(*key).in_(free))
-
-
-def _count(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(is_owned(table), is_below(table, BELOW))
-
-
-def contains_words(table: Table) -> ColumnElement[bool]:
-    """Select the rows that contain some words in any column, in any case."""
-    whole = func.lower(literal_column(f"{table.name}::text"))
-    return func.strpos(whole, func.lower(parameter("words", str))) > 0
-
-
-def _search(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(is_owned(table), contains_words(table))
-
-
-def _providers() -> Select[Any]:
-    held = windows.c.batch_id == batches.c.batch_id
-    ids = func.coalesce(batches.c.provider_batch_id, batches.c.batch_id)
-    its = (
-        select(ids.label("id"))
-        .join(windows, held)
-        .where(is_owned(windows), is_below(windows, BELOW), text(IS_OPEN), ~windows.c.is_answered)
-        .distinct()
-        .subquery("its")
-    )
-    return select(func.coalesce(func.array_agg(its.c.id), text("ARRAY[]::text[]")))
-
-
 def _known() -> Select[Any]:
     ids = parameter("event_ids", list[str])
     scans = (
@@ -169,10 +129,6 @@ _WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
 _ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
 _PUT: Final = Statement(_put())
 _DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED_TABLES)
-_RELEASE: Final = Statement(_release())
-_COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED_TABLES, windows)}
-_SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED_TABLES)
-_PROVIDERS: Final = Statement(_providers())
 _SAMPLED: Final = """
     SELECT count(*) FROM pg_stats
     WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
@@ -198,9 +154,6 @@ _LAST: Final = Statement(
 )
 _EACH: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 _KNOWN: Final = Statement(_known())
-_SETTLE: Final = Statement(
-    update(erasures).where(is_owned(erasures), erasures.c.seq == BELOW).values(is_settled=True)
-)
 
 
 async def lock_for_writing(
@@ -250,21 +203,6 @@ async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindo
 
 
 @query
-async def count_rows_below(connection: Connection, tenant: str, user: str, seq: int) -> dict[str, int]:
-    """Count the rows of a user below a log position, by table; tables without such rows are left out."""
-    below = bind_owner(tenant, user) | {"below": seq}
-    counts = {name: (await count.fetch_row(connection, below))[0] for name, count in _COUNTS.items()}
-    return {name: count for name, count in counts.items() if count}
-
-
-@query
-async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
-    """Count the rows of a user that contain some words in any column, in any case."""
-    wanted = bind_owner(tenant, user) | {"words": words}
-    return sum([(await search.fetch_row(connection, wanted))[0] for search in _SEARCHES])
-
-
-@query
 async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain some words, in this schema and its other generations.
 
@@ -276,13 +214,6 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 
 
 @query
-async def list_provider_batches(connection: Connection, tenant: str, user: str, seq: int) -> list[str]:
-    """Return the providers' ids of open batches that hold windows of a user below a log position."""
-    ids = await _PROVIDERS.fetch_value(connection, bind_owner(tenant, user) | {"below": seq})
-    return sorted(ids)
-
-
-@query
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
@@ -291,23 +222,3 @@ async def find_known_events(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )
     return set(found)
-
-
-async def release_windows(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Delete the windows below a log position, except those that a model is being asked about now.
-
-    Raises:
-        DatabaseUnavailable: no window was deleted.
-    """
-    async with database.transaction() as connection:
-        await _RELEASE.execute_each(connection, [bind_owner(tenant, user) | {"below": seq}])
-
-
-async def mark_settled(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Record that log, dead letters and triggers are purged up to an erasure; a later one stays unsettled.
-
-    Raises:
-        DatabaseUnavailable: it is not recorded.
-    """
-    async with database.transaction() as connection:
-        await _SETTLE.execute_each(connection, [bind_owner(tenant, user) | {"below": seq}])

@@ -27,11 +27,19 @@ from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.conversations import load_conversation_erasures
-from mnemon_infra.database.erasure.inactive_generations import count_in_inactive_generations
+from mnemon_infra.database.erasure.conversations import (
+    list_event_ids,
+    list_message_positions,
+    load_conversation_erasures,
+    load_spans,
+)
+from mnemon_infra.database.erasure.erased_rows import (
+    count_covered_rows,
+    count_in_inactive_generations,
+    list_provider_batches,
+)
 from mnemon_infra.database.facts.sources import find_events_from_conversation
 from mnemon_infra.database.locks import hold_lock
-from mnemon_infra.database.messages import conversations as contents
 from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -58,7 +66,7 @@ class ConversationErasing:
         async with hold_lock(self._database, *owner):
             event, erased = await self._planned(owner, conversation)
             there = await self._count(erased)
-            batches = await self._database.run_query(contents.list_provider_batches(erased))
+            batches = await self._database.run_query(list_provider_batches(erased))
             elsewhere = await self._database.run_query(count_in_inactive_generations(erased))
             position = await self._log.publish(address, event)
         left = await pending(partial(self._not_done, owner, position))
@@ -100,7 +108,7 @@ class ConversationErasing:
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True
             )
         below = last + 1
-        spans, discarded = await self._database.run_query(contents.load_spans(owner, conversation, below))
+        spans, discarded = await self._database.run_query(load_spans(owner, conversation, below))
         event = UserErasedV1(
             up_to_seq=below,
             conversation=conversation,
@@ -109,7 +117,7 @@ class ConversationErasing:
         )
         at = datetime.max.replace(tzinfo=UTC)
         of_messages = ErasedConversation.of(owner, event, "", EVERYWHERE, at)
-        said = await self._database.run_query(contents.list_message_positions(of_messages))
+        said = await self._database.run_query(list_message_positions(of_messages))
         derived = await find_events_from_conversation(self._connection, owner, conversation, below, said)
         event = event.model_copy(update={"derived": tuple(derived)})
         return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
@@ -119,7 +127,7 @@ class ConversationErasing:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
-                events = await self._database.run_query(contents.list_event_ids(erased))
+                events = await self._database.run_query(list_event_ids(erased))
                 counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
         return counts
 
@@ -133,7 +141,7 @@ class ConversationErasing:
         return counts
 
     async def _count_rows(self, erased: ErasedConversation) -> dict[str, JsonValue]:
-        rows = await self._database.run_query(contents.count_covered_rows(erased))
+        rows = await self._database.run_query(count_covered_rows(erased))
         return await counted_stores(self._connection, self._database, erased, rows)
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:

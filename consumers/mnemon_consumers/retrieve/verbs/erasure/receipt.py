@@ -13,11 +13,12 @@ from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erased
 from mnemon_infra.broker.streams.purge import found_in, left_of
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.inactive_generations import (
+from mnemon_infra.database.erasure.erased_rows import (
     count_in_inactive_generations,
+    count_rows_with,
     search_inactive_generations,
 )
-from mnemon_infra.database.erasure.users import count_rows_with, count_statistics_with, find_known_events
+from mnemon_infra.database.erasure.users import count_statistics_with, find_known_events
 from mnemon_infra.database.tables import windows
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex

@@ -26,15 +26,14 @@ from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, whole
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser, whole
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.inactive_generations import count_in_inactive_generations
-from mnemon_infra.database.erasure.users import (
-    Erasure,
-    count_rows_below,
+from mnemon_infra.database.erasure.erased_rows import (
+    count_covered_rows,
+    count_in_inactive_generations,
     list_provider_batches,
-    load_erasure,
 )
+from mnemon_infra.database.erasure.users import Erasure, load_erasure
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -71,7 +70,7 @@ class EraseVerb:
     async def _erase(self, address: Address) -> Reply:
         owner = owner_of(address)
         there = await self._count(owner, None)
-        batches = await self._database.run_query(list_provider_batches(*owner, EVERYWHERE))
+        batches = await self._database.run_query(list_provider_batches(whole(owner)))
         elsewhere = await self._database.run_query(count_in_inactive_generations(whole(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
@@ -95,7 +94,7 @@ class EraseVerb:
         """Count by store what a user has below an erasure, or in total without one."""
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
-        rows = await self._database.run_query(count_rows_below(*owner, below))
+        rows = await self._database.run_query(count_covered_rows(taking))
         counts = await counted_stores(self._connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
