@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from mnemon.admin.connections import Parts
 from mnemon.operations.rebuild.listing import Listed, dropped, listed
 from mnemon.operations.rebuild.live_vectors import counted
-from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.database.locks import is_locked
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
 from mnemon_infra.vectors.generations import is_held
@@ -82,7 +82,7 @@ async def removed(parts: Parts, name: str) -> str:
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
     async with open_exclusive_site((await _place(parts)).deployment) as place:
-        if await vector_progress.load_position(place.database, place.live) is not None:
+        if await VECTORS.load_position(place.database, place.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
                 "Complete it first: mnemon rebuild",

@@ -264,9 +264,9 @@ async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock
             raise AssertionError("it was opened")
     async with made(place, "as of", told, first) as generation:
         await generation.rows.reach(first)
-        assert not (await describe_snapshot(place.database, place.live, first)).is_complete
+        assert not (await place.database.run_query(describe_snapshot(place.live, first))).is_complete
         await generation.reach(first, told)
-    assert (await describe_snapshot(place.database, place.live, first)).is_complete
+    assert (await place.database.run_query(describe_snapshot(place.live, first))).is_complete
     async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
         query = await finding.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)

@@ -101,10 +101,12 @@ class SnapshotResolver:
 
     async def _found(self, position: int) -> int:
         """Return the position of a complete snapshot for a position."""
-        positions = await list_snapshot_positions(self._database, self._live)
+        positions = await self._database.run_query(list_snapshot_positions(self._live))
         await self._opened.keep(positions)
         fitting = await self._fitting(positions, position)
-        generation = await describe_snapshot(self._database, self._live, fitting) if fitting else None
+        generation = (
+            await self._database.run_query(describe_snapshot(self._live, fitting)) if fitting else None
+        )
         if fitting is None or generation is None or not generation.is_made_here:
             raise Refusal(
                 "not_found",

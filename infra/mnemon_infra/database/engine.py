@@ -342,9 +342,6 @@ class Database:
         """Run a query and return its result.
 
         It is run a second time if the connection is lost.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
         """
         try:
             async with self._connection() as connection:

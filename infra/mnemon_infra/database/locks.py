@@ -37,9 +37,6 @@ async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
     """Try to take a lock without waiting, and hold it for the duration of the block.
 
     Yields False if another process holds the lock.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer.
     """
     async with database.lock_slots, database.transaction() as connection:
         (is_mine,) = await try_locks(connection, [of])
@@ -60,9 +57,6 @@ async def is_locked(database: Database, *of: str) -> bool:
     """Return whether any process holds a lock now.
 
     Unlike an attempt to take the lock, this never blocks others.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer.
     """
     key = _hash_name(of)
 

@@ -140,7 +140,7 @@ class ProcessProbe:
             return [str(error)]
         if time.monotonic() - self._measured_at > COUNT_INTERVAL:
             with suppress(DatabaseUnavailable):
-                _measure_generations(await answer_in_time(list_generations(database, schema)))
+                _measure_generations(await answer_in_time(database.run_query(list_generations(schema))))
                 self._measured_at = time.monotonic()
         return []
 

@@ -57,7 +57,7 @@ class Site(NamedTuple):
         return self.deployment.database_schema
 
     async def list_generations(self) -> list[Generation]:
-        return await generations.list_generations(self.database, self.live)
+        return await self.database.run_query(generations.list_generations(self.live))
 
     async def find_generation(self, schema: str) -> Generation | None:
         """Return the generation of this name; None if there is none.

@@ -15,7 +15,7 @@ from mnemon_contracts.subjects import InvalidSubject, Owner, event_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database, DatabaseRefused
-from mnemon_infra.database.generations import generation_repository
+from mnemon_infra.database.generations import progress
 from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.database.projections.sweep import sweep_owners
 from mnemon_infra.database.projections.writer import write_rows
@@ -108,7 +108,7 @@ class Replay:
         await self._note(page.last, page.watermarked, at)
 
     async def _note(self, reached: int, watermarked: set[Owner], at: Callable[[int], None]) -> None:
-        await generation_repository.record_progress(self.database, reached, watermarked)
+        await progress.ROWS.advance(self.database, self.schema, reached, watermarked)
         self.reached = reached
         at(reached)
 
@@ -122,12 +122,12 @@ class Replay:
                     await self._write(part, build_rows(part))
 
     async def _sweep(self) -> None:
-        while owners := await generation_repository.list_owners_to_sweep(self.database):
+        while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):
             async with asyncio.TaskGroup() as group:
                 for first in range(SWEEPERS):
                     part = sweep_owners(self.database, owners[first::SWEEPERS], up_to=self.reached)
                     group.create_task(part)
-            await generation_repository.remove_swept_owners(self.database, owners)
+            await progress.ROWS.remove_owners(self.database, self.schema, owners)
 
 
 def build_rows(deliveries: Sequence[Delivery]) -> Rows:

@@ -8,7 +8,7 @@ from mnemon.operations.rebuild.embedding import embedding_of
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import GenerationKind
 from mnemon_infra.health.missing_points import find_lost_collections, list_owners_to_sweep
 from mnemon_infra.rebuild import generations
@@ -103,7 +103,7 @@ async def vectors_of(
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with AsyncExitStack() as ends:
-        reached = await vector_progress.load_position(rows.database, rows.schema)
+        reached = await VECTORS.load_position(rows.database, rows.schema)
         finding: VectorIndex | None = None
         if reached is not None and await are_there(generation):
             try:
@@ -115,9 +115,9 @@ async def vectors_of(
         if reached is None or finding is None:
             reached = 0
             await drop_generation(generation)
-            await vector_progress.restart_record(rows.database, rows.schema)
+            await VECTORS.restart(rows.database, rows.schema)
             finding = await ends.enter_async_context(opened(generation, embedding))
         elif lost := await find_lost_collections(rows.database, finding.vectors):
             owners = await list_owners_to_sweep(rows.database, lost)
-            await vector_progress.record_progress(rows.database, rows.schema, reached, owners)
+            await VECTORS.advance(rows.database, rows.schema, reached, owners)
         yield VectorReplay(place.connection, rows.database, rows.schema, finding, reached)

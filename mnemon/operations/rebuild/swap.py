@@ -19,7 +19,8 @@ from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_infra.broker.streams.applied_position import applied_position, delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection
-from mnemon_infra.database.generations import generation_repository, vector_progress
+from mnemon_infra.database.generations import generation_repository
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.rebuild import generations as making
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.edge_owner import EdgeOwner, tell_of_exchange
@@ -59,7 +60,7 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
 
     async def also(connection: Connection, former: str) -> None:
         # Record with the former rows how far the vectors are that stay live until `finish`.
-        await vector_progress.create_record(connection, former, indexed, owed)
+        await VECTORS.create(connection, former, indexed, owners=owed)
 
     await making.swap_rows(place, made.rows, progress, also)
 
@@ -73,7 +74,7 @@ async def finish(place: Site, progress: Watching) -> bool:
         Exception: also the other errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     settle_exchange(place.deployment)
-    reached = await vector_progress.load_position(place.database, place.live)
+    reached = await VECTORS.load_position(place.database, place.live)
     if reached is None:
         return False
     # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
@@ -87,7 +88,8 @@ async def finish(place: Site, progress: Watching) -> bool:
             await _exchange_what_is_there(place, reached, progress)
     if place.deployment.qdrant_url:
         await _index_the_rest(place, progress)
-    await vector_progress.drop_record(place.database, place.live)
+    async with place.database.transaction() as connection:
+        await VECTORS.drop(connection, place.live)
     return True
 
 
@@ -100,7 +102,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with making.open_former_generation(place) as rows:
-        if await vector_progress.load_position(rows.database, rows.schema) is None:
+        if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield Made(rows, None)
             return
         source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
@@ -156,7 +158,7 @@ async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
 
 async def _index_the_rest(place: Site, progress: Watching) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
-    reached = await vector_progress.load_position(place.database, place.live)
+    reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
     async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)

@@ -99,9 +99,6 @@ async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSamp
         database: the generation to compare.
         rows: the rows that the events must have. Each copy of an event is checked separately.
         sample: the users whose content is compared; the presence of a row is checked for all users.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     expected = list(rows)
     try:
@@ -142,11 +139,7 @@ async def _compare_rows(database: Database, rows: Sequence[Row], sample: UserSam
 
 
 async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are absent and that no erasure covers.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the rows that are absent and that no erasure covers."""
     said = {each.seq: each for each in await compare_rows(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
     erased = await load_erasures(database, (row.key[:2] for row in absent))
@@ -182,11 +175,7 @@ def _encode_place(row: MessageRow | MemoryRow) -> bytes:
 
 
 async def load_erasures(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
-    """Load the erasures of users and of their conversations.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Load the erasures of users and of their conversations."""
     users = list(dict.fromkeys(owners))
 
     async def query(connection: Connection) -> dict[Owner, Erasures]:

@@ -38,9 +38,6 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
     """Open a read-only transaction without a statement timeout, for reads of whole tables.
 
     All reads in it see the same moment.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction(keep=False) as connection:
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -49,11 +46,7 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
 
 
 async def count_rows(database: Database, up_to: int) -> int:
-    """Count the rows up to a log position.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Count the rows up to a log position."""
     async with open_long_read(database) as connection:
         cursor = await connection.execute(f"SELECT count(*) FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
         row = await cursor.fetchone()
@@ -62,11 +55,7 @@ async def count_rows(database: Database, up_to: int) -> int:
 
 
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
-    """Return the rows that are left of erased users and erased conversations.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the rows that are left of erased users and erased conversations."""
     async with open_long_read(database) as connection:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})
         found = await cursor.fetchall() + await list_rows_of_erased_conversations(connection, up_to)
@@ -74,11 +63,7 @@ async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
 
 
 async def find_highest_position(database: Database) -> int:
-    """Return the highest log position of any row; 0 without any row.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the highest log position of any row; 0 without any row."""
     async with open_long_read(database) as connection:
         cursor = await connection.execute(f"SELECT max(seq) FROM ({_ROWS}) AS rows", {"up_to": _END})  # noqa: S608
         row = await cursor.fetchone()
@@ -94,9 +79,6 @@ async def stream_row_places(
         database: the generation to read.
         up_to: the last log position.
         after: the log position before the first.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     async with open_long_read(database) as connection, connection.cursor(name="places") as cursor:
         await cursor.execute(

@@ -71,11 +71,7 @@ _SUMMARY = Lookup(
 
 
 async def stream_watermarked_owners(database: Database) -> AsyncGenerator[list[Owner], None]:
-    """Yield the users who have, or must have, events without content, page by page.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Yield the users who have, or must have, events without content, page by page."""
     async with open_long_read(database) as connection, connection.cursor(name="watermarked") as cursor:
         await cursor.execute(_OWNERS, {"takes_away": [*ENDINGS, *REMOVALS]})
         while page := await cursor.fetchmany(OWNERS_PER_QUERY):
@@ -93,9 +89,6 @@ async def find_wrong_removals(
         limit: events above this log position are left out.
         up_to: watermarks and endings above this log position do not count yet, because not all events before
             them are applied.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     wanted = [bind_owner(*each) | {"last": limit, "up_to": up_to} for each in owners]
     async with open_long_read(database) as connection:
@@ -111,11 +104,7 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return those of the summaries that no floor covers.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return those of the summaries that no floor covers."""
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

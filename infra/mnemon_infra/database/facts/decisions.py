@@ -90,11 +90,7 @@ _ANSWERED: Final = """
 async def find_undecided_proposals(
     database: Database, proposals: Sequence[ProposalRecord]
 ) -> list[ProposalRecord]:
-    """Return the proposals that have no projected decision.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the proposals that have no projected decision."""
     left = list(proposals)
     async with open_long_read(database) as connection:
         for lookup in (_BY_ID, _BY_PROPOSAL):
@@ -117,9 +113,6 @@ async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, 
 
     Returns:
         Decisions by event name, and for each proposal with several decisions the position of the last.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     parameters = {"decisions": list(DECISIONS), "up_to": up_to}
     async with open_long_read(database) as connection:
@@ -129,11 +122,7 @@ async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, 
 
 
 async def count_batches(database: Database, up_to: int) -> BatchCounts:
-    """Count batches and answered windows up to a log position.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Count batches and answered windows up to a log position."""
     parameters = {"up_to": up_to}
     async with open_long_read(database) as connection:
         counted = await (await connection.execute(_BATCHES, parameters)).fetchone()

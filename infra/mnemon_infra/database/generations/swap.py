@@ -11,8 +11,8 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 from mnemon_infra.database.generations.generation_repository import (
     PROJECTIONS,
     WORK_TABLES,
-    create_progress_record,
 )
+from mnemon_infra.database.generations.progress import ROWS
 from mnemon_infra.database.generations.watch import announce_switch
 from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
@@ -77,10 +77,8 @@ async def switch_generations(connection: Connection, live: str, to: str, applied
         )
     for noted in erasures, conversation_erasures:
         await connection.execute(_SETTLED.format(Identifier(to, noted.name), Identifier(live, noted.name)))
-    await connection.execute(
-        SQL("DROP TABLE {}, {}").format(Identifier(to, "replay"), Identifier(to, "replay_sweeps"))
-    )
-    await create_progress_record(connection, live, applied)
+    await ROWS.drop(connection, to)
+    await ROWS.create(connection, live, applied, None)
     aside = f"{live}_aside"
     for name, new in (live, aside), (to, live), (aside, former):
         await connection.execute(

@@ -240,10 +240,6 @@ class ExportedMemory:
 
 @asynccontextmanager
 async def open_memory(database: Database, whose: Owner, up_to: int) -> AsyncGenerator[ExportedMemory, None]:
-    """Open the memory of a user up to a log position, for the duration of the block.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Open the memory of a user up to a log position, for the duration of the block."""
     async with open_long_read(database) as connection:
         yield ExportedMemory(connection, whose, up_to)

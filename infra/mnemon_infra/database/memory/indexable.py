@@ -82,9 +82,6 @@ async def find_indexable_events(
         database: the generation to read.
         collection: the collection that the events belong to.
         wanted: owners, each with an event id.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     rows = [
         {"tenant": tenant, "user_id": user, "event_id": event}
@@ -103,11 +100,7 @@ async def find_indexable_events(
 
 
 async def has_indexable_rows(database: Database, collection: Collection) -> bool:
-    """Return whether a collection has any searchable row.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return whether a collection has any searchable row."""
     of = _SOURCES[collection]
     sql = f"SELECT EXISTS (SELECT FROM {of.table} AS stored WHERE {of.where})"  # noqa: S608 - made of our own text
     async with open_long_read(database) as connection:
@@ -116,11 +109,7 @@ async def has_indexable_rows(database: Database, collection: Collection) -> bool
 
 
 async def list_indexable_owners(database: Database, collection: Collection) -> list[Owner]:
-    """Return the users who ever had a memory event of a collection.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the users who ever had a memory event of a collection."""
     async with open_long_read(database) as connection:
         found = await connection.execute(
             "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",
@@ -132,11 +121,7 @@ async def list_indexable_owners(database: Database, collection: Collection) -> l
 async def stream_indexable_items(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[IndexableItem], None]:
-    """Yield all searchable items up to a log position, page by page, in no particular order.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Yield all searchable items up to a log position, page by page, in no particular order."""
     of = _SOURCES[collection]
     sql = f"""
         SELECT stored.seq, stored.tenant, stored.user_id, stored.event_id, {of.item}

@@ -17,9 +17,6 @@ async def is_applied(database: Database, delivery: Delivery) -> bool | None:
     """Return whether an event has a row with its log position; None if such events have no rows.
 
     An event that cannot be decoded has no row.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     try:
         row = build_row(delivery)

@@ -112,11 +112,7 @@ _LAST_WATERMARK = Statement(_select_last_watermark())
 
 
 async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
-    """Return the log position of the user's last event that removes others; 0 without one.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Return the log position of the user's last event that removes others; 0 without one."""
 
     async def query(connection: Connection) -> int:
         seq = await _LAST_WATERMARK.fetch_value(connection, bind_owner(tenant, user))
@@ -138,19 +134,12 @@ async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int)
 
     Returns:
         The number of events that lost their content.
-
-    Raises:
-        DatabaseUnavailable: nothing is removed.
     """
     return await sweep_owners(database, [(tenant, user)], up_to=up_to)
 
 
 async def sweep_owners(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
-    """Sweep several users in one transaction, which takes a third of the time of separate sweeps.
-
-    Raises:
-        DatabaseUnavailable: nothing is removed.
-    """
+    """Sweep several users in one transaction, which takes a third of the time of separate sweeps."""
     parameters = [bind_owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
     async with database.transaction() as connection:
         return sum([await statement.execute_each(connection, parameters) for statement in _SWEEPS])
