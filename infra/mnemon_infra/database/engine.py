@@ -18,8 +18,8 @@ from sqlalchemy import ARRAY, BigInteger, BindParameter, Boolean, DateTime, Sele
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
-from mnemon_infra.broker.provisioning.topology import STATEMENT_TIMEOUT
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import STATEMENT_TIMEOUT
 from mnemon_infra.process.cancellation import abandon_quietly
 
 CONNECTION_WAIT = 2.0
