@@ -19,8 +19,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import require_head_revision
-from mnemon_infra.health.log_identity import require_same_log
-from mnemon_infra.health.missing_rows import replay_missing_rows
+from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import read
 from mnemon_infra.telemetry.metrics import RUNNING
@@ -72,7 +71,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared the database.
         DatabaseNotConfigured: no address of a database is configured.
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
-        mnemon_infra.health.log_identity.LogLost: the rows come from another log, or from more
+        mnemon_infra.health.consistency.LogLost: the rows come from another log, or from more
             events than the log has.
         mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
@@ -255,7 +254,7 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
     This includes collections that a former version did not have. Where rows suffice to fill the lost
     collections, publish a trigger for each of their users instead; the log is not read again.
     """
-    from mnemon_infra.health.missing_points import FROM_ROWS, find_lost_collections, list_owners_to_sweep
+    from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")

@@ -31,7 +31,7 @@ from mnemon_infra.embedded.disk_space import require_room, watch
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.health.log_identity import require_same_log
+from mnemon_infra.health.consistency import require_same_log
 from mnemon_infra.process.data_folder import Endpoints, held
 
 log = structlog.get_logger("embedded")

@@ -8,15 +8,13 @@ from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, event_filter
+from mnemon_contracts.subjects import Owner, event_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database, DatabaseRefused
 from mnemon_infra.database.generations import progress
-from mnemon_infra.database.projections.rows import Rows, build_row
+from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.database.projections.sweep import sweep_owners
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
@@ -76,7 +74,7 @@ class Replay:
                     self.events += len(page)
                     if len(under_way) == WRITERS:
                         await self._written(under_way.popleft(), at)
-                    rows = build_rows(page)
+                    rows = Rows.of(page)
                     task = asyncio.create_task(self._write(page, rows))
                     under_way.append(_UnderWay(task, page[-1].sequence, rows.find_watermarked_owners()))
             while under_way:
@@ -100,7 +98,7 @@ class Replay:
         erasures = event_filter("user.erased")
         async with aclosing(pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
-                rows = build_rows(page)
+                rows = Rows.of(page)
                 await self._write(page, rows)
 
     async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
@@ -119,7 +117,7 @@ class Replay:
             if len(deliveries) > 1:
                 half = len(deliveries) // 2
                 for part in deliveries[:half], deliveries[half:]:
-                    await self._write(part, build_rows(part))
+                    await self._write(part, Rows.of(part))
 
     async def _sweep(self) -> None:
         while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):
@@ -128,16 +126,3 @@ class Replay:
                     part = sweep_owners(self.database, owners[first::SWEEPERS], up_to=self.reached)
                     group.create_task(part)
             await progress.ROWS.remove_owners(self.database, self.schema, owners)
-
-
-def build_rows(deliveries: Sequence[Delivery]) -> Rows:
-    """Return the rows of events; an invalid event has none."""
-    rows = Rows()
-    for delivery in deliveries:
-        try:
-            row = build_row(delivery)
-        except (InvalidSubject, UnknownEvent, InvalidBody):
-            continue
-        if row is not None:
-            rows.add(row)
-    return rows

@@ -25,8 +25,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
 from mnemon_infra.health.clock_skew import compare_clocks
-from mnemon_infra.health.log_identity import LogLost, require_same_log
-from mnemon_infra.health.missing_rows import find_first_missing
+from mnemon_infra.health.consistency import LogLost, find_first_missing, require_same_log
 from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 

@@ -10,7 +10,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import GenerationKind
-from mnemon_infra.health.missing_points import find_lost_collections, list_owners_to_sweep
+from mnemon_infra.health.consistency import find_lost_collections, list_owners_to_sweep
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import SWAP_DISTANCE, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay

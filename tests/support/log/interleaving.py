@@ -19,9 +19,9 @@ from mnemon_infra.database.erasure.erased_rows import mark_settled
 from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.comparison import compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner, sweep_owners
 from mnemon_infra.database.projections.writer import simulate_rows, write_rows
-from mnemon_infra.rebuild.replay import build_rows
 from tests.support.log.log_model import (
     DRAFTS,
     PICKS,
@@ -218,7 +218,7 @@ class Interleaving(RuleBasedStateMachine):
     async def _compare_rebuilt(self) -> None:
         """What is written anew from what the log still holds is the same, row for row."""
         await forget_all(self._rebuilt)
-        rows = build_rows([delivery_of(event, user) for user, event in self._log.held.values()])
+        rows = Rows.of([delivery_of(event, user) for user, event in self._log.held.values()])
         await write_rows(self._rebuilt, rows)
         await sweep_owners(self._rebuilt, rows.find_watermarked_owners(), up_to=self._log.end)
         for table in PROJECTIONS:

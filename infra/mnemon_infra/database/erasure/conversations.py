@@ -55,7 +55,7 @@ def _delete_covered(table: Any) -> Delete:
 
 def _select_erased(table: Any) -> Select[Any]:
     same = erasures.c.tenant == table.c.tenant, erasures.c.user_id == table.c.user_id
-    key = table.c.seq, table.c.tenant, table.c.user_id, table.c.event_id
+    key = table.c["seq", "tenant", "user_id", "event_id"]
     return select(literal_column(f"'{table.name}'"), *key).where(
         table.c.seq <= PARAMETER_COLUMNS["up_to"],
         exists().where(*same, is_covered(table.name, map_columns(table), map_columns(erasures))),

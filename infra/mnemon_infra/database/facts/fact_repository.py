@@ -95,23 +95,14 @@ def _select_facts(*only: ColumnElement[bool]) -> Select[Any]:
         fact["tier"].astext,
         cast(fact["importance"].astext, Integer),
         cast(fact["expires_at"].astext, DateTime(timezone=True)),
-        last.c.saved_at,
-        last.c.at,
-        last.c.seq,
-        last.c.event_id,
+        *last.c["saved_at", "at", "seq", "event_id"],
         last.c.body["lineage"]["unsupported"].astext,
     ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
 
 
 def _select_events() -> Select[Any]:
     return select(
-        events.c.seq,
-        events.c.event_id,
-        events.c.event,
-        events.c.at,
-        events.c.item,
-        events.c.proposal_id,
-        events.c.body,
+        *events.c["seq", "event_id", "event", "at", "item", "proposal_id", "body"],
     ).where(is_owned(events), has_name(FACT_EVENTS))
 
 

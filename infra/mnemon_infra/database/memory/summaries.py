@@ -112,10 +112,7 @@ def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
     item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
     merged = standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
     columns = (
-        events.c.seq,
-        events.c.item,
-        events.c.event_id,
-        events.c.conversation,
+        *events.c["seq", "item", "event_id", "conversation"],
         from_seq.label("from_seq"),
         extract_position("to_seq").label("to_seq"),
         events.c.at,

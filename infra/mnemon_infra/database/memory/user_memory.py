@@ -102,7 +102,7 @@ def _select_newest_messages() -> Select[Any]:
     )
     # Two index scans, each of which stops at the limit.
     scans = (
-        select(*(messages.c[name] for name in StoredRow._fields))
+        select(*messages.c[StoredRow._fields])
         .where(shown, place)
         # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
         .order_by(messages.c.conversation.desc(), messages.c.seq.desc())

@@ -73,7 +73,7 @@ def _select_found() -> Select[Any]:
     conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
         select(
-            *(said.c[name] for name in _MESSAGE_COLUMNS),
+            *said.c[_MESSAGE_COLUMNS],
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
@@ -88,7 +88,7 @@ def _select_found() -> Select[Any]:
         .subquery("floored")
     )
     return select(
-        *(floored.c[name] for name in VisibleMessage._fields),
+        *floored.c[VisibleMessage._fields],
         floored.c.floor,
         func.coalesce(func.lower(floored.c.span), _END),
         case((floored.c.span.is_(None), 0), else_=func.coalesce(func.upper(floored.c.span), _END)),
@@ -103,7 +103,7 @@ def _select_neighbours() -> Select[Any]:
     on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
-        select(*(messages.c[name] for name in _MESSAGE_COLUMNS), conversation)
+        select(*messages.c[_MESSAGE_COLUMNS], conversation)
         .where(
             is_owned(messages),
             messages.c.role.isnot(None),

@@ -181,7 +181,7 @@ def _select_between(columns: Sequence[str]) -> Select[Any]:
     # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (
-        select(*(messages.c[name] for name in columns))
+        select(*messages.c[tuple(columns)])
         .where(
             is_owned(messages),
             messages.c.role.isnot(None),

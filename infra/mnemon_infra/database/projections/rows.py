@@ -1,16 +1,17 @@
 """Conversion of an event to its row. All functions are pure: they use no connection and no clock."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from mnemon_contracts.base import Event
-from mnemon_contracts.decode import contract_of, upcast
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -36,7 +37,7 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
-from mnemon_contracts.subjects import Address, Owner, parse
+from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
 from mnemon_infra.delivery import Delivery
@@ -105,6 +106,14 @@ class Rows:
     messages: dict[EventKey, MessageRow] = field(default_factory=dict)
     memories: dict[EventKey, MemoryRow] = field(default_factory=dict)
     events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, deliveries: Iterable[Delivery]) -> Self:
+        """Return the rows of events, without the invalid ones."""
+        rows = cls()
+        for row in build_rows(deliveries):
+            rows.add(row)
+        return rows
 
     def add(self, row: Row) -> None:
         """Add a row, unless a copy of its event with a lower log position is there."""
@@ -178,6 +187,21 @@ def build_row(delivery: Delivery) -> Row | None:
         return None
     table, values = projection(event, address, key, delivery)
     return EventRow(key, delivery.sequence, table, values)
+
+
+def build_rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
+    """Yield the rows of events; an invalid event has none, because `persist` wrote a dead letter for it."""
+    for delivery in deliveries:
+        with suppress(InvalidSubject, UnknownEvent, InvalidBody):
+            if (row := build_row(delivery)) is not None:
+                yield row
+
+
+def get_table(row: Row) -> str:
+    """Return the name of the table that a row belongs to."""
+    if isinstance(row, EventRow):
+        return row.table
+    return "memory_events" if isinstance(row, MemoryRow) else "messages"
 
 
 def _build_message_row(

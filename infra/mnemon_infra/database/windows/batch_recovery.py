@@ -53,7 +53,7 @@ def _select_unknown() -> Select[Any]:
 
 
 def _select_events() -> Select[Any]:
-    columns = (events.c.seq, events.c.tenant, events.c.user_id, events.c.event, events.c.at, events.c.body)
+    columns = events.c["seq", "tenant", "user_id", "event", "at", "body"]
     return select(*columns).where(
         _OF_BATCHES, events.c.item == parameter("of_batch", str), events.c.body.isnot(None)
     )

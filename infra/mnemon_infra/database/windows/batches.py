@@ -59,16 +59,18 @@ class StoredBatch:
 
 
 _COLUMNS: Final = (
-    batches.c.batch_id,
-    batches.c.provider,
-    batches.c.model,
-    batches.c.state,
-    batches.c.provider_batch_id,
-    batches.c.lines,
-    batches.c.created_at,
-    batches.c.changed_at,
-    batches.c.deadline_at,
-    batches.c.error,
+    *batches.c[
+        "batch_id",
+        "provider",
+        "model",
+        "state",
+        "provider_batch_id",
+        "lines",
+        "created_at",
+        "changed_at",
+        "deadline_at",
+        "error",
+    ],
 )
 _PURPOSE: Final = "extract"
 

@@ -52,14 +52,7 @@ class FailedWindow(NamedTuple):
 
 
 WINDOW_COLUMNS: Final = (
-    windows.c.tenant,
-    windows.c.user_id,
-    windows.c.conversation,
-    windows.c.from_seq,
-    windows.c.to_seq,
-    windows.c.attempts,
-    windows.c.batch_id,
-    windows.c.line,
+    *windows.c["tenant", "user_id", "conversation", "from_seq", "to_seq", "attempts", "batch_id", "line"],
 )
 _THIS: Final = and_(
     windows.c.tenant == bindparam("of_tenant"),
