@@ -405,7 +405,7 @@ def make_connection_error(address: str, error: BaseException) -> DatabaseUnavail
     said = "; ".join(line.strip() for line in lines if line.strip())
     return DatabaseUnavailable(
         f"no connection to the database {address}: {said or type(error).__name__}. "
-        "Look at DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
+        "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
     )
 
 

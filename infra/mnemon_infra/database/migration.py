@@ -36,7 +36,7 @@ class SchemaTooNew(Exception):
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(
             f"the database was prepared by a newer mnemon (schema {schema} is at revision {revision}, this "
-            f"version knows {find_head_revision()} at most): upgrade mnemon. Nothing has been changed"
+            f"version knows {find_head_revision()} at most). Nothing has been changed. Upgrade mnemon"
         )
 
 
@@ -113,7 +113,7 @@ def _list_revisions() -> list[str]:
     names = (file.name for file in (files("mnemon_migrations") / "versions").iterdir())
     found = sorted(match[1] for match in map(re.compile(r"(\d{4})_\w+\.py").fullmatch, names) if match)
     if not found:
-        raise LookupError("no migrations are installed")
+        raise LookupError("the package mnemon_migrations has no migrations: install mnemon again")
     return found
 
 

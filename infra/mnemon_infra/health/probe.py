@@ -33,7 +33,7 @@ COUNT_INTERVAL: Final = 60.0
 ANSWER_WAIT: Final = 4.0
 """Seconds that the servers have to answer."""
 
-_OF_THE_BROKER: Final = (
+_BROKER_GAUGES: Final = (
     *(metrics.PENDING, metrics.IN_WORK, metrics.READERS, metrics.PAUSED, metrics.OLDEST),
     *(metrics.STREAM_MESSAGES, metrics.STREAM_BYTES),
 )
@@ -54,8 +54,8 @@ class ProcessProbe:
         self._deployment = deployment
         self._measure = measure
         self._durables = [each.name for each in DURABLES.values() if each.consumer in names]
-        self._looking = asyncio.Lock()
-        self._looked_at = self._counted_at = self._measured_at = float("-inf")
+        self._check_lock = asyncio.Lock()
+        self._checked_at = self._counted_at = self._measured_at = float("-inf")
         self._reasons: Sequence[str] = ["it is starting"]
         self._connection: Client | None = None
         self._database: Database | None = None
@@ -67,7 +67,7 @@ class ProcessProbe:
     ) -> AsyncIterator[None]:
         """Report the process as running until the end of the block: its consumers run."""
         self._connection, self._database, self._vectors = connection, database, vectors
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
         try:
             yield
         finally:
@@ -76,32 +76,34 @@ class ProcessProbe:
 
     async def check(self) -> Sequence[str]:
         """Update the gauges. Return the reasons for which the process cannot do its work; none if it can."""
-        async with self._looking:
+        async with self._check_lock:
             connection, database = self._connection, self._database
             if connection is None or database is None:
                 metrics.READY.set(0)
                 return self._reasons
-            if time.monotonic() - self._looked_at > CHECK_INTERVAL:
-                found = await asyncio.gather(self._broker(connection), self._schema(database), self._points())
+            if time.monotonic() - self._checked_at > CHECK_INTERVAL:
+                found = await asyncio.gather(
+                    self._check_broker(connection), self._check_schema(database), self._check_points()
+                )
                 self._reasons = [
                     *(f"{name} is not connected to NATS" for name in list_disconnected()),
                     *(reason for reasons in found for reason in reasons),
                 ]
-                self._own()
-                self._looked_at = time.monotonic()
+                self._measure_process()
+                self._checked_at = time.monotonic()
                 metrics.READY.set(not self._reasons)
             return self._reasons
 
-    async def _broker(self, connection: Client) -> list[str]:
+    async def _check_broker(self, connection: Client) -> list[str]:
         try:
             async with asyncio.timeout(ANSWER_WAIT):
-                return await self._streams(connection.jetstream())
+                return await self._check_streams(connection.jetstream())
         except (nats.errors.Error, TimeoutError, OSError) as error:
-            for gauge in _OF_THE_BROKER:  # no values are better than old ones
+            for gauge in _BROKER_GAUGES:  # no values are better than old ones
                 gauge.replace({})
             return [f"the NATS server does not answer: {error!r}"]
 
-    async def _streams(self, stream_context: JetStreamContext) -> list[str]:
+    async def _check_streams(self, stream_context: JetStreamContext) -> list[str]:
         wanted = [str(config.name) for config in STREAMS]
         streams = {str(info.config.name): info.state for info in await stream_context.streams_info()}
         there = {name: streams[name] for name in wanted if name in streams}
@@ -116,14 +118,16 @@ class ProcessProbe:
             for info in await stream_context.consumers_info(stream)
             if info.name in DURABLES
         }
-        await self._lags(stream_context, infos)
+        await self._measure_lags(stream_context, infos)
         return [
             *(f"the stream {name} is not there" for name in wanted if name not in there),
             *(f"the consumer {name} is not there" for name in self._durables if name not in infos),
             *(f"{name} is paused: see `mnemon status`" for name in self._durables if _is_paused(infos, name)),
         ]
 
-    async def _lags(self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]) -> None:
+    async def _measure_lags(
+        self, stream_context: JetStreamContext, infos: Mapping[str, ConsumerInfo]
+    ) -> None:
         metrics.PENDING.replace({name: info.num_pending or 0 for name, info in infos.items()})
         metrics.IN_WORK.replace({name: info.num_ack_pending or 0 for name, info in infos.items()})
         metrics.READERS.replace({name: info.num_waiting or 0 for name, info in infos.items()})
@@ -131,7 +135,7 @@ class ProcessProbe:
         ages = await asyncio.gather(*(_compute_oldest_age(stream_context, info) for info in infos.values()))
         metrics.OLDEST.replace(dict(zip(infos, ages, strict=True)))
 
-    async def _schema(self, database: Database) -> list[str]:
+    async def _check_schema(self, database: Database) -> list[str]:
         schema = self._deployment.database_schema
         try:
             await answer_in_time(require_head_revision(database, schema))
@@ -145,7 +149,7 @@ class ProcessProbe:
                 self._measured_at = time.monotonic()
         return []
 
-    async def _points(self) -> list[str]:
+    async def _check_points(self) -> list[str]:
         if self._vectors is None:
             return []
         try:
@@ -161,7 +165,7 @@ class ProcessProbe:
         self._counted_at = time.monotonic()
         return []
 
-    def _own(self) -> None:
+    def _measure_process(self) -> None:
         """Update the gauges that need no server."""
         for pool in list_pools():
             name = _POOLS.get(pool.name, "consumers")

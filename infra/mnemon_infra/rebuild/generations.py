@@ -69,7 +69,8 @@ class Site(NamedTuple):
         found = next((each for each in await self.list_generations() if each.schema == schema), None)
         if found and not found.is_made_here:
             raise RebuildBlocked(
-                f"schema {schema} is not of a rebuild", "Look what it is, then rename or drop it with psql"
+                f"schema {schema} is not of a rebuild",
+                "Check what it holds, then rename or drop it with psql",
             )
         return found
 
@@ -111,7 +112,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
         try_lock(place.database, "rebuild", place.live) as is_mine,
     ):
         if not is_mine:
-            raise RebuildBlocked("another rebuild runs on this database", "Wait for its end, or end it")
+            raise RebuildBlocked("another rebuild runs on this database", "Wait until it ends, or stop it")
         yield place
 
 
@@ -137,7 +138,9 @@ async def open_generation(
     schema = name_of(place.live, kind, up_to)
     left = await place.find_generation(schema)
     if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
-        progress.say(f"{schema} was begun by another version, or from another log: it is made from the start")
+        progress.say(
+            f"dropped {schema}, begun by another version or from another log; replaying from the start"
+        )
         await generations.drop_schema(place.database, schema)
         left = None
     if left:
@@ -161,11 +164,13 @@ async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
     schema = name_of(place.live, "former")
     found = await place.find_generation(schema)
     if found is None or found.reached is None:
-        raise RebuildBlocked("there is no former generation", "See what there is: mnemon rebuild --list")
+        raise RebuildBlocked(
+            "the database has no former generation", "List the generations: mnemon rebuild --list"
+        )
     if found.revision != find_head_revision():
         raise RebuildBlocked(
             f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
-            "Make a new one: mnemon rebuild --drop before && mnemon rebuild",
+            "Replace it: mnemon rebuild --drop before && mnemon rebuild",
         )
     async with _open_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)
@@ -227,7 +232,9 @@ async def swap_rows(
         retry=retry_if_exception_type(TablesBusy),
         stop=stop_after_delay(SWAP_WAIT),
         wait=wait_fixed(0.5),
-        before_sleep=lambda state: progress.say("somebody holds what is to be moved, trying again"),
+        before_sleep=lambda state: progress.say(
+            "swap failed, because other transactions hold the tables; retrying"
+        ),
         reraise=True,
     ):
         with attempt:

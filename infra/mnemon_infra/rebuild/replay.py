@@ -29,7 +29,7 @@ SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""
 
 
-class _UnderWay(NamedTuple):
+class _PageWrite(NamedTuple):
     task: asyncio.Task[None]
     last: int
     watermarked: set[Owner]
@@ -65,26 +65,26 @@ class Replay:
             nats.errors.Error: the server does not answer; the noted position stays valid.
             DatabaseUnavailable: the database does not answer; the noted position stays valid.
         """
-        under_way: deque[_UnderWay] = deque()
+        page_writes: deque[_PageWrite] = deque()
         try:
             reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=EVENTS_PER_PAGE)
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
                     self.events += len(page)
-                    if len(under_way) == WRITERS:
-                        await self._written(under_way.popleft(), at)
+                    if len(page_writes) == WRITERS:
+                        await self._finish_page(page_writes.popleft(), at)
                     rows = Rows.of(page)
-                    task = asyncio.create_task(self._write(page, rows))
-                    under_way.append(_UnderWay(task, page[-1].sequence, rows.find_watermarked_owners()))
-            while under_way:
-                await self._written(under_way.popleft(), at)
+                    task = asyncio.create_task(self._write_page(page, rows))
+                    page_writes.append(_PageWrite(task, page[-1].sequence, rows.find_watermarked_owners()))
+            while page_writes:
+                await self._finish_page(page_writes.popleft(), at)
         finally:
-            for each in under_way:
+            for each in page_writes:
                 each.task.cancel()
         if position > self.reached:
-            await self._note(position, set(), at)
-        await self._sweep()
+            await self._record_progress(position, set(), at)
+        await self._sweep_owners()
 
     async def apply_later_erasures(self) -> None:
         """Apply erasures beyond the position reached, which this generation would otherwise never learn of.
@@ -99,27 +99,29 @@ class Replay:
         async with aclosing(pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
                 rows = Rows.of(page)
-                await self._write(page, rows)
+                await self._write_page(page, rows)
 
-    async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
+    async def _finish_page(self, page: _PageWrite, at: Callable[[int], None]) -> None:
         await page.task
-        await self._note(page.last, page.watermarked, at)
+        await self._record_progress(page.last, page.watermarked, at)
 
-    async def _note(self, reached: int, watermarked: set[Owner], at: Callable[[int], None]) -> None:
+    async def _record_progress(
+        self, reached: int, watermarked: set[Owner], at: Callable[[int], None]
+    ) -> None:
         await progress.ROWS.advance(self.database, self.schema, reached, watermarked)
         self.reached = reached
         at(reached)
 
-    async def _write(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
+    async def _write_page(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
         try:
             await write_rows(self.database, rows)
         except DatabaseRefused:
             if len(deliveries) > 1:
                 half = len(deliveries) // 2
                 for part in deliveries[:half], deliveries[half:]:
-                    await self._write(part, Rows.of(part))
+                    await self._write_page(part, Rows.of(part))
 
-    async def _sweep(self) -> None:
+    async def _sweep_owners(self) -> None:
         while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):
             async with asyncio.TaskGroup() as group:
                 for first in range(SWEEPERS):

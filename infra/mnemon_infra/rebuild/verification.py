@@ -70,18 +70,18 @@ class RowVerifier:
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
-        await self._follow()
+        await self._replay_to_applied()
         await self.catch_up()
         for table in PROJECTIONS:
-            await self._compare(table)
+            await self._compare_table(table)
         return self._verdict
 
-    async def _compare(self, table: Table) -> None:
+    async def _compare_table(self, table: Table) -> None:
         verdict = self._verdict
         rows = count = 0
         after: RowKey | None = None
         while True:
-            page = await self._page(table, after)
+            page = await self._compare_page(table, after)
             rows += page.rows
             count += len(page.differences)
             verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
@@ -92,19 +92,19 @@ class RowVerifier:
         if count:
             verdict.counts[table.name] = count
 
-    async def _page(self, table: Table, after: RowKey | None) -> ComparedRows:
-        page = await self._look(table, after)
+    async def _compare_page(self, table: Table, after: RowKey | None) -> ComparedRows:
+        page = await self._compare_rows(table, after)
         for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 break
             before = self._verdict.position
             await self.catch_up()
-            page = await self._look(table, after)
+            page = await self._compare_rows(table, after)
             if self._verdict.position == before:
                 break
         return page
 
-    async def _look(self, table: Table, after: RowKey | None) -> ComparedRows:
+    async def _compare_rows(self, table: Table, after: RowKey | None) -> ComparedRows:
         schemas = self._place.live, self._replay.schema
         return await self._replay.database.run_query(
             compare_page(table, *schemas, after, self._verdict.position)
@@ -120,10 +120,10 @@ class RowVerifier:
         # The server does not announce that a consumer has nothing left, so this polls.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
-        await self._follow()
+        await self._replay_to_applied()
         self._verdict.is_settled = settled
 
-    async def _follow(self) -> None:
+    async def _replay_to_applied(self) -> None:
         """Replay to the live generation's position and no further: it still has what later events remove."""
         applied = await self._place.load_applied_position()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))

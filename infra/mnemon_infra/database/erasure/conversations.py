@@ -62,7 +62,7 @@ def _select_erased(table: Any) -> Select[Any]:
     )
 
 
-_BEGUN: Final = """
+_INSERT_STARTS: Final = """
     INSERT INTO starts AS stored (tenant, user_id, event_id, seq, conversation, discard_previous)
     SELECT tenant, user_id, concat(event_id, ':', begun.seq), begun.seq, conversation,
            coalesce(begun.seq = discarded, false)
@@ -122,7 +122,7 @@ async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> Non
     """Apply the stored conversation erasures of these users: insert starts and delete the covered rows."""
     parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:
-        await cursor.executemany(_BEGUN, parameters)
+        await cursor.executemany(_INSERT_STARTS, parameters)
     for deletion in _DELETIONS:
         await deletion.execute_each(connection, parameters)
 

@@ -99,7 +99,7 @@ def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     return or_(below, extract_position("from_seq") < seq) if table is memory_events else below
 
 
-def _put() -> Any:
+def _upsert_erasure() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
     new = insertion.excluded
     changed = {name: new[name] for name in ("seq", "at", "is_settled")}
@@ -108,12 +108,12 @@ def _put() -> Any:
     return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 
 
-def _deletion(table: Table) -> Delete:
+def _delete_below(table: Table) -> Delete:
     its = select(erasures.c.seq).where(is_owned(erasures)).scalar_subquery()
     return delete(table).where(is_owned(table), is_below(table, its))
 
 
-def _known() -> Select[Any]:
+def _select_known() -> Select[Any]:
     ids = parameter("event_ids", list[str])
     scans = (
         select(table.c.event_id).where(is_owned(table), table.c.event_id == any_(ids))
@@ -125,11 +125,11 @@ def _known() -> Select[Any]:
 
 
 # These lock modes do not block readers or backups.
-_WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
-_ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
-_PUT: Final = Statement(_put())
-_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED_TABLES)
-_SAMPLED: Final = """
+_LOCK_FOR_WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
+_LOCK_FOR_ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
+_UPSERT: Final = Statement(_upsert_erasure())
+_DELETIONS: Final = tuple(Statement(_delete_below(table)) for table in PROJECTED_TABLES)
+_COUNT_STATISTICS: Final = """
     SELECT count(*) FROM pg_stats
     WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
       AND strpos(
@@ -137,12 +137,12 @@ _SAMPLED: Final = """
           lower(%(words)s)
       ) > 0
 """
-_STORED: Final = Statement(
+_ERASURE: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
         is_owned(erasures)
     )
 )
-_LAST: Final = Statement(
+_LAST_POSITION: Final = Statement(
     select(
         func.greatest(
             select(func.coalesce(func.max(erasures.c.seq), 0)).where(is_owned(erasures)).scalar_subquery(),
@@ -152,8 +152,8 @@ _LAST: Final = Statement(
         )
     )
 )
-_EACH: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
-_KNOWN: Final = Statement(_known())
+_POSITIONS: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
+_KNOWN: Final = Statement(_select_known())
 
 
 async def lock_for_writing(
@@ -169,10 +169,12 @@ async def lock_for_writing(
         erased: rows of the events that erase users.
         others: the transaction will apply other erasures too.
     """
-    await (_ERASING if erased or others else _WRITING).execute_each(connection, [{}])
+    await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:
         return
-    await _PUT.execute_each(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
+    await _UPSERT.execute_each(
+        connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased]
+    )
     users = sorted({(row["tenant"], row["user_id"]) for row in erased})
     for deletion in _DELETIONS:
         await deletion.execute_each(connection, [bind_owner(*user) for user in users])
@@ -181,14 +183,14 @@ async def lock_for_writing(
 @query
 async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
     """Return how a user was erased; None if never."""
-    seq, at, is_settled = await _STORED.fetch_row(connection, bind_owner(tenant, user))
+    seq, at, is_settled = await _ERASURE.fetch_row(connection, bind_owner(tenant, user))
     return None if seq is None else Erasure(seq, at, is_settled)
 
 
 @query
 async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
     """Return the highest log position below which something of a user was erased; 0 if nothing was."""
-    below = await _LAST.fetch_value(connection, bind_owner(tenant, user))
+    below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
     return int(below)
 
 
@@ -196,7 +198,7 @@ async def load_erased_position(connection: Connection, tenant: str, user: str) -
 async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure covers."""
     owners = list(dict.fromkeys(window.owner for window in held))
-    found = await _EACH.fetch_each(connection, [bind_owner(*each) for each in owners])
+    found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
     erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
     left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
     return await conversations.drop_erased_windows(connection, left)
@@ -209,7 +211,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
     No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
     version.
     """
-    cursor = await connection.execute(_SAMPLED, {"words": words})
+    cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
     return sum([row[0] async for row in cursor])
 
 

@@ -56,7 +56,9 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
             try:
                 await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
             except (LockNotAvailable, DeadlockDetected) as error:
-                raise TablesBusy("the tables are written all the time: try again") from error
+                raise TablesBusy(
+                    "other transactions hold the tables of the generations: repeat the swap"
+                ) from error
         yield connection
 
 

@@ -199,9 +199,9 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
 class ExportedMemory:
     """The memory of one user as of one moment; its parts may be read side by side, each of them once."""
 
-    def __init__(self, connection: Connection, whose: Owner, up_to: int) -> None:
+    def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:
         self._connection = connection
-        self._parameters = bind_owner(*whose) | {"up_to": up_to}
+        self._parameters = bind_owner(*owner) | {"up_to": up_to}
 
     async def stream_messages(self) -> AsyncGenerator[KeptMessage, None]:
         """Yield the messages, in log order."""
@@ -239,7 +239,7 @@ class ExportedMemory:
 
 
 @asynccontextmanager
-async def open_memory(database: Database, whose: Owner, up_to: int) -> AsyncGenerator[ExportedMemory, None]:
+async def open_memory(database: Database, owner: Owner, up_to: int) -> AsyncGenerator[ExportedMemory, None]:
     """Open the memory of a user up to a log position, for the duration of the block."""
     async with open_long_read(database) as connection:
-        yield ExportedMemory(connection, whose, up_to)
+        yield ExportedMemory(connection, owner, up_to)

@@ -130,9 +130,9 @@ async def list_users(connection: Connection, tenant: str, begins: str, after: st
 
 
 @query
-async def list_conversations(connection: Connection, whose: Owner) -> list[ConversationOverview]:
+async def list_conversations(connection: Connection, owner: Owner) -> list[ConversationOverview]:
     """Return a user's conversations; the one with the newest message comes first."""
-    found = await _CONVERSATIONS.fetch(connection, **bind_owner(*whose))
+    found = await _CONVERSATIONS.fetch(connection, **bind_owner(*owner))
     return sorted(
         map(ConversationOverview._make, found),
         key=lambda each: each.last_at,
@@ -141,12 +141,12 @@ async def list_conversations(connection: Connection, whose: Owner) -> list[Conve
 
 
 @query
-async def load_fact_origin(connection: Connection, whose: Owner, fact_id: str) -> FactOrigin:
+async def load_fact_origin(connection: Connection, owner: Owner, fact_id: str) -> FactOrigin:
     """Return the events of a fact, and those of its source messages that are visible."""
-    rows = await _EVENTS.fetch(connection, **(bind_owner(*whose) | {"items": [fact_id]}))
+    rows = await _EVENTS.fetch(connection, **(bind_owner(*owner) | {"items": [fact_id]}))
     events = sorted(map(FactEventRecord._make, rows))
     bodies = [event.body or {} for event in events]
     positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
-    wanted = bind_owner(*whose) | {"positions": sorted(positions)}
+    wanted = bind_owner(*owner) | {"positions": sorted(positions)}
     [said] = await _SOURCES.fetch_each(connection, [wanted]) if positions else [[]]
     return FactOrigin(events, sorted(StoredRow._make(row[1:]) for row in said))

@@ -70,16 +70,16 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
             dsn, connect_timeout=_CONNECT_SECONDS, application_name="mnemon-import", client_encoding="utf8"
         )
     except (psycopg.Error, OSError) as error:
-        said = str(error).strip().partition("\n")[0]
-        raise ExternalChatsUnavailable(f"no connection by --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(
+            f"connection to --dsn failed: {_describe(error)}. Check the address and the password"
+        ) from error
     try:
         async with connection:
             await connection.set_read_only(True)
             await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
             yield connection
     except psycopg.Error as error:
-        said = str(error).strip().partition("\n")[0]
-        raise ExternalChatsUnavailable(f"the database of --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(f"reading the database of --dsn failed: {_describe(error)}") from error
 
 
 async def stream_messages(
@@ -175,6 +175,10 @@ class ChatLogs:
             yield SessionMemoryRow._make(row)
 
 
+def _describe(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def _format_column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
     """Return the first of some columns that a table has, as text; NULL without any."""
     found = next((each for each in names if each in there), None)
@@ -192,7 +196,7 @@ async def _require_columns(
     there = await _list_columns(connection, schema, table)
     if not there:
         raise ExternalChatsUnavailable(
-            f"there is no table {schema}.{table}: --schema names another schema, --layout another layout"
+            f"there is no table {schema}.{table}: name another --schema or another --layout"
         )
     if missing := [each for each in names if each not in there]:
         raise ExternalChatsUnavailable(

@@ -220,10 +220,10 @@ async def load_uncovered_messages(
             said += [SpokenRow._make(row) for row in rows]
     return [
         [
-            UnsummarisedMessages(conversation, sorted(said)[: whose.at_most])
+            UnsummarisedMessages(conversation, sorted(said)[: request.at_most])
             for conversation, said in sorted(of.items())
         ]
-        for whose, of in zip(wanted, stretches, strict=True)
+        for request, of in zip(wanted, stretches, strict=True)
     ]
 
 
@@ -238,8 +238,8 @@ async def list_long_conversations(
     for (number, conversation, _), ((count,),) in zip(places, found, strict=True):
         numbers[number][conversation] += count
     return [
-        [conversation for conversation in sorted(of) if of[conversation] >= whose.at_most]
-        for whose, of in zip(wanted, numbers, strict=True)
+        [conversation for conversation in sorted(of) if of[conversation] >= request.at_most]
+        for request, of in zip(wanted, numbers, strict=True)
     ]
 
 
@@ -252,9 +252,9 @@ async def _list_scans(
         [bind_owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
     )
     scans: list[tuple[int, str, dict[str, Any]]] = []
-    for number, (whose, rows) in enumerate(zip(wanted, begun, strict=True)):
-        bounds = {"of_tenant": whose.tenant, "of_user": whose.user, "at_most": whose.at_most}
-        high = whose.up_to + 1
+    for number, (request, rows) in enumerate(zip(wanted, begun, strict=True)):
+        bounds = {"of_tenant": request.tenant, "of_user": request.user, "at_most": request.at_most}
+        high = request.up_to + 1
         for conversation, beyond in {row[:2] for row in rows}:
             named = {"conversation": conversation, "low": beyond, "high": high}
             scans.append((number, conversation, bounds | named))

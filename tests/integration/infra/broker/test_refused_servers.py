@@ -100,11 +100,11 @@ def role(database_url: str) -> URL:
 
 async def test_a_database_that_lets_nobody_in_says_why_and_where_to_look(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg", username="nobody", password="secret")
-    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Check DATABASE_URL") as refused:
         migrate_schema(url, "mnemon")
     assert "secret" not in str(refused.value)
     database = Database(Deployment(database_dsn=url.render_as_string(hide_password=False)))
-    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Check DATABASE_URL") as refused:
         await database.open()
     assert "secret" not in str(refused.value)
 
