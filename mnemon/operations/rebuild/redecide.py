@@ -14,7 +14,7 @@ from mnemon_contracts.settings.document import Document, in_force
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.owners import count_fact_owners, list_fact_owners
+from mnemon_infra.database.facts.fact_repository import count_fact_owners, list_fact_owners
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import documents
 

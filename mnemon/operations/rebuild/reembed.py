@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.facts.fact_repository import load_facts
-from mnemon_infra.database.facts.owners import list_fact_owners
+from mnemon_infra.database.facts.fact_repository import list_fact_owners, load_facts
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.port import Collection, VectorStore

@@ -29,6 +29,10 @@ MOST_VERSIONS: Final = 100
 """Number of versions of a fact that are read, newest first."""
 
 
+OWNERS_PER_PAGE: Final = 500
+"""Number of users that `list_fact_owners` returns at most."""
+
+
 class FactRecord(NamedTuple):
     """A fact that was saved and has not ended.
 
@@ -163,6 +167,33 @@ async def load_fact_events(connection: Connection, owners: Sequence[Owner]) -> l
     """Return every event about the facts of users, in log order."""
     found = await _EVENTS.fetch_each(connection, [bind_owner(*each) for each in owners])
     return [sorted(map(FactEventRecord._make, rows)) for rows in found]
+
+
+@query
+async def list_fact_owners(connection: Connection, after: Owner | None) -> list[Owner]:
+    """Return the next page of users with a saved fact, sorted by owner.
+
+    Args:
+        connection: reads the generation.
+        after: the last owner of the page before; None starts with the first user.
+    """
+    cursor = await connection.execute(
+        "SELECT DISTINCT tenant, user_id FROM memory_events"
+        " WHERE event = 'fact.saved' AND (tenant, user_id) > (%s, %s)"
+        " ORDER BY tenant, user_id LIMIT %s",
+        (*(after or ("", "")), OWNERS_PER_PAGE),
+    )
+    return [(tenant, user) for tenant, user in await cursor.fetchall()]
+
+
+async def count_fact_owners(connection: Connection) -> int:
+    """Count the users with a saved fact."""
+    cursor = await connection.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"
+        " AS owners"
+    )
+    [[count]] = await cursor.fetchall()
+    return int(count)
 
 
 def _make_facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:

@@ -12,29 +12,9 @@ import msgspec
 
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
+from mnemon_contracts.events import memory
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
-from mnemon_contracts.events.memory import (
-    BatchCompletedV1,
-    BatchFailedV1,
-    BatchIntendedV1,
-    BatchSubmittedV1,
-    DocumentAddedV1,
-    DocumentRemovedV1,
-    FactConfirmedV1,
-    FactEvictedV1,
-    FactExpiredV1,
-    FactForgottenV1,
-    FactRejectedV1,
-    FactSavedV1,
-    FactUpdatedV1,
-    SummaryMergedV1,
-    SummaryWrittenV1,
-    TaskAddedV1,
-    TaskDoneV1,
-    TaskRemovedV1,
-    WindowAnsweredV1,
-)
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
 from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse
@@ -224,7 +204,7 @@ def _build_message_row(
 
 
 def _build_memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
-    decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+    decision = event if isinstance(event, memory.FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
         decision = None  # the first decision remains the only one on the proposal
     tenant, user, event_id = key
@@ -288,26 +268,13 @@ def get_event_id(delivery: Delivery, address: Address, own_id: str | None) -> st
 
 
 _ITEMS: Final[Mapping[type[Event], str]] = {
-    FactSavedV1: "fact_id",
-    FactUpdatedV1: "fact_id",
-    FactConfirmedV1: "fact_id",
-    FactComparedV1: "fact_id",
-    FactMergedV1: "fact_id",
-    FactRejectedV1: "fact_id",
-    FactForgottenV1: "fact_id",
-    FactExpiredV1: "fact_id",
-    FactEvictedV1: "fact_id",
-    SummaryWrittenV1: "summary_id",
-    SummaryMergedV1: "summary_id",
-    TaskAddedV1: "task_id",
-    TaskDoneV1: "task_id",
-    TaskRemovedV1: "task_id",
-    DocumentAddedV1: "document_id",
-    DocumentRemovedV1: "document_id",
-    BatchIntendedV1: "batch_id",
-    BatchSubmittedV1: "batch_id",
-    BatchCompletedV1: "batch_id",
-    BatchFailedV1: "batch_id",
-    WindowAnsweredV1: "batch_id",
+    **dict.fromkeys((memory.FactSavedV1, memory.FactUpdatedV1, memory.FactConfirmedV1), "fact_id"),
+    **dict.fromkeys((FactComparedV1, FactMergedV1, memory.FactRejectedV1), "fact_id"),
+    **dict.fromkeys((memory.FactForgottenV1, memory.FactExpiredV1, memory.FactEvictedV1), "fact_id"),
+    **dict.fromkeys((memory.SummaryWrittenV1, memory.SummaryMergedV1), "summary_id"),
+    **dict.fromkeys((memory.TaskAddedV1, memory.TaskDoneV1, memory.TaskRemovedV1), "task_id"),
+    **dict.fromkeys((memory.DocumentAddedV1, memory.DocumentRemovedV1), "document_id"),
+    **dict.fromkeys((memory.BatchIntendedV1, memory.BatchSubmittedV1, memory.BatchCompletedV1), "batch_id"),
+    **dict.fromkeys((memory.BatchFailedV1, memory.WindowAnsweredV1), "batch_id"),
 }
 """The memory events that become rows, each with the field that holds the id of its item."""
