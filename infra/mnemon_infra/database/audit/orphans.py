@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.erasure.conversations import list_rows_of_erased_conversations
@@ -47,11 +47,19 @@ async def open_long_read(database: Database) -> AsyncIterator[Connection]:
 
 async def count_rows(database: Database, up_to: int) -> int:
     """Count the rows up to a log position."""
+    return int(await _aggregate(database, "count(*)", up_to))
+
+
+async def find_highest_position(database: Database) -> int:
+    """Return the highest log position of any row; 0 without any row."""
+    return int(await _aggregate(database, "coalesce(max(seq), 0)", _END))
+
+
+async def _aggregate(database: Database, function: LiteralString, up_to: int) -> Any:
     async with open_long_read(database) as connection:
-        cursor = await connection.execute(f"SELECT count(*) FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
-        row = await cursor.fetchone()
-        assert row is not None, "a count is a row"
-        return int(row[0])
+        cursor = await connection.execute(f"SELECT {function} FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
+        [[value]] = await cursor.fetchall()
+        return value
 
 
 async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
@@ -60,14 +68,6 @@ async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
         cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})
         found = await cursor.fetchall() + await list_rows_of_erased_conversations(connection, up_to)
         return [RowPlace._make(row) for row in found]
-
-
-async def find_highest_position(database: Database) -> int:
-    """Return the highest log position of any row; 0 without any row."""
-    async with open_long_read(database) as connection:
-        cursor = await connection.execute(f"SELECT max(seq) FROM ({_ROWS}) AS rows", {"up_to": _END})  # noqa: S608
-        row = await cursor.fetchone()
-        return int(row[0] or 0) if row else 0
 
 
 async def stream_row_places(

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 
 from sqlalchemy import select
 
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.audit.orphans import open_long_read
-from mnemon_infra.database.engine import Database, Lookup, parameter
+from mnemon_infra.database.engine import Connection, Database, Lookup, parameter
 from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.projections.item_states import has_name
 from mnemon_infra.database.tables import memory_events
@@ -116,8 +116,8 @@ async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, 
     """
     parameters = {"decisions": list(DECISIONS), "up_to": up_to}
     async with open_long_read(database) as connection:
-        outcomes = await (await connection.execute(_OUTCOMES, parameters)).fetchall()
-        twice = await (await connection.execute(_TWICE, parameters)).fetchall()
+        outcomes = await _fetch_all(connection, _OUTCOMES, parameters)
+        twice = await _fetch_all(connection, _TWICE, parameters)
     return dict(outcomes), [seq for seq, _ in twice]
 
 
@@ -125,9 +125,13 @@ async def count_batches(database: Database, up_to: int) -> BatchCounts:
     """Count batches and answered windows up to a log position."""
     parameters = {"up_to": up_to}
     async with open_long_read(database) as connection:
-        counted = await (await connection.execute(_BATCHES, parameters)).fetchone()
-        ends = await (await connection.execute(_ENDS, parameters)).fetchall()
-        answered = await (await connection.execute(_ANSWERED, parameters)).fetchall()
-    assert counted is not None, "a count is a row"
-    intended, is_open, oldest = counted
+        [[intended, is_open, oldest]] = await _fetch_all(connection, _BATCHES, parameters)
+        ends = await _fetch_all(connection, _ENDS, parameters)
+        answered = await _fetch_all(connection, _ANSWERED, parameters)
     return BatchCounts(intended, is_open, oldest, dict(ends), dict(answered))
+
+
+async def _fetch_all(
+    connection: Connection, sql: LiteralString, parameters: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    return await (await connection.execute(sql, parameters)).fetchall()

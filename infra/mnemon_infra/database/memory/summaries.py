@@ -49,10 +49,8 @@ _TO_SEQ = extract_position("to_seq")
 
 def _select_newest() -> Select[Any]:
     timeline = parts.select_timeline()
-    cleared = parts.select_clear_floors(parts.select_spans(timeline))
     conversation = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
+    lowest = parts.select_floor(timeline, parts.select_spans(timeline), conversation)
     place = (
         select(conversation.label("conversation"), lowest.label("floor"))
         .cte("place")

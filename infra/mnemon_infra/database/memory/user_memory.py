@@ -82,14 +82,12 @@ class UserCounts:
 def _select_newest_messages() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
     named = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
     chosen = select(named.label("conversation")).cte("chosen")
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
+    lowest = parts.select_floor(timeline, spans, conversation)
     # Materialized: otherwise each of the two scans would derive it again.
     floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 

@@ -42,9 +42,7 @@ def _select_counts() -> Select[Any]:
     conversation = parameter("conversation", str)
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0)).label("seq")
+    lowest = parts.select_floor(timeline, spans, conversation).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
     # Materialized: otherwise each of the two scans would derive it again.
     place = (

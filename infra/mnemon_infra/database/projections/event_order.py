@@ -102,3 +102,10 @@ def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
         .group_by(conversation)
         .cte("cleared")
     )
+
+
+def select_floor(timeline: CTE, spans: CTE, conversation: ColumnElement[str]) -> Any:
+    """Select the floor of one conversation; 0 without any."""
+    floors = select_clear_floors(spans)
+    own_floor = select(floors.c.seq).where(floors.c.conversation == conversation).scalar_subquery()
+    return func.greatest(select_discard_floor(timeline), func.coalesce(own_floor, 0))

@@ -24,9 +24,7 @@ _ATTEMPTS: Final = parameter("attempts", int)
 def _select_spoken() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
-    cleared = parts.select_clear_floors(spans)
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == _CONVERSATION).scalar_subquery()
-    lowest = func.greatest(parts.select_discard_floor(timeline), func.coalesce(own_floor, 0))
+    lowest = parts.select_floor(timeline, spans, _CONVERSATION)
     # Materialized: otherwise each of the scans would derive it again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
