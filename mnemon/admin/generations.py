@@ -78,7 +78,7 @@ async def removed(parts: Parts, name: str) -> str:
     """Remove a generation that is not in use; return its whole name.
 
     Raises:
-        InTheWay: the generation cannot be removed now.
+        RebuildBlocked: the generation cannot be removed now.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
     async with open_exclusive_site((await _place(parts)).deployment) as place:

@@ -63,7 +63,7 @@ class Site(NamedTuple):
         """Return the generation of this name; None if there is none.
 
         Raises:
-            InTheWay: the schema of this name is not of a rebuild.
+            RebuildBlocked: the schema of this name is not of a rebuild.
             DatabaseUnavailable: the database cannot answer now.
         """
         found = next((each for each in await self.list_generations() if each.schema == schema), None)
@@ -105,7 +105,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
-        InTheWay: another rebuild runs on this database.
+        RebuildBlocked: another rebuild runs on this database.
     """
     async with (
         open_site(deployment) as place,
@@ -131,7 +131,7 @@ async def open_generation(
         up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        InTheWay: a schema of its name is not of a rebuild.
+        RebuildBlocked: a schema of its name is not of a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot do it now.
     """
@@ -158,7 +158,7 @@ async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
-        InTheWay: there is none, or it has another schema revision.
+        RebuildBlocked: there is none, or it has another schema revision.
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")

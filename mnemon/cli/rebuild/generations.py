@@ -48,7 +48,7 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
     """The servers, as long as the block lasts; a switch that was cut off is completed.
 
     Raises:
-        InTheWay: somebody else rebuilds.
+        RebuildBlocked: somebody else rebuilds.
         And what the servers raise.
     """
     from mnemon.operations.rebuild.swap import finish
@@ -115,7 +115,7 @@ async def require_no_former(place: "Site") -> None:
     """Stop before what could be gone back to would be lost.
 
     Raises:
-        InTheWay: the former generation is there.
+        RebuildBlocked: the former generation is there.
     """
     from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import RebuildBlocked

@@ -75,7 +75,7 @@ async def made(
         embedding: the model that makes its vectors; None takes that of the live vectors.
 
     Raises:
-        InTheWay: another generation or schema has its name.
+        RebuildBlocked: another generation or schema has its name.
         DatabaseUnavailable: the database cannot answer now.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """

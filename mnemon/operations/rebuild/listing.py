@@ -53,7 +53,7 @@ async def dropped(place: Site, name: str) -> str:
         The whole name.
 
     Raises:
-        InTheWay: no generation has this name, or it is live.
+        RebuildBlocked: no generation has this name, or it is live.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
     """
     found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")

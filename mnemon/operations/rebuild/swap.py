@@ -98,7 +98,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
     """Open the generation that was live before the last swap; give its vectors the name of the next ones.
 
     Raises:
-        InTheWay: no former generation can take over.
+        RebuildBlocked: no former generation can take over.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with making.open_former_generation(place) as rows:

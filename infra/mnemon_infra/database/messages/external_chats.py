@@ -63,7 +63,7 @@ async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     """Open a read-only connection on which all queries see the same moment.
 
     Raises:
-        NotThere: there is no connection.
+        ExternalChatsUnavailable: there is no connection.
     """
     try:
         connection = await psycopg.AsyncConnection.connect(
@@ -88,7 +88,7 @@ async def stream_messages(
     """Yield the messages of the layout `conversations`, by user and conversation, in order.
 
     Raises:
-        NotThere: a table or a column is missing.
+        ExternalChatsUnavailable: a table or a column is missing.
     """
     await _require_columns(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
     wanted = ("id", "conversation_id", "role", "content", "created_at")
@@ -124,7 +124,7 @@ class ChatLogs:
         Without the table `chat_sessions` it reads questions and answers only.
 
         Raises:
-            NotThere: a table or a column is missing.
+            ExternalChatsUnavailable: a table or a column is missing.
         """
         logs = await _require_columns(connection, schema, "chat_logs", ("question", "response", "created_at"))
         sessions = await _list_columns(connection, schema, "chat_sessions")
@@ -191,7 +191,7 @@ async def _require_columns(
     """Return the columns of a table.
 
     Raises:
-        NotThere: the table or a required column is missing.
+        ExternalChatsUnavailable: the table or a required column is missing.
     """
     there = await _list_columns(connection, schema, table)
     if not there:
