@@ -18,9 +18,8 @@ from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import require_head
-from mnemon_infra.health.log_identity import require_same_log
-from mnemon_infra.health.missing_rows import replay_missing
+from mnemon_infra.database.migration import require_head_revision
+from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
 from mnemon_infra.models.language.registry import language_models
 from mnemon_infra.settings.store import read
 from mnemon_infra.telemetry.metrics import RUNNING
@@ -72,7 +71,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared the database.
         DatabaseNotConfigured: no address of a database is configured.
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
-        mnemon_infra.health.log_identity.LogLost: the rows come from another log, or from more
+        mnemon_infra.health.consistency.LogLost: the rows come from another log, or from more
             events than the log has.
         mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
@@ -85,11 +84,11 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         probe = await ends.enter_async_context(_serve_probe(names, deployment))
         await ends.enter_async_context(traced(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
-        await require_head(database, deployment.database_schema)
+        await require_head_revision(database, deployment.database_schema)
         async with await _connect(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
-            await replay_missing(connection, database)
+            await replay_missing_rows(connection, database)
         vector_index = await ends.enter_async_context(_open_vector_index(names, database, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:
@@ -105,7 +104,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         if probe:
             connection = await ends.enter_async_context(await _connect(deployment, "mnemon-watch"))
             vectors = vector_index.vectors if vector_index else None
-            await ends.enter_async_context(probe.begun(connection, database, vectors))
+            await ends.enter_async_context(probe.report_running(connection, database, vectors))
         # Objects loaded so far stay: each garbage collection over them would delay requests by 50 ms.
         gc.freeze()
         log.info("consumers started", consumers=list(names))
@@ -173,7 +172,7 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
         model_reports.measure()
 
     probe = ProcessProbe(names, deployment, measure)
-    async with answering_http(deployment.metrics_host, deployment.metrics_port, probe.look):
+    async with answering_http(deployment.metrics_host, deployment.metrics_port, probe.check):
         yield probe
 
 
@@ -258,16 +257,16 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
     This includes collections that a former version did not have. Where rows suffice to fill the lost
     collections, publish a trigger for each of their users instead; the log is not read again.
     """
-    from mnemon_infra.health.missing_points import FROM_ROWS, lost_collections, owners_to_look_through
+    from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
 
     position = await applied_position(connection.jetstream(), "index")
     if not position:
         return
-    lost = await lost_collections(database, vector_index.vectors)
+    lost = await find_lost_collections(database, vector_index.vectors)
     has_points = any([await vector_index.vectors.count(each) for each in Collection])
     if lost and has_points and FROM_ROWS.issuperset(lost):
-        owners = await owners_to_look_through(database, lost)
+        owners = await list_owners_to_sweep(database, lost)
         for owner in owners:
             trigger = work_subject("index", *owner)
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)

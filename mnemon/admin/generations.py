@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 from mnemon.admin.connections import Parts
 from mnemon.operations.rebuild.listing import Listed, dropped, listed
 from mnemon.operations.rebuild.live_vectors import counted
-from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.database.locks import is_locked
-from mnemon_infra.rebuild.generations import InTheWay, Site, site_alone
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
 from mnemon_infra.vectors.generations import is_held
 from mnemon_infra.vectors.port import VectorsUnavailable
 
@@ -58,7 +58,7 @@ async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
     """
     place = await _place(parts)
     is_busy = await is_locked(place.database, "rebuild", place.live)
-    end = await place.log_end()
+    end = await place.load_log_end()
     found = []
     for each in await listed(place):
         kind, up_to = each.generation.kind, each.generation.up_to
@@ -78,19 +78,19 @@ async def removed(parts: Parts, name: str) -> str:
     """Remove a generation that is not in use; return its whole name.
 
     Raises:
-        InTheWay: the generation cannot be removed now.
+        RebuildBlocked: the generation cannot be removed now.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
-    async with site_alone((await _place(parts)).deployment) as place:
-        if await vector_progress.reached(place.database, place.live) is not None:
-            raise InTheWay(
+    async with open_exclusive_site((await _place(parts)).deployment) as place:
+        if await VECTORS.load_position(place.database, place.live) is not None:
+            raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
                 "Complete it first: mnemon rebuild",
             )
         try:
             return await dropped(place, name)
         except VectorsUnavailable as error:
-            raise InTheWay(str(error), "Try again when the vectors' engine answers") from error
+            raise RebuildBlocked(str(error), "Try again when the vectors' engine answers") from error
 
 
 async def _points(place: Site, live: Listed) -> int | None:

@@ -16,8 +16,8 @@ from mnemon.operations.rebuild.verification import VerifyingAll
 from mnemon_bench.throughput.rebuild_verified import apply_log
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, of_generation
@@ -87,7 +87,7 @@ async def test_four_dedupe_processes_over_qdrant_keep_each_fact_once(
     """Each alone with the server that keeps the vectors."""
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
-    migrate(whole.database_url, whole.database_schema)
+    migrate_schema(whole.database_url, whole.database_schema)
     await two_thousand_proposals_and_three_deaths(connection, whole, *[1] * WORKERS)
 
 
@@ -97,11 +97,11 @@ async def test_a_rebuild_exchanges_collections(
     """There and back; whoever comes next finds those that are live."""
     whole = deployment.model_copy(update={"nats_url": nats_url, "database_dsn": database_url})
     assert whole.database_url is not None
-    migrate(whole.database_url, whole.database_schema)
+    migrate_schema(whole.database_url, whole.database_schema)
     await fill_log(connection, 300, users=5)
     await apply_log(whole)
     told = RebuildReport()
-    async with site_alone(whole) as place:
+    async with open_exclusive_site(whole) as place:
         points = await counted(place, whole)
         async with made(place, "next", told) as generation, live_pages(place) as live:
             verdict = await VerifyingAll(place, generation, live, told).verdict()

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from tests.support.processes.command_server import serving_commands
 from tests.support.processes.stack import Up, stack_folder
@@ -50,7 +50,7 @@ async def initialised() -> AsyncIterator[Path]:
         await server.start()
         deployment = Deployment(database_dsn=server.url)
         assert deployment.database_url
-        migrate(deployment.database_url, deployment.database_schema)
+        migrate_schema(deployment.database_url, deployment.database_schema)
         await server.stop()
         yield data
 

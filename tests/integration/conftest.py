@@ -13,8 +13,8 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.rebuild.generations import Site, site_alone
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.compaction import CompactionHarness
 from tests.support.pipelines.extraction import MODEL, ExtractionHarness
@@ -47,7 +47,7 @@ async def other_database(database_url: str) -> AsyncIterator[Database]:
     """Tables of another generation."""
     deployment = Deployment(database_dsn=database_url, database_schema=f"beside_{os.getpid()}")
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     async with Database(deployment) as database:
         yield database
 
@@ -118,5 +118,5 @@ def told() -> RebuildReport:
 @pytest_asyncio.fixture
 async def site(mnemon: Deployment) -> AsyncIterator[Site]:
     """The place of a rebuild, beside a running mnemon."""
-    async with site_alone(mnemon) as site:
+    async with open_exclusive_site(mnemon) as site:
         yield site

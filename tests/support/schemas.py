@@ -6,11 +6,11 @@ from typing import Any
 import psycopg
 from sqlalchemy import URL, Engine, event
 
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 
 def create_schema(url: URL | None, schema: str) -> None:
-    """Create a schema at the newest revision, as `migrate` does in four times the time."""
+    """Create a schema at the newest revision, as `migrate_schema` does in four times the time."""
     assert url is not None
     statements = _record_migrations(url)
     with psycopg.connect(_dsn(url)) as connection:
@@ -30,7 +30,7 @@ def _record_migrations(url: URL) -> str:
 
     event.listen(Engine, "before_cursor_execute", record)
     try:
-        migrate(url, "recorded")
+        migrate_schema(url, "recorded")
     finally:
         event.remove(Engine, "before_cursor_execute", record)
     first = statements.index('SET LOCAL search_path = "recorded"') + 1

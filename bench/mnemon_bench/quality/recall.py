@@ -25,7 +25,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.messages.sample import sample
+from mnemon_infra.database.messages.sample import load_sample
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, PointHit
@@ -191,7 +191,7 @@ async def _ask_candidates(
     database = Database(deployment, name="bench")
     await database.open()
     try:
-        (texts,) = await database.read(sample([TENANT]))
+        (texts,) = await database.run_query(load_sample([TENANT]))
     finally:
         await database.close()
     async with opened(deployment, Embedding()) as finding:

@@ -10,7 +10,7 @@ from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
 
 TARGET = 0.6
@@ -110,5 +110,5 @@ async def _measure_mnemon(deployment: Deployment) -> dict[str, float]:
 async def _drop_schema(deployment: Deployment, schema: str) -> None:
     database = Database(deployment)
     await database.open()
-    await drop(database, schema)
+    await drop_schema(database, schema)
     await database.close()

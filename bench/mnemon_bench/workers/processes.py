@@ -10,7 +10,7 @@ from uuid import uuid4
 import psutil
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 FAR = "2099-01-01T00:00:00Z"
 """Time until which the server pauses a consumer; the benchmark resumes it once everything is ready."""
@@ -65,7 +65,7 @@ async def create_schema(deployment: Deployment) -> Deployment:
     """Create a database schema, and return the deployment with it."""
     located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
     assert located.database_url is not None
-    await asyncio.to_thread(migrate, located.database_url, located.database_schema)
+    await asyncio.to_thread(migrate_schema, located.database_url, located.database_schema)
     return located
 
 

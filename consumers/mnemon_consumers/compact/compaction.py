@@ -35,10 +35,10 @@ from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append, i
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.broker.streams.trace_context import trace_at
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.locks import locked_if_free
-from mnemon_infra.database.memory.summaries import newest_summaries
-from mnemon_infra.database.memory.user_memory import NewestMessages
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
+from mnemon_infra.database.locks import try_lock
+from mnemon_infra.database.memory.summaries import load_newest_summaries
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
 from mnemon_infra.models.language.offline.model import offline
@@ -127,7 +127,7 @@ class Compacting:
             DatabaseUnavailable, nats.errors.Error: nothing is lost, and the call can be repeated.
         """
         begun = time.monotonic()
-        async with locked_if_free(self._database, *place, "compact") as is_mine:
+        async with try_lock(self._database, *place, "compact") as is_mine:
             if not is_mine:
                 return Retry(BUSY)
             while time.monotonic() - begun < LONGEST:
@@ -250,17 +250,17 @@ class Compacting:
         whose = UnsummarisedQuery(
             tenant, user, compaction.after_messages + 1, self._position.value, conversation
         )
-        newest = NewestMessages(tenant, user, conversation, compaction.merge_above + 1)
+        newest = NewestMessagesQuery(tenant, user, conversation, compaction.merge_above + 1)
 
         async def query(connection: Connection) -> CompactionStep | None:
-            (stretches,) = await uncovered([whose], "summaries")(connection)
-            (summaries,) = await newest_summaries([newest])(connection)
+            (stretches,) = await load_uncovered_messages([whose], "summaries")(connection)
+            (summaries,) = await load_newest_summaries([newest])(connection)
             if len(summaries) > compaction.merge_above:  # the limit was lowered: there may be more
-                (summaries,) = await newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
+                (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
             return next_step(messages, summaries, compaction)
 
-        return await self._database.read(query)
+        return await self._database.run_query(query)
 
     def _no_use(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
         attempts = self._failed[failing] = self._failed.get(failing, 0) + 1

@@ -21,7 +21,7 @@ from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, list_long_conversations
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
@@ -108,7 +108,7 @@ class CompactConsumer:
         return await asyncio.gather(*(self._in_flight.ended(self._compact(each)) for each in deliveries))
 
     async def _trigger_compactions(self, queries: Sequence[UnsummarisedQuery]) -> None:
-        found = await self._database.read(long_uncovered(queries))
+        found = await self._database.run_query(list_long_conversations(queries))
         subjects = [
             work_subject("compact", query.tenant, query.user, conversation)
             for query, conversations in zip(queries, found, strict=True)

@@ -9,8 +9,8 @@ from mnemon_consumers.dedupe.decide import Decided
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.subjects import Owner, chat_filter
-from mnemon_infra.database.facts.sources import drawn_below
-from mnemon_infra.database.projections.logged_events import logged_events
+from mnemon_infra.database.facts.sources import find_facts_from_below
+from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.settings.history import in_force_at
 
 
@@ -28,7 +28,7 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
     for position, at in sorted([each async for each in _discards(connection, owner)], reverse=True):
         then = await in_force_at(connection, tenant, at)
         if then is not None and then.discard_facts:
-            drawn = await drawn_below(connection, owner, position)
+            drawn = await find_facts_from_below(connection, owner, position)
             return [
                 ("fact.forgotten", FactForgottenV1(id=f"discard:{position}:{fact_id}", fact_id=fact_id))
                 for fact_id in sorted(drawn.intersection(kept))
@@ -38,6 +38,6 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
 
 async def _discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
     """Yield the log position and the time of each new conversation that discarded all messages before it."""
-    async for logged in logged_events(connection, chat_filter(*owner, "started")):
+    async for logged in stream_events(connection, chat_filter(*owner, "started")):
         if isinstance(logged.event, StartedV1) and logged.event.discard_previous:
             yield logged.seq, datetime.fromtimestamp(logged.delivery.stored_at, UTC)

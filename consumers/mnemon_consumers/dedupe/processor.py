@@ -45,10 +45,10 @@ from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import fact_events
-from mnemon_infra.database.generations.watch import generation_identity
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.rows import happened_at, read
+from mnemon_infra.database.facts.fact_repository import load_fact_events
+from mnemon_infra.database.generations.watch import load_generation_identity
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.projections.rows import decode_event, get_event_time
 from mnemon_infra.models.wordllama import word_similarity
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.settings.store import LiveSettings
@@ -93,8 +93,8 @@ class Deciding:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and the caller can call again.
         """
-        async with self._finding.gate.passed(), locked(self._database, *owner) as lock:
-            stores = self._finding.gate.exchanges, await generation_identity(lock)
+        async with self._finding.gate.passed(), hold_lock(self._database, *owner) as lock:
+            stores = self._finding.gate.exchanges, await load_generation_identity(lock)
             if self._known_of != stores:
                 # The cached state describes other points or rows than those that are live now.
                 self._known_of = stores
@@ -135,7 +135,7 @@ class Deciding:
             await applied_position(stream_context), await applied_position(stream_context, "dedupe")
         )
         known = UserState(position=max(position, erased.below - 1), erased=erased)
-        (rows,) = await self._database.read(fact_events([owner]))
+        (rows,) = await self._database.run_query(load_fact_events([owner]))
         for row in rows:
             if erased.has_learned(row.seq, None):
                 continue
@@ -158,10 +158,10 @@ class Deciding:
             for delivery in page:
                 known.position = delivery.sequence
                 try:
-                    _, event, event_id = read(delivery)
+                    _, event, event_id = decode_event(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
-                at = datetime.fromtimestamp(happened_at(event, delivery), UTC)
+                at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
                 if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
                         # A model was reading the messages during the erasure, and proposed a fact after it.

@@ -21,10 +21,10 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.log_writer import insist
 from mnemon_infra.broker.streams.trace_context import trace_at
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.erasure.users import not_erased
-from mnemon_infra.database.windows.contents import noted, spoken
-from mnemon_infra.database.windows.pending import take_of_users
-from mnemon_infra.database.windows.window_repository import Failed, ask_again, mark_answered
+from mnemon_infra.database.erasure.users import drop_erased_windows
+from mnemon_infra.database.windows.contents import find_answered_windows, load_window_messages
+from mnemon_infra.database.windows.pending import lock_windows_of_users
+from mnemon_infra.database.windows.window_repository import FailedWindow, mark_answered, requeue_windows
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
     LineFailed,
@@ -125,11 +125,11 @@ class Asking:
             return set()
         at_most = max(1, self._at_once // len(wanted))
         async with self._database.transaction() as held:
-            taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
+            taken = await lock_windows_of_users(held, wanted, datetime.now(UTC), at_most)
             # A process that ended may have appended an answer already.
             known = await self._projections.with_answers(connection, {window.owner for window in taken})
             taken = [window for window in taken if window.owner in known]
-            done = await noted(taken)(held)
+            done = await find_answered_windows(taken)(held)
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]
             asked = await questions(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
@@ -170,7 +170,7 @@ class Asking:
     async def _settle(self, connection: Client, held: Connection, said: Sequence[_Said]) -> None:
         now = datetime.now(UTC)
         answering = {each.model for each in said if isinstance(each.outcome, ModelAnswer)}
-        failed: list[Failed] = []
+        failed: list[FailedWindow] = []
         by_model: dict[ModelKey, list[tuple[WindowRequest, ModelAnswer | LineFailed]]] = {}
         for each in said:
             outcome = each.outcome
@@ -190,7 +190,7 @@ class Asking:
                 else:
                     failed.append(again(question.window, now))
         await mark_answered(held, answered)
-        await ask_again(held, failed)
+        await requeue_windows(held, failed)
 
     async def _as_it_is_now(
         self,
@@ -201,9 +201,9 @@ class Asking:
         """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.clears(connection, owners)
-        there = set(await not_erased([question.window for question, _ in answers])(held))
+        there = set(await drop_erased_windows([question.window for question, _ in answers])(held))
         answers = [each for each in answers if each[0].window in there]
-        rows = await spoken([question.window for question, _ in answers])(held)
+        rows = await load_window_messages([question.window for question, _ in answers])(held)
         return [
             (question if left else replace(question, said=()), outcome)
             for (question, outcome), left in zip(answers, rows, strict=True)

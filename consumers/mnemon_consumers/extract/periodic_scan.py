@@ -9,8 +9,8 @@ from nats.aio.client import Client
 
 from mnemon_consumers.extract.windowing import Cutting
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked_if_free
-from mnemon_infra.database.memory.scan_cursor import Round, last_rounds, note, users_beyond
+from mnemon_infra.database.locks import try_lock
+from mnemon_infra.database.memory.scan_cursor import TenantScan, list_users_after, load_scans, record_scan
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -37,15 +37,15 @@ class Interval:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         end = time.monotonic() + LONGEST
-        async with locked_if_free(self._database, "extract", "rounds") as is_mine:
+        async with try_lock(self._database, "extract", "rounds") as is_mine:
             if not is_mine:
                 return
-            for last in await self._database.read(last_rounds()):
+            for last in await self._database.run_query(load_scans()):
                 begun = await self._begun(last)
                 while begun is not None and time.monotonic() < end:
                     begun = await self._go_on(connection, begun)
 
-    async def _begun(self, last: Round) -> Round | None:
+    async def _begun(self, last: TenantScan) -> TenantScan | None:
         """Return the scan to continue or start; None if none is due."""
         now = datetime.now(UTC)
         of = self._settings.of(last.tenant).extraction
@@ -53,21 +53,21 @@ class Interval:
             return None
         if last.begun_at is None:
             # The first interval of a tenant begins now. Until its end, only new messages cause reading.
-            await self._note(Round(last.tenant, now))
+            await self._note(TenantScan(last.tenant, now))
             return None
         if last.reached is not None:
             return last
         if last.begun_at + timedelta(hours=of.interval_hours) > now:
             return None
-        return Round(last.tenant, now, "")
+        return TenantScan(last.tenant, now, "")
 
-    async def _go_on(self, connection: Client, begun: Round) -> Round | None:
-        users = await self._database.read(users_beyond(begun.tenant, begun.reached or "", PAGE))
+    async def _go_on(self, connection: Client, begun: TenantScan) -> TenantScan | None:
+        users = await self._database.run_query(list_users_after(begun.tenant, begun.reached or "", PAGE))
         await self._cutting.cut(connection, [(begun.tenant, user) for user in users], rested=True)
         reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
         await self._note(reached)
         return reached if reached.reached is not None else None
 
-    async def _note(self, reached: Round) -> None:
+    async def _note(self, reached: TenantScan) -> None:
         async with self._database.transaction() as connection:
-            await note(connection, reached)
+            await record_scan(connection, reached)

@@ -21,8 +21,8 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.pending import tenants_waiting, users_online
-from mnemon_infra.database.windows.window_repository import StoredWindow, reopen
+from mnemon_infra.database.windows.pending import list_online_users, list_waiting_tenants
+from mnemon_infra.database.windows.window_repository import StoredWindow, reopen_windows
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
@@ -86,7 +86,7 @@ class ExtractionPipeline:
     async def reopen(self, given_up: Sequence[StoredWindow]) -> None:
         """Reopen windows that were given up, so that they are asked for once more."""
         async with self._database.transaction() as held:
-            await reopen(held, given_up, datetime.now(UTC))
+            await reopen_windows(held, given_up, datetime.now(UTC))
 
     async def tick(self, connection: Client) -> None:
         """Continue the periodic scan and the batches, and trigger users with windows to ask about."""
@@ -100,11 +100,11 @@ class ExtractionPipeline:
         """Trigger users with windows to ask about: a request or batch failed, or no process was running."""
         tenants = [
             (tenant, every)
-            for tenant in await self._database.read(tenants_waiting())
+            for tenant in await self._database.run_query(list_waiting_tenants())
             if (every := await self._asking.every(tenant)) is not None
         ]
         async with self._database.transaction(keep=False) as held:
             at_most = max(1, WOKEN // max(1, len(tenants)))
-            owners = await users_online(held, tenants, datetime.now(UTC), at_most)
+            owners = await list_online_users(held, tenants, datetime.now(UTC), at_most)
         publish = connection.jetstream().publish
         await asyncio.gather(*(publish(work_subject("extract", *each), b"", stream=WORK) for each in owners))

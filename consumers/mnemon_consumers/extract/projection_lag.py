@@ -12,8 +12,8 @@ from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.windows.batch_recovery import adopt
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.windows.batch_recovery import recover_batches
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
@@ -52,8 +52,8 @@ class Projections:
                 self._end = await log_end(connection.jetstream())
             if await self._position.refresh(connection.jetstream()) < self._end:
                 return False
-            async with locked(self._database, "extract", "adopt"):
-                if adopted := await adopt(self._database, self._deadline):
+            async with hold_lock(self._database, "extract", "adopt"):
+                if adopted := await recover_batches(self._database, self._deadline):
                     log.info("batches recovered from the log", batches=adopted)
             self._is_ready = True
             return True

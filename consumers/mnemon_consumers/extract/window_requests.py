@@ -15,9 +15,9 @@ from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection
-from mnemon_infra.database.facts.fact_repository import FactRecord, live_facts
-from mnemon_infra.database.facts.undecided_pairs import PairsByLine, pair_records
-from mnemon_infra.database.windows.contents import spoken
+from mnemon_infra.database.facts.fact_repository import FactRecord, load_facts
+from mnemon_infra.database.facts.undecided_pairs import PairsByLine, load_pair_records
+from mnemon_infra.database.windows.contents import load_window_messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.settings.store import LiveSettings
@@ -91,8 +91,8 @@ async def questions(
             the requests have no pairs.
     """
     owners = list(dict.fromkeys(window.owner for window in windows))
-    rows = await spoken(windows)(connection)
-    found = zip(owners, await live_facts(owners)(connection), strict=True)
+    rows = await load_window_messages(windows)(connection)
+    found = zip(owners, await load_facts(owners)(connection), strict=True)
     facts = {owner: _unexpired(of, now) for owner, of in found}
     asked = []
     for window, messages in zip(windows, rows, strict=True):
@@ -114,7 +114,7 @@ async def _with_pairs(
 ) -> list[WindowRequest]:
     """Return the requests, with pairs for those that may have them."""
     owners = {question.window.owner for question in asked if question.may_have_pairs}
-    records = await pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
+    records = await load_pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
     waiting = {
         owner: iter(
             [

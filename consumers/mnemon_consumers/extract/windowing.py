@@ -17,9 +17,13 @@ from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.broker.streams.schedules import once
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.locks import lock_those_free
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered, uncovered
-from mnemon_infra.database.windows.window_repository import StoredWindow, put
+from mnemon_infra.database.locks import try_locks
+from mnemon_infra.database.messages.unsummarised import (
+    UnsummarisedQuery,
+    list_long_conversations,
+    load_uncovered_messages,
+)
+from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
 from mnemon_infra.settings.store import LiveSettings
 
 USERS: Final = 100_000
@@ -90,7 +94,7 @@ class Cutting:
             UnsummarisedQuery(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
             for owner in looked
         ]
-        found = await self._database.read(long_uncovered(wanted, "windows"))
+        found = await self._database.run_query(list_long_conversations(wanted, "windows"))
         again = now + timedelta(seconds=SELDOM)
         self._looked.update((owner, (again, users[owner])) for owner in looked)
         await asyncio.gather(
@@ -116,7 +120,7 @@ class Cutting:
         busy: set[Owner] = set()
         while users:
             async with self._database.transaction() as held:
-                free = await lock_those_free(held, [(*owner, "extract") for owner in users])
+                free = await try_locks(held, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
                 users = await self._cut(connection, held, mine, up_to, rested, looked_at)
@@ -137,7 +141,7 @@ class Cutting:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
         wanted = [UnsummarisedQuery(*owner, self._page(owner[0]), up_to) for owner in owners]
-        found = await uncovered(wanted, "windows")(held)
+        found = await load_uncovered_messages(wanted, "windows")(held)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
         nothing: list[StoredWindow] = []
@@ -153,8 +157,8 @@ class Cutting:
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
         await append(connection, [_nothing(window) for window in nothing])
-        await put(held, nothing, now, answered=True)
-        await put(held, to_read, now)
+        await insert_windows(held, nothing, now, answered=True)
+        await insert_windows(held, to_read, now)
         return list(dict.fromkeys(more))
 
     async def _unsettled(

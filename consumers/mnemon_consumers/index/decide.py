@@ -24,7 +24,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject
 from mnemon_infra.broker.outcomes import ACK, Ack, DeliveryOutcome
 from mnemon_infra.database.projections import message_parser
-from mnemon_infra.database.projections.rows import event_id_of
+from mnemon_infra.database.projections.rows import get_event_id
 from mnemon_infra.delivery import Delivery
 
 NOTHING: Final = Ack("nothing to be found")
@@ -103,17 +103,17 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
         _sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
     contract = find_contract(address)
     if contract.latest is MessageV1 and address.version == 1:
-        message = message_parser.read(delivery.body)
+        message = message_parser.parse_message(delivery.body)
         if message is not None:
-            event_id = event_id_of(delivery, address, message.id)
-            moment = message.spoken_at()
+            event_id = get_event_id(delivery, address, message.id)
+            moment = message.compute_sent_time()
             sent_at = datetime.fromtimestamp(delivery.stored_at if moment is None else moment, UTC)
             batch.messages.append(
                 IndexedMessage(owner, event_id, delivery.sequence, message.content, message.name, sent_at)
             )
             return ACK
     event = upcast_body(contract, address.version, delivery.body)
-    event_id = event_id_of(delivery, address, event.id)
+    event_id = get_event_id(delivery, address, event.id)
     match event:
         case MessageV1():
             sent_at = event.sent_at or datetime.fromtimestamp(delivery.stored_at, UTC)

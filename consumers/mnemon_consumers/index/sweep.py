@@ -14,13 +14,13 @@ from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import last_erased
-from mnemon_infra.database.facts.fact_repository import live_facts
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.memory.documents import StoredDocument, documents, documents_by_id
-from mnemon_infra.database.memory.summaries import live_summaries
-from mnemon_infra.database.messages.lookup import MessageLookup, visible
-from mnemon_infra.database.projections.sweep import last_watermark
+from mnemon_infra.database.erasure.users import load_erased_position
+from mnemon_infra.database.facts.fact_repository import load_facts
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.memory.documents import StoredDocument, load_documents, load_documents_by_id
+from mnemon_infra.database.memory.summaries import load_summaries
+from mnemon_infra.database.messages.lookup import MessageLookup, load_visible_messages
+from mnemon_infra.database.projections.sweep import load_last_watermark
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import Findable, VectorIndex, fact, points, summary
@@ -37,12 +37,12 @@ async def sweep(connection: Client, database: Database, finding: VectorIndex, ow
     """
     # While the lock is held, dedupe decides nothing for this user: its decisions are in the log, or were
     # never taken.
-    async with locked(database, *owner):
+    async with hold_lock(database, *owner):
         end = max(seq, *await asyncio.gather(*(last_position(connection, each) for each in _taking(owner))))
         if await applied_position(connection.jetstream()) < end:
             return False
         # Events from before an erasure that are being indexed would leave points after it.
-        erased = await database.read(last_erased(*owner))
+        erased = await database.run_query(load_erased_position(*owner))
         if erased and await applied_position(connection.jetstream(), "index") < erased:
             return False
         await give_way()
@@ -58,7 +58,7 @@ async def sweep(connection: Client, database: Database, finding: VectorIndex, ow
         return False
     await _documents(database, finding, owner, chunks)
     await _summaries(database, finding, owner, known_summaries)
-    if await last_watermark(database, *owner):
+    if await load_last_watermark(database, *owner):
         await _messages(database, finding, owner, position)
     return True
 
@@ -82,12 +82,12 @@ async def look_through(database: Database, finding: VectorIndex, owner: Owner) -
     await _facts(database, finding, owner)
     await _documents(database, finding, owner, await _chunks(finding, owner))
     await _summaries(database, finding, owner, await _versions(finding, Collection.SUMMARIES, owner))
-    if await last_watermark(database, *owner):
+    if await load_last_watermark(database, *owner):
         await _messages(database, finding, owner, _ALL)
 
 
 async def _facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
-    (facts,) = await database.read(live_facts([owner]))
+    (facts,) = await database.run_query(load_facts([owner]))
     live = [fact(owner, each.id, each.event_id, each.text) for each in facts]
     known = await _versions(finding, Collection.MEMORIES, owner)
     await _level(finding, Collection.MEMORIES, owner, live, known)
@@ -96,7 +96,7 @@ async def _facts(database: Database, finding: VectorIndex, owner: Owner) -> None
 async def _summaries(
     database: Database, finding: VectorIndex, owner: Owner, known: Mapping[UUID, object]
 ) -> None:
-    (summaries,) = await database.read(live_summaries([owner]))
+    (summaries,) = await database.run_query(load_summaries([owner]))
     live = [summary(owner, each.id, each.event_id, each.text) for each in summaries]
     await _level(finding, Collection.SUMMARIES, owner, live, known)
 
@@ -142,13 +142,13 @@ async def _chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
 async def _documents(
     database: Database, finding: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
 ) -> None:
-    (entries,) = await database.read(documents([owner]))
+    (entries,) = await database.run_query(load_documents([owner]))
     live = {each.event_id for each in entries}
     gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
     await _delete(finding, Collection.DOCUMENTS, owner, gone)
     # The older of two versions in quick succession may have been written over the newer one.
     changed = sorted({each.id for each in entries} & set(gone.values()))
-    (whole,) = await database.read(documents_by_id([(owner, changed)]))
+    (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
     read = [chunk for each in whole for chunk in await document(_read(owner, each))]
     absent = [chunk for chunk in read if chunk.id not in there]
@@ -172,7 +172,7 @@ async def _messages(database: Database, finding: VectorIndex, owner: Owner, posi
     async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}
-        (shown,) = await database.read(visible([MessageLookup(*owner, tuple(places))]))
+        (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
         await _delete(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
 

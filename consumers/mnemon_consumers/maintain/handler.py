@@ -17,9 +17,12 @@ from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.schedules import every
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.facts.fact_repository import live_facts
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.sweep_candidates import with_expired_facts, with_more_facts
+from mnemon_infra.database.facts.fact_repository import load_facts
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.projections.sweep_candidates import (
+    count_excess_facts,
+    list_owners_of_expired_facts,
+)
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES, MAINTAIN
 from mnemon_infra.health.clock_skew import compare_clocks
@@ -74,7 +77,7 @@ class MaintainConsumer:
         if problem := (await compare_clocks(self.broker.connection, self._database)).problem:
             log.error("expiry stopped", problem=problem)
             return
-        for owner in await self._database.read(with_expired_facts(now)):
+        for owner in await self._database.run_query(list_owners_of_expired_facts(now)):
             try:
                 await self._expire_user_facts(owner, now)
             except DatabaseUnavailable as error:
@@ -83,15 +86,15 @@ class MaintainConsumer:
 
     async def _expire_user_facts(self, owner: Owner, now: datetime) -> None:
         # The lock keeps other processes from giving one of these facts a later date meanwhile.
-        async with locked(self._database, *owner):
-            (facts,) = await self._database.read(live_facts([owner]))
+        async with hold_lock(self._database, *owner):
+            (facts,) = await self._database.run_query(load_facts([owner]))
             if events := expiries(owner, facts, now):
                 await append(self.broker.connection, events)
 
     async def _trigger_excesses(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""
         least = min(smallest(each.limits) for each in self._settings.all())
-        for counts in await self._database.read(with_more_facts(least)):
+        for counts in await self._database.run_query(count_excess_facts(least)):
             if exceeds(counts, self._settings.of(counts.tenant).limits):
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await self.broker.stream_context.publish(subject, b"", stream=WORK)

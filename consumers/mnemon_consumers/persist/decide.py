@@ -10,7 +10,7 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.subjects import InvalidSubject, Owner
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome
-from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, row_of
+from mnemon_infra.database.projections.rows import MessageRow, Row, Rows, build_row
 from mnemon_infra.delivery import Delivery
 
 NOT_PROJECTED: Final = Ack("no projection reads it yet")
@@ -38,7 +38,7 @@ def plan(deliveries: Sequence[Delivery]) -> PersistPlan:
 def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
     """Return the row of an event, if it has one, and the outcome of its delivery after the write."""
     try:
-        row = row_of(delivery)
+        row = build_row(delivery)
     except InvalidSubject as error:
         return None, Dead("invalid_subject", str(error))
     except UnknownEvent as error:

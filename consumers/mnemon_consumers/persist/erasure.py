@@ -14,9 +14,13 @@ from mnemon_infra.broker.streams.purge import purge
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure import conversations as conversation_erasing
 from mnemon_infra.database.erasure import users
-from mnemon_infra.database.erasure.inactive_generations import forget
-from mnemon_infra.database.messages.conversations import counted
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.erasure.erased_rows import (
+    count_covered_rows,
+    erase_in_inactive_generations,
+    mark_settled,
+    release_windows,
+)
+from mnemon_infra.database.projections.writer import write_rows
 
 
 async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
@@ -35,41 +39,31 @@ async def settled(connection: Client, database: Database, owner: Owner, position
     Raises:
         DatabaseUnavailable, nats.errors.Error: the call can be repeated.
     """
-    erased = await database.read(users.erasure(*owner))
+    erased = await database.run_query(users.load_erasure(*owner))
     if erased is not None and not erased.is_settled:
         user = ErasedUser(owner, erased.seq, erased.at)
-        if position < erased.seq or not await _settle_user(connection, database, user):
+        if position < erased.seq or not await _settle(connection, database, user, user.below - 1):
             return False
-    (conversations,) = await database.read(conversation_erasing.conversation_erasures_of([owner]))
+    (conversations,) = await database.run_query(conversation_erasing.load_conversation_erasures([owner]))
     for each in conversations:
         if not each.is_settled and (
-            position < each.erased.seq or not await _settle_conversation(connection, database, each.erased)
+            position < each.erased.seq or not await _settle(connection, database, each.erased, 0)
         ):
             return False
     return True
 
 
-async def _settle_user(connection: Client, database: Database, user: ErasedUser) -> bool:
-    if not await purge(connection, user):
-        return False
-    await users.release(database, *user.owner, user.below)
-    if "windows" in await database.read(users.counted_below(*user.owner, user.below)):
-        return False
-    await forget(database, user)
-    await _look_through(connection, database, user, user.below - 1)
-    await users.settle(database, *user.owner, user.below)
-    return True
-
-
-async def _settle_conversation(connection: Client, database: Database, erased: ErasedConversation) -> bool:
+async def _settle(
+    connection: Client, database: Database, erased: ErasedUser | ErasedConversation, after: int
+) -> bool:
     if not await purge(connection, erased):
         return False
-    await conversation_erasing.release(database, erased)
-    if "windows" in await database.read(counted(erased)):
+    await release_windows(database, erased)
+    if "windows" in await database.run_query(count_covered_rows(erased)):
         return False
-    await forget(database, erased)
-    await _look_through(connection, database, erased, 0)
-    await conversation_erasing.settle(database, erased)
+    await erase_in_inactive_generations(database, erased)
+    await _look_through(connection, database, erased, after)
+    await mark_settled(database, erased)
     return True
 
 
@@ -85,4 +79,4 @@ async def _look_through(connection: Client, database: Database, erased: ErasureS
                 for delivery in page:
                     if erased.takes(delivery):
                         await remove(connection, LOG, delivery.sequence)
-                await write(database, plan(page).rows)
+                await write_rows(database, plan(page).rows)

@@ -18,8 +18,8 @@ from mnemon_infra.broker.streams.triggers import publish_said
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from mnemon_infra.database.projections.rows import Rows
-from mnemon_infra.database.projections.sweep import last_watermark, sweep
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 
@@ -46,7 +46,7 @@ class PersistConsumer:
         """Write the rows of events, then publish the triggers and notices that follow from them."""
         batch = plan(deliveries)
         try:
-            await write(self._database, batch.rows)
+            await write_rows(self._database, batch.rows)
         except DatabaseUnavailable:
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         except DatabaseRefused as error:
@@ -68,11 +68,11 @@ class PersistConsumer:
 
     async def _publish_changes(self, rows: Rows) -> None:
         publish = self.broker.stream_context.publish
-        for tenant, user in rows.watermarked():
+        for tenant, user in rows.find_watermarked_owners():
             await publish(work_subject("persist", tenant, user), stream=WORK)
-        for tenant, user in rows.discarded():
+        for tenant, user in rows.find_discarding_owners():
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
-        changed = rows.changed()
+        changed = rows.map_owners()
         # Most batches consist of messages only; then the users who spoke are those who changed.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
@@ -85,8 +85,8 @@ class PersistConsumer:
             owner = parse_owner(subject)
             is_settled = await settled(self.broker.connection, database, owner, position)
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
-            await sweep(database, *owner, up_to=position)
-            is_swept = is_settled and await last_watermark(database, *owner) <= position
+            await sweep_owner(database, *owner, up_to=position)
+            is_swept = is_settled and await load_last_watermark(database, *owner) <= position
             return ACK if is_swept else Retry(0.2)
         except InvalidSubject as error:
             return Dead("invalid_subject", str(error))

@@ -5,8 +5,8 @@ from mnemon_contracts.subjects import Owner, changed_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.streams.log_reader import delivery_at
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.rows import Rows, row_of
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.rows import Rows, build_row
+from mnemon_infra.database.projections.writer import write_rows
 
 
 class Projection:
@@ -33,12 +33,12 @@ class Projection:
         """
         connection = self._broker.connection
         # The event is read back from the log with its time, so that persist writes the same row.
-        row = row_of(await delivery_at(connection, position))
+        row = build_row(await delivery_at(connection, position))
         if row is None:
             return
         rows = Rows()
         rows.add(row)
-        await write(self._database, rows)
+        await write_rows(self._database, rows)
         self._memory.drop_user(owner)
         # The notice has no position: earlier events may not be projected, but reads from now on are right.
         await connection.publish(changed_subject(*owner))

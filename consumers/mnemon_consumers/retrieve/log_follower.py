@@ -14,7 +14,7 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
-from mnemon_infra.database.projections.rows import Rows, row_of
+from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -113,7 +113,7 @@ class LogFollower:
         rows = Rows()
         for delivery in tail:
             try:
-                row = row_of(delivery)
+                row = build_row(delivery)
             except (InvalidBody, UnknownEvent):
                 continue  # persist will make a dead letter of it
             if row is not None:

@@ -16,7 +16,12 @@ from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
 from mnemon_infra.database.memory.documents import DocumentEntry, StoredDocument
 from mnemon_infra.database.memory.summaries import ConversationSummary, StoredSummary
 from mnemon_infra.database.memory.tasks import StoredTask
-from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages, OfTask, UserCounts
+from mnemon_infra.database.memory.user_memory import (
+    ConversationView,
+    NewestMessagesQuery,
+    TaskResultsQuery,
+    UserCounts,
+)
 from mnemon_infra.database.messages import lookup
 from mnemon_infra.database.messages.counts import CountedConversation, MessageCount
 from mnemon_infra.database.messages.lookup import Surroundings
@@ -118,7 +123,7 @@ class Memory:
         if cached is not None:
             return cached
 
-        query = NewestMessages(*owner, conversation, max(limit, LOADED))
+        query = NewestMessagesQuery(*owner, conversation, max(limit, LOADED))
         return await self._load(owner, self._reader.messages, query, min_seq, key=("messages", conversation))
 
     async def load_profile(self, owner: Owner, min_seq: int | None) -> Seen[dict[str, Any]]:
@@ -139,7 +144,7 @@ class Memory:
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> Seen[list[StoredSummary]]:
         """Return the newest summaries of a conversation, oldest first; raises as `load_messages` does."""
-        query = NewestMessages(*owner, conversation, limit)
+        query = NewestMessagesQuery(*owner, conversation, limit)
         return await self._find_or_load(
             owner, ("summaries", conversation, limit), self._reader.summaries, query, min_seq
         )
@@ -154,7 +159,7 @@ class Memory:
         self, owner: Owner, task_id: str, limit: int, min_seq: int | None
     ) -> Seen[list[str]]:
         """Return the beginnings of a task's newest results, oldest first; raises as `load_messages` does."""
-        query = OfTask(*owner, task_id, limit)
+        query = TaskResultsQuery(*owner, task_id, limit)
         return await self._find_or_load(
             owner, ("task results", task_id, limit), self._reader.task_results, query, min_seq
         )

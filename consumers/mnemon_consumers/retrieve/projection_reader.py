@@ -5,12 +5,12 @@ from typing import Generic, NamedTuple, TypeVar
 from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.log_follower import LogFollower
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Database, in_time
+from mnemon_infra.database.engine import Database, answer_in_time
 from mnemon_infra.database.facts import fact_repository as facts
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
 from mnemon_infra.database.messages import counts as message_counts
 from mnemon_infra.database.messages import lookup
-from mnemon_infra.database.projections.writer import suppose
+from mnemon_infra.database.projections.writer import simulate_rows
 from mnemon_infra.database.query_batcher import QueryBatcher
 
 MemoryQueryT = TypeVar("MemoryQueryT")
@@ -33,20 +33,20 @@ class ProjectionReader:
     def __init__(self, database: Database, follower: LogFollower) -> None:
         self._database = database
         self._follower = follower
-        self.messages = QueryBatcher(database, user_memory.newest_messages)
-        self.profiles = QueryBatcher(database, user_memory.profiles)
-        self.counts = QueryBatcher(database, user_memory.counts)
-        self.facts = QueryBatcher(database, facts.live_facts)
-        self.histories = QueryBatcher(database, facts.histories)
-        self.summaries = QueryBatcher(database, summaries.newest_summaries)
-        self.tasks = QueryBatcher(database, tasks.tasks)
-        self.task_results = QueryBatcher(database, user_memory.task_results)
-        self.documents = QueryBatcher(database, documents.documents)
-        self.facts_by_id = QueryBatcher(database, facts.facts_by_id)
-        self.documents_by_id = QueryBatcher(database, documents.documents_by_id)
-        self.summaries_by_id = QueryBatcher(database, summaries.summaries_by_id)
-        self.surroundings = QueryBatcher(database, lookup.surroundings)
-        self.message_counts = QueryBatcher(database, message_counts.message_counts)
+        self.messages = QueryBatcher(database, user_memory.load_newest_messages)
+        self.profiles = QueryBatcher(database, user_memory.load_profiles)
+        self.counts = QueryBatcher(database, user_memory.load_user_counts)
+        self.facts = QueryBatcher(database, facts.load_facts)
+        self.histories = QueryBatcher(database, facts.load_fact_histories)
+        self.summaries = QueryBatcher(database, summaries.load_newest_summaries)
+        self.tasks = QueryBatcher(database, tasks.load_tasks)
+        self.task_results = QueryBatcher(database, user_memory.load_task_results)
+        self.documents = QueryBatcher(database, documents.load_documents)
+        self.facts_by_id = QueryBatcher(database, facts.load_facts_by_id)
+        self.documents_by_id = QueryBatcher(database, documents.load_documents_by_id)
+        self.summaries_by_id = QueryBatcher(database, summaries.load_summaries_by_id)
+        self.surroundings = QueryBatcher(database, lookup.load_surroundings)
+        self.message_counts = QueryBatcher(database, message_counts.count_messages)
 
     async def read(
         self,
@@ -72,7 +72,7 @@ class ProjectionReader:
         """
         if self._follower.has_to_read_tail(position, min_seq):
             tail = await self._follower.read_tail(owner, position)
-            (value,) = await in_time(suppose(self._database, tail.rows, part.query([query])))
+            (value,) = await answer_in_time(simulate_rows(self._database, tail.rows, part.query([query])))
             return ProjectionReading(Seen(value, tail.seq), is_settled=False)
         seen = Seen(await part.ask(query), position)
         # Between a commit and its acknowledgement the value is already right, but the position lags behind.

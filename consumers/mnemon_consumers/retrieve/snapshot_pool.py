@@ -12,7 +12,7 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.vector_progress import owed, reached
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import name_of
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
@@ -133,4 +133,6 @@ class SnapshotPool:
 
 async def _are_complete(database: Database, schema: str, position: int) -> bool:
     """Return whether the vectors are complete; before that, the process that writes them has them open."""
-    return await reached(database, schema) == position and not await owed(database, schema)
+    return await VECTORS.load_position(
+        database, schema
+    ) == position and not await VECTORS.list_owners_to_sweep(database, schema)

@@ -16,8 +16,8 @@ from mnemon_infra.broker.streams.applied_position import first_from, log_end
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import as_of, positions_as_of
-from mnemon_infra.database.migration import head_revision
+from mnemon_infra.database.generations.generation_repository import describe_snapshot, list_snapshot_positions
+from mnemon_infra.database.migration import find_head_revision
 
 SnapshotMoment = datetime | int
 """A time, or a log position."""
@@ -98,17 +98,19 @@ class SnapshotResolver:
 
     async def _found(self, position: int) -> int:
         """Return the position of a complete snapshot for a position."""
-        positions = await positions_as_of(self._database, self._live)
+        positions = await self._database.run_query(list_snapshot_positions(self._live))
         await self._opened.keep(positions)
         fitting = await self._fitting(positions, position)
-        generation = await as_of(self._database, self._live, fitting) if fitting else None
+        generation = (
+            await self._database.run_query(describe_snapshot(self._live, fitting)) if fitting else None
+        )
         if fitting is None or generation is None or not generation.is_made_here:
             raise Refusal(
                 "not_found",
                 f"as_of: there are no rows as of position {position}; they are made by "
                 f"`mnemon rebuild --until {position}`",
             )
-        if not generation.is_complete or generation.revision != head_revision():
+        if not generation.is_complete or generation.revision != find_head_revision():
             raise Refusal(
                 "unavailable",
                 f"as_of: the rows as of position {fitting} are not complete, or of another version; they are "

@@ -4,20 +4,21 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar
+from datetime import datetime
+from functools import cached_property, wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import msgspec
 import psycopg
 from psycopg.sql import SQL, Identifier
 from psycopg.types.json import Json
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
-from sqlalchemy import Select
+from sqlalchemy import ARRAY, BigInteger, BindParameter, Boolean, DateTime, Select, Text, bindparam
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.database import pool_usage
 from mnemon_infra.durables import STATEMENT_TIMEOUT
 from mnemon_infra.process.cancellation import abandon_quietly
 
@@ -32,6 +33,7 @@ ANSWER_WAIT = 2.0
 
 Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 QueryResult = TypeVar("QueryResult")
+QueryArguments = ParamSpec("QueryArguments")
 Query = Callable[[Connection], Awaitable[QueryResult]]
 """A coroutine function that reads from a connection."""
 
@@ -68,7 +70,38 @@ def is_storable(identifier: str) -> bool:
     return "\0" not in identifier
 
 
-async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
+def query(
+    function: Callable[Concatenate[Connection, QueryArguments], Awaitable[QueryResult]],
+) -> Callable[QueryArguments, Query[QueryResult]]:
+    """Turn a coroutine function into one that takes all arguments but the connection, and returns a `Query`.
+
+    `Database.run_query` runs the query, a second time if the connection is lost: arguments must not be
+    iterators.
+    """
+
+    @wraps(function)
+    def bind(*args: QueryArguments.args, **kwargs: QueryArguments.kwargs) -> Query[QueryResult]:
+        return lambda connection: function(connection, *args, **kwargs)
+
+    return bind
+
+
+_TYPES: Mapping[Any, Any] = {
+    int: BigInteger,
+    str: Text,
+    bool: Boolean,
+    datetime: DateTime(timezone=True),
+    list[int]: ARRAY(BigInteger),
+    list[str]: ARRAY(Text),
+}
+
+
+def parameter(name: str, kind: type[QueryResult]) -> BindParameter[QueryResult]:
+    """Return a bind parameter with the PostgreSQL type of a Python type, which a `Lookup` requires."""
+    return bindparam(name, type_=_TYPES[kind])
+
+
+async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     """Return the answer if it arrives within `ANSWER_WAIT`.
 
     After that, the query continues in the background and its result is dropped: the driver cannot be told to
@@ -82,10 +115,10 @@ async def in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResult:
     try:
         return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
     except TimeoutError as error:
-        raise too_late() from error
+        raise make_timeout_error() from error
 
 
-def too_late() -> DatabaseUnavailable:
+def make_timeout_error() -> DatabaseUnavailable:
     """Return the error for an answer that does not arrive within `ANSWER_WAIT`."""
     return DatabaseUnavailable(f"no answer within {ANSWER_WAIT:g} s")
 
@@ -109,7 +142,7 @@ class Statement:
         compiled = self._clause.compile(dialect=_DIALECT)
         return _Compiled(str(compiled), dict(compiled.params))
 
-    async def row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    async def fetch_row(self, connection: Connection, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the only row of the result.
 
         Raises:
@@ -119,10 +152,19 @@ class Statement:
         cursor = await connection.execute(sql, {**constants, **parameters}, binary=True)
         rows = await cursor.fetchall()
         if len(rows) != 1:
-            raise LookupError(f"{len(rows)} rows instead of one")
+            raise LookupError(f"the statement returned {len(rows)} rows instead of one")
         return rows[0]
 
-    async def change(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
+    async def fetch_value(self, connection: Connection, parameters: Mapping[str, Any]) -> Any:
+        """Return the only value of the result.
+
+        Raises:
+            LookupError: the result has no row, or more than one.
+        """
+        (value,) = await self.fetch_row(connection, parameters)
+        return value
+
+    async def execute_each(self, connection: Connection, parameters: Sequence[Mapping[str, Any]]) -> int:
         """Run the statement once for each set of parameters and return the number of rows changed."""
         sql, constants = self.compiled
         async with connection.cursor() as cursor:
@@ -162,12 +204,17 @@ class Lookup:
         # read.
         return _Compiled(" ".join(sql.split()), constants)
 
-    async def rows(
+    async def fetch(self, connection: Connection, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Return the rows of a single set of parameters, in no particular order."""
+        [rows] = await self.fetch_each(connection, [parameters])
+        return rows
+
+    async def fetch_each(
         self, connection: Connection, wanted: Sequence[Mapping[str, Any]]
     ) -> list[list[tuple[Any, ...]]]:
         """Return the rows of each set of parameters, in the order of the sets.
 
-        Each row begins with the index of its set. The rows of one set are in no particular order.
+        The rows of one set are in no particular order.
         """
         # One JSON parameter for all sets: psycopg takes ten times as long for arrays.
         sets = Json(
@@ -178,15 +225,35 @@ class Lookup:
         cursor = await connection.execute(sql, {**constants, "wanted": sets}, binary=True)
         found: list[list[tuple[Any, ...]]] = [[] for _ in wanted]
         for row in await cursor.fetchall():
-            found[row[0]].append(row)
+            found[row[0]].append(row[1:])
         return found
+
+
+class PoolState(NamedTuple):
+    """State of a pool: its connections, how many of them are idle, and how many requests wait for one."""
+
+    name: str
+    connections: int
+    idle: int
+    waiting: int
+
+
+_open_pools: WeakKeyDictionary[AsyncConnectionPool[Any], str] = WeakKeyDictionary()
+"""Open pools of this process, each with the name that its connections have in the database."""
+
+
+def list_pools() -> list[PoolState]:
+    """Return the state of each open pool of this process."""
+    names = ("pool_size", "pool_available", "requests_waiting")
+    statistics = [(name, pool.get_stats()) for pool, name in _open_pools.items()]
+    return [PoolState(name, *(each.get(key, 0) for key in names)) for name, each in statistics]
 
 
 class Database:
     """A pool of connections to one generation of the projections (one schema).
 
     Attributes:
-        lock_places: limits locks to half of the pool's connections. The holder of a lock occupies one
+        lock_slots: limits locks to half of the pool's connections. The holder of a lock occupies one
             connection and needs a second one for its work; if locks took all of them, no holder could finish.
     """
 
@@ -213,7 +280,7 @@ class Database:
             "options": " ".join(f"-c{name}={value}" for name, value in settings.items()),
         }
         connections = max(deployment.pg_pool_min, deployment.pg_pool_max, 2)
-        self.lock_places = asyncio.Semaphore(connections // 2)
+        self.lock_slots = asyncio.Semaphore(connections // 2)
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             self._address,
             min_size=deployment.pg_pool_min,
@@ -241,18 +308,18 @@ class Database:
             # Connect without the pool first: the pool would retry for ever and not report the reason.
             first = await psycopg.AsyncConnection.connect(self._address, **self._options)
         except (psycopg.Error, OSError) as error:
-            raise no_connection(self._shown, error) from error
+            raise make_connection_error(self._shown, error) from error
         try:
             async with first:
                 await first.execute("SELECT FROM memory_events LIMIT 0")
         except (psycopg.Error, OSError) as error:
-            raise meaning(error) from error
+            raise translate_error(error) from error
         await self._pool.open()
-        pool_usage.opened[self._pool] = self._options["application_name"]
+        _open_pools[self._pool] = self._options["application_name"]
 
     async def close(self) -> None:
         """Close all connections."""
-        pool_usage.opened.pop(self._pool, None)
+        _open_pools.pop(self._pool, None)
         await self._pool.close()
 
     @asynccontextmanager
@@ -271,13 +338,10 @@ class Database:
         async with self._connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
 
-    async def read(self, query: Query[QueryResult]) -> QueryResult:
+    async def run_query(self, query: Query[QueryResult]) -> QueryResult:
         """Run a query and return its result.
 
         It is run a second time if the connection is lost.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
         """
         try:
             async with self._connection() as connection:
@@ -288,7 +352,7 @@ class Database:
             async with self._connection() as connection:
                 return await query(connection)
 
-    async def notices(self, channel: str) -> AsyncIterator[str | None]:
+    async def listen(self, channel: str) -> AsyncIterator[str | None]:
         """Listen to a channel of PostgreSQL on a connection outside the pool.
 
         Yields:
@@ -305,7 +369,7 @@ class Database:
                 async for notice in listener.notifies():
                     yield notice.payload
         except (psycopg.Error, OSError) as error:
-            raise meaning(error) from error
+            raise translate_error(error) from error
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
@@ -320,7 +384,7 @@ class Database:
                     await self._pool.check()
                     raise _ConnectionLost(str(error).strip()) from error
         except (psycopg.Error, PoolTimeout) as error:
-            means = meaning(error)
+            means = translate_error(error)
             raise means from (None if isinstance(means, DatabaseRefused) else error)
 
 
@@ -335,17 +399,17 @@ _NEXT_STEP = {
 }
 
 
-def no_connection(address: str, error: BaseException) -> DatabaseUnavailable:
+def make_connection_error(address: str, error: BaseException) -> DatabaseUnavailable:
     """Return the error for a failed connection, with PostgreSQL's own reason, such as a wrong password."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     said = "; ".join(line.strip() for line in lines if line.strip())
     return DatabaseUnavailable(
         f"no connection to the database {address}: {said or type(error).__name__}. "
-        "Look at DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
+        "Check DATABASE_URL (or PG_HOST PG_PORT PG_DB PG_USER PG_PASSWORD)"
     )
 
 
-def meaning(error: Exception) -> Exception:
+def translate_error(error: Exception) -> Exception:
     """Translate an error of the driver for callers, and add the next step if a person has to take it.
 
     Returns:

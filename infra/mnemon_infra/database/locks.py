@@ -4,17 +4,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from hashlib import sha256
 
-from sqlalchemy import BigInteger, bindparam, func, select
+from sqlalchemy import func, select
 
-from mnemon_infra.database.engine import Connection, Database, Lookup, Statement
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter
 
-_KEY = bindparam("key", type_=BigInteger)
+_KEY = parameter("key", int)
 _LOCK = Statement(select(func.pg_advisory_xact_lock(_KEY).is_(None)))
 _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 
 
 @asynccontextmanager
-async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
+async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
     """Hold a lock for the duration of the block.
 
     The lock ends with its transaction, so also when the process or the database stops. Yields the connection
@@ -27,44 +27,38 @@ async def locked(database: Database, *of: str) -> AsyncIterator[Connection]:
     Raises:
         DatabaseUnavailable: the database cannot answer, or another process held the lock for too long.
     """
-    async with database.lock_places, database.transaction() as connection:
-        await _LOCK.row(connection, {"key": _key(of)})
+    async with database.lock_slots, database.transaction() as connection:
+        await _LOCK.fetch_row(connection, {"key": _hash_name(of)})
         yield connection
 
 
 @asynccontextmanager
-async def locked_if_free(database: Database, *of: str) -> AsyncIterator[bool]:
+async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
     """Try to take a lock without waiting, and hold it for the duration of the block.
 
     Yields False if another process holds the lock.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer.
     """
-    async with database.lock_places, database.transaction() as connection:
-        (is_mine,) = await lock_those_free(connection, [of])
+    async with database.lock_slots, database.transaction() as connection:
+        (is_mine,) = await try_locks(connection, [of])
         yield is_mine
 
 
-async def lock_those_free(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
+async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
     """Take those of several locks that are free, until the end of the connection's transaction.
 
     Returns:
         For each lock whether it was taken.
     """
-    found = await _LOCK_IF_FREE.rows(connection, [{"key": _key(of)} for of in all_of])
-    return [is_mine for ((_, is_mine),) in found]
+    found = await _LOCK_IF_FREE.fetch_each(connection, [{"key": _hash_name(of)} for of in all_of])
+    return [is_mine for ((is_mine,),) in found]
 
 
 async def is_locked(database: Database, *of: str) -> bool:
     """Return whether any process holds a lock now.
 
     Unlike an attempt to take the lock, this never blocks others.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer.
     """
-    key = _key(of)
+    key = _hash_name(of)
 
     async def query(connection: Connection) -> bool:
         # pg_locks shows a key of 64 bits as its two halves.
@@ -76,8 +70,8 @@ async def is_locked(database: Database, *of: str) -> bool:
         )
         return await cursor.fetchone() == (True,)
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-def _key(of: Sequence[str]) -> int:
+def _hash_name(of: Sequence[str]) -> int:
     return int.from_bytes(sha256("\0".join(of).encode()).digest()[:8], signed=True)

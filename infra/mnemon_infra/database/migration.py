@@ -16,7 +16,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateSchema
 
-from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable, meaning, no_connection
+from mnemon_infra.database.engine import (
+    Connection,
+    Database,
+    DatabaseUnavailable,
+    make_connection_error,
+    translate_error,
+)
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -30,11 +36,11 @@ class SchemaTooNew(Exception):
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(
             f"the database was prepared by a newer mnemon (schema {schema} is at revision {revision}, this "
-            f"version knows {head_revision()} at most): upgrade mnemon. Nothing has been changed"
+            f"version knows {find_head_revision()} at most). Nothing has been changed. Upgrade mnemon"
         )
 
 
-def migrate(url: URL, schema: str) -> str:
+def migrate_schema(url: URL, schema: str) -> str:
     """Create the schema if it is absent, and migrate it to the newest revision.
 
     Returns:
@@ -46,20 +52,20 @@ def migrate(url: URL, schema: str) -> str:
     """
     from alembic import command
 
-    with _connected(url) as connection, connection.begin():
+    with _open_connection(url) as connection, connection.begin():
         # Several processes may start at once: the lock makes them migrate one after the other.
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext(%s))", (f"mnemon:{schema}",))
-        if (found := _revision(connection, schema)) and not is_known(found):
+        if (found := _load_revision(connection, schema)) and not is_known_revision(found):
             raise SchemaTooNew(schema, found)
         connection.execute(CreateSchema(schema, if_not_exists=True))
         connection.exec_driver_sql(f'SET LOCAL search_path = "{schema}"')
-        config = _config()
+        config = _make_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
-    return head_revision()
+    return find_head_revision()
 
 
-async def require_head(database: Database, schema: str) -> None:
+async def require_head_revision(database: Database, schema: str) -> None:
     """Refuse a schema that is not at the revision of this version.
 
     Raises:
@@ -71,61 +77,61 @@ async def require_head(database: Database, schema: str) -> None:
         row = await (await connection.execute("SELECT version_num FROM alembic_version")).fetchone()
         return str(row[0]) if row else None
 
-    found = await database.read(revision)
-    if found and not is_known(found):
+    found = await database.run_query(revision)
+    if found and not is_known_revision(found):
         raise SchemaTooNew(schema, found)
-    if found != head_revision():
+    if found != find_head_revision():
         raise DatabaseUnavailable(
-            f"schema {schema} is at revision {found}, this version needs {head_revision()}: "
+            f"schema {schema} is at revision {found}, this version needs {find_head_revision()}: "
             "run `mnemon migrate`"
         )
 
 
-def current_revision(url: URL, schema: str) -> str | None:
+def load_revision(url: URL, schema: str) -> str | None:
     """Return the revision of a schema; None if it has none.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
     """
-    with _connected(url) as connection:
-        return _revision(connection, schema)
+    with _open_connection(url) as connection:
+        return _load_revision(connection, schema)
 
 
-def head_revision() -> str:
+def find_head_revision() -> str:
     """Return the newest revision that this version of mnemon knows."""
-    return _revisions()[-1]
+    return _list_revisions()[-1]
 
 
-def is_known(revision: str) -> bool:
+def is_known_revision(revision: str) -> bool:
     """Return whether this version of mnemon contains the migration to a revision."""
-    return revision in _revisions()
+    return revision in _list_revisions()
 
 
 @cache
-def _revisions() -> list[str]:
+def _list_revisions() -> list[str]:
     """List all revisions, oldest first, from the names of the migration files."""
     names = (file.name for file in (files("mnemon_migrations") / "versions").iterdir())
     found = sorted(match[1] for match in map(re.compile(r"(\d{4})_\w+\.py").fullmatch, names) if match)
     if not found:
-        raise LookupError("no migrations are installed")
+        raise LookupError("the package mnemon_migrations has no migrations: install mnemon again")
     return found
 
 
 @contextmanager
-def _connected(url: URL) -> Iterator[sqlalchemy.Connection]:
+def _open_connection(url: URL) -> Iterator[sqlalchemy.Connection]:
     try:
         connection = create_engine(url, poolclass=NullPool, connect_args=_CONNECT).connect()
     except DBAPIError as error:
         shown = url.set(drivername="postgresql").render_as_string(hide_password=True)
-        raise no_connection(shown, error.orig or error) from error
+        raise make_connection_error(shown, error.orig or error) from error
     try:
         with connection:
             yield connection
     except DBAPIError as error:
-        raise (meaning(error.orig) if isinstance(error.orig, Exception) else error) from error
+        raise (translate_error(error.orig) if isinstance(error.orig, Exception) else error) from error
 
 
-def _revision(connection: sqlalchemy.Connection, schema: str) -> str | None:
+def _load_revision(connection: sqlalchemy.Connection, schema: str) -> str | None:
     from alembic.migration import MigrationContext
 
     return MigrationContext.configure(
@@ -133,7 +139,7 @@ def _revision(connection: sqlalchemy.Connection, schema: str) -> str | None:
     ).get_current_revision()
 
 
-def _config() -> "Config":
+def _make_config() -> "Config":
     from alembic.config import Config
 
     config = Config()

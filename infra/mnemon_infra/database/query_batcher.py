@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, too_late
+from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, make_timeout_error
 
 AT_ONCE = 64
 """Most lookups in one round trip: with that many, each one's share of starting a query is next to nothing."""
@@ -44,7 +44,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((wanted, answer))
         if len(self._round_trips) < ROUND_TRIPS:
-            task = asyncio.create_task(self._go())
+            task = asyncio.create_task(self._run_round_trips())
             self._round_trips.add(task)
             task.add_done_callback(self._round_trips.discard)
         try:
@@ -54,13 +54,13 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
             # Drop lookups whose callers have given up, so that a database that is back does not run them.
             while self._waiting and self._waiting[0][1].done():
                 self._waiting.popleft()
-            raise too_late() from error
+            raise make_timeout_error() from error
 
-    async def _go(self) -> None:
+    async def _run_round_trips(self) -> None:
         while self._waiting:
             asked = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
             try:
-                found = await self._database.read(self.query([wanted for wanted, _ in asked]))
+                found = await self._database.run_query(self.query([wanted for wanted, _ in asked]))
             except Exception as error:
                 for _, answer in asked:
                     if not answer.done():

@@ -22,6 +22,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    TextClause,
     false,
     text,
 )
@@ -55,6 +56,18 @@ def _event(name: str, *parts: Column[Any] | Index, key: Sequence[str] = KEY) -> 
     )
 
 
+def _moment(name: str, comment: str | None = None) -> Column[Any]:
+    return Column(name, DateTime(timezone=True), nullable=False, comment=comment)
+
+
+def _flag(name: str, comment: str) -> Column[Any]:
+    return Column(name, Boolean, nullable=False, server_default=false(), comment=comment)
+
+
+def _index(name: str, *columns: str | TextClause, where: str) -> Index:
+    return Index(name, *columns, postgresql_where=text(where))
+
+
 messages = _event(
     "messages",
     Column("conversation", Text, comment="As the subject names it; null: the one current at seq"),
@@ -66,16 +79,9 @@ messages = _event(
     Column("task_id", Text),
     Column("tool_calls", JSONB),
     Column("metadata", JSONB),
-    Column("sent_at", DateTime(timezone=True), nullable=False),
+    _moment("sent_at"),
     Index("messages_reading", "tenant", "user_id", "conversation", "seq"),
-    Index(
-        "messages_of_task",
-        "tenant",
-        "user_id",
-        "task_id",
-        "seq",
-        postgresql_where=text("task_id IS NOT NULL"),
-    ),
+    _index("messages_of_task", "tenant", "user_id", "task_id", "seq", where="task_id IS NOT NULL"),
 )
 
 starts = _event(
@@ -93,35 +99,27 @@ profile_sets = _event("profile_sets", Column("fields", JSONB, nullable=False))
 
 memory_events = _event(
     "memory_events",
-    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    _moment("at", "When the log took it"),
     Column("event", Text, nullable=False, comment="Such as fact.saved"),
     Column("item", Text, comment="The fact, summary, task or document"),
     Column("proposal_id", Text, comment="The event id of the proposal that it decides"),
     Column("conversation", Text, comment="Of a summary"),
     Column("body", JSONB, comment="Null once the content is gone: the row stays"),
     Index("memory_events_reading", "tenant", "user_id", "event", "item", "seq"),
-    Index(
+    _index(
         "memory_events_covering",
-        "tenant",
-        "user_id",
-        "conversation",
-        "event",
-        text("((body ->> 'to_seq')::bigint)"),
-        postgresql_where=text("conversation IS NOT NULL AND body IS NOT NULL"),
+        *("tenant", "user_id", "conversation", "event", text("((body ->> 'to_seq')::bigint)")),
+        where="conversation IS NOT NULL AND body IS NOT NULL",
     ),
-    Index(
-        "memory_events_of_batch",
-        "item",
-        postgresql_where=text(OF_BATCHES),
-    ),
-    Index("memory_events_died", "at", postgresql_where=text(DIED)),
+    _index("memory_events_of_batch", "item", where=OF_BATCHES),
+    _index("memory_events_died", "at", where=DIED),
     # The id comes first: without statistics PostgreSQL would read all rows of a user to find one item.
     key=KEY[::-1],
 )
 
 model_calls = _event(
     "model_calls",
-    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    _moment("at", "When the log took it"),
     Column("provider", Text, nullable=False),
     Column("model", Text, nullable=False),
     Column("purpose", Text, nullable=False),
@@ -139,14 +137,8 @@ erasures = Table(
     Column("tenant", Text),
     Column("user_id", Text),
     Column("seq", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
-    Column(
-        "is_settled",
-        Boolean,
-        nullable=False,
-        server_default=false(),
-        comment="Log, dead letters and triggers are purged too",
-    ),
+    _moment("at", "When the log took it"),
+    _flag("is_settled", "Log, dead letters and triggers are purged too"),
     PrimaryKeyConstraint("tenant", "user_id"),
     Index("erasures_newest", "seq"),
 )
@@ -155,18 +147,12 @@ erasures = Table(
 conversation_erasures = _event(
     "conversation_erasures",
     Column("up_to", BigInteger, nullable=False, comment="What lies below it in the log is gone"),
-    Column("at", DateTime(timezone=True), nullable=False, comment="When the log took it"),
+    _moment("at", "When the log took it"),
     Column("conversation", Text, nullable=False),
     Column("spans", INT8MULTIRANGE, nullable=False, comment="Where it was the current one"),
     Column("discarded", BigInteger, comment="Its last start that discarded what was said before"),
     Column("derived", ARRAY(BigInteger), nullable=False, comment="Where what was drawn from it alone was"),
-    Column(
-        "is_settled",
-        Boolean,
-        nullable=False,
-        server_default=false(),
-        comment="Log, dead letters and triggers are purged too",
-    ),
+    _flag("is_settled", "Log, dead letters and triggers are purged too"),
     Index("conversation_erasures_newest", "up_to"),
 )
 """Conversations that were erased. Each row also implies the starts of its conversation."""
@@ -186,23 +172,17 @@ windows = Table(
     Column("conversation", Text),
     Column("from_seq", BigInteger),
     Column("to_seq", BigInteger, nullable=False),
-    Column("cut_at", DateTime(timezone=True), nullable=False),
-    Column("due_at", DateTime(timezone=True), nullable=False, comment="Not tried again before"),
+    _moment("cut_at"),
+    _moment("due_at", "Not tried again before"),
     Column("attempts", Integer, nullable=False, comment="That failed"),
     Column("batch_id", Text, comment="The batch that has it now, or had it when it was answered"),
     Column("line", Integer, comment="Its line there"),
-    Column(
-        "is_online",
-        Boolean,
-        nullable=False,
-        server_default=false(),
-        comment="Asked for by itself, whatever the settings say: no batch has come to it",
-    ),
+    _flag("is_online", "Asked for by itself, whatever the settings say: no batch has come to it"),
     Column("is_answered", Boolean, nullable=False),
     PrimaryKeyConstraint("tenant", "user_id", "conversation", "from_seq"),
-    Index("windows_of_batch", "batch_id", "line", postgresql_where=text("batch_id IS NOT NULL")),
-    Index("windows_due", "tenant", "is_online", "due_at", postgresql_where=text(WAITS)),
-    Index("windows_of_user", "tenant", "user_id", "conversation", "from_seq", postgresql_where=text(WAITS)),
+    _index("windows_of_batch", "batch_id", "line", where="batch_id IS NOT NULL"),
+    _index("windows_due", "tenant", "is_online", "due_at", where=WAITS),
+    _index("windows_of_user", "tenant", "user_id", "conversation", "from_seq", where=WAITS),
 )
 
 IS_OPEN = "state IN ('claimed', 'intended', 'submitted')"
@@ -218,30 +198,20 @@ batches = Table(
     Column("state", Text, nullable=False, comment="claimed, intended, submitted, completed or failed"),
     Column("provider_batch_id", Text),
     Column("lines", Integer, nullable=False),
-    Column("created_at", DateTime(timezone=True), nullable=False),
-    Column(
-        "changed_at",
-        DateTime(timezone=True),
-        nullable=False,
-        comment="Since when it is in its state; of an intended one, when the provider was last asked",
+    _moment("created_at"),
+    _moment(
+        "changed_at", "Since when it is in its state; of an intended one, when the provider was last asked"
     ),
-    Column(
-        "deadline_at",
-        DateTime(timezone=True),
-        nullable=False,
-        comment="What is not done then is asked at once",
-    ),
+    _moment("deadline_at", "What is not done then is asked at once"),
     Column("error", Text),
-    Index("batches_open", "created_at", postgresql_where=text(IS_OPEN)),
+    _index("batches_open", "created_at", where=IS_OPEN),
 )
 
 rounds = Table(
     "rounds",
     metadata,
     Column("tenant", Text),
-    Column(
-        "begun_at", DateTime(timezone=True), nullable=False, comment="When its users were last gone through"
-    ),
+    _moment("begun_at", "When its users were last gone through"),
     Column("reached", Text, comment="The user whom the round has come to; null: it is over"),
     PrimaryKeyConstraint("tenant"),
 )

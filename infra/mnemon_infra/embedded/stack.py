@@ -26,12 +26,12 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.disk_space import require_room, watch
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.health.log_identity import require_same_log
+from mnemon_infra.health.consistency import require_same_log
 from mnemon_infra.process.data_folder import Endpoints, held
 
 log = structlog.get_logger("embedded")
@@ -239,7 +239,7 @@ async def _provision(url: str, deployment: Deployment) -> None:
 
 async def _migrate(deployment: Deployment) -> None:
     assert deployment.database_url, "it was configured, or has been started"
-    await asyncio.to_thread(migrate, deployment.database_url, deployment.database_schema)
+    await asyncio.to_thread(migrate_schema, deployment.database_url, deployment.database_schema)
 
 
 async def _together(*tasks: Coroutine[Any, Any, None]) -> None:

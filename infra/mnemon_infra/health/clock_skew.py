@@ -37,14 +37,16 @@ class Clocks(NamedTuple):
         if self.log > MAX_SKEW:
             wrong = f"the newest event of LOG is stamped {self.log:,.0f} s ahead of the broker's clock"
         elif min(self.broker, self.database) > MAX_SKEW or max(self.broker, self.database) < -MAX_SKEW:
-            wrong = f"this machine's clock is {_shown(-self.broker)} those of the broker and the database"
+            wrong = (
+                f"this machine's clock is {_format_lead(-self.broker)} those of the broker and the database"
+            )
         elif abs(self.broker) > MAX_SKEW:
-            wrong = f"the broker's clock is {_shown(self.broker)} this machine's"
+            wrong = f"the broker's clock is {_format_lead(self.broker)} this machine's"
         elif abs(self.database) > MAX_SKEW:
-            wrong = f"the database's clock is {_shown(self.database)} this machine's"
+            wrong = f"the database's clock is {_format_lead(self.database)} this machine's"
         else:
             return None
-        return f"{wrong}: no fact expires until they agree. Set the clocks, by NTP for instance"
+        return f"{wrong}: no fact expires until they agree. Synchronise the clocks, for example by NTP"
 
 
 async def compare_clocks(connection: Client, database: Database) -> Clocks:
@@ -55,50 +57,50 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
         DatabaseUnavailable: the database does not answer.
     """
     begun = time.time()
-    broker, newest = await _log_times(connection)
+    broker, newest = await _load_log_times(connection)
     broker_answered = time.time()
-    database_time = await database.read(_database_time)
+    database_time = await database.run_query(_load_database_time)
     return Clocks(
-        broker=_ahead(broker, begun, broker_answered),
-        database=_ahead(database_time, broker_answered, time.time()),
+        broker=_compute_lead(broker, begun, broker_answered),
+        database=_compute_lead(database_time, broker_answered, time.time()),
         log=max(0.0, newest - broker),
     )
 
 
-async def log_time(connection: Client) -> datetime:
+async def load_log_time(connection: Client) -> datetime:
     """Return the time with which the log would stamp an event now.
 
     Raises:
         nats.errors.Error: the broker does not answer, or has no log.
     """
-    broker, _ = await _log_times(connection)
+    broker, _ = await _load_log_times(connection)
     return datetime.fromtimestamp(broker, UTC)
 
 
-async def _log_times(connection: Client) -> tuple[float, float]:
+async def _load_log_times(connection: Client) -> tuple[float, float]:
     """Return the broker's time and the stamp of the newest event of the log, in seconds since 1970."""
     # nats-py leaves the clock out of its own parsing of this answer.
     reply = await connection.request(f"$JS.API.STREAM.INFO.{LOG}", timeout=_TIMEOUT)
     said = json.loads(reply.data)
     if "error" in said:
         APIError.from_error(said["error"])
-    return _seconds(said["ts"]), _seconds(said["state"]["last_ts"])
+    return _parse_seconds(said["ts"]), _parse_seconds(said["state"]["last_ts"])
 
 
-async def _database_time(connection: Connection) -> float:
+async def _load_database_time(connection: Connection) -> float:
     row = await (await connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8")).fetchone()
     assert row is not None
     return float(row[0])
 
 
-def _ahead(theirs: float, asked: float, answered: float) -> float:
+def _compute_lead(theirs: float, asked: float, answered: float) -> float:
     """Return the least seconds by which a clock is ahead: the answer may be from any part of the wait."""
     return max(0.0, theirs - answered) - max(0.0, asked - theirs)
 
 
-def _shown(ahead: float) -> str:
+def _format_lead(ahead: float) -> str:
     return f"{abs(ahead):,.0f} s {'ahead of' if ahead > 0 else 'behind'}"
 
 
-def _seconds(stamp: str) -> float:
+def _parse_seconds(stamp: str) -> float:
     return datetime.fromisoformat(stamp).timestamp()

@@ -14,16 +14,16 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
 from mnemon_infra.database.generations.generation_repository import Generation
-from mnemon_infra.database.generations.swap import Busy, switch, without_writers
-from mnemon_infra.database.locks import locked_if_free
-from mnemon_infra.database.migration import head_revision, migrate
+from mnemon_infra.database.generations.swap import TablesBusy, lock_out_writers, switch_generations
+from mnemon_infra.database.locks import try_lock
+from mnemon_infra.database.migration import find_head_revision, migrate_schema
 from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
-NEAR: Final = 2000
+SWAP_DISTANCE: Final = 2000
 """Events that may be left when the writers have to wait: they wait for tenths of a second."""
 
-PATIENCE: Final = 300.0
+SWAP_WAIT: Final = 300.0
 """Seconds to wait for a moment without writers: work that asks a model locks tables that the swap moves."""
 
 
@@ -37,7 +37,7 @@ class RebuildProgress(Protocol):
         """Report a line for an operator."""
 
 
-class InTheWay(Exception):
+class RebuildBlocked(Exception):
     """The operation is not possible now. `next_step` says what to do about it."""
 
     def __init__(self, problem: str, next_step: str) -> None:
@@ -56,33 +56,34 @@ class Site(NamedTuple):
     def live(self) -> str:
         return self.deployment.database_schema
 
-    async def generations(self) -> list[Generation]:
-        return await generations.generations(self.database, self.live)
+    async def list_generations(self) -> list[Generation]:
+        return await self.database.run_query(generations.list_generations(self.live))
 
-    async def found(self, schema: str) -> Generation | None:
+    async def find_generation(self, schema: str) -> Generation | None:
         """Return the generation of this name; None if there is none.
 
         Raises:
-            InTheWay: the schema of this name is not of a rebuild.
+            RebuildBlocked: the schema of this name is not of a rebuild.
             DatabaseUnavailable: the database cannot answer now.
         """
-        found = next((each for each in await self.generations() if each.schema == schema), None)
+        found = next((each for each in await self.list_generations() if each.schema == schema), None)
         if found and not found.is_made_here:
-            raise InTheWay(
-                f"schema {schema} is not of a rebuild", "Look what it is, then rename or drop it with psql"
+            raise RebuildBlocked(
+                f"schema {schema} is not of a rebuild",
+                "Check what it holds, then rename or drop it with psql",
             )
         return found
 
-    async def log_end(self) -> int:
+    async def load_log_end(self) -> int:
         return await log_end(self.connection.jetstream())
 
-    async def applied(self) -> int:
+    async def load_applied_position(self) -> int:
         """Return the applied position of the live generation."""
         return await applied_position(self.connection.jetstream())
 
 
 @asynccontextmanager
-async def site(deployment: Deployment) -> AsyncIterator[Site]:
+async def open_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, for reading.
 
     Raises:
@@ -99,24 +100,24 @@ async def site(deployment: Deployment) -> AsyncIterator[Site]:
 
 
 @asynccontextmanager
-async def site_alone(deployment: Deployment) -> AsyncIterator[Site]:
+async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, and lock out other rebuilds.
 
     Raises:
         BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
-        InTheWay: another rebuild runs on this database.
+        RebuildBlocked: another rebuild runs on this database.
     """
     async with (
-        site(deployment) as place,
-        locked_if_free(place.database, "rebuild", place.live) as is_mine,
+        open_site(deployment) as place,
+        try_lock(place.database, "rebuild", place.live) as is_mine,
     ):
         if not is_mine:
-            raise InTheWay("another rebuild runs on this database", "Wait for its end, or end it")
+            raise RebuildBlocked("another rebuild runs on this database", "Wait until it ends, or stop it")
         yield place
 
 
 @asynccontextmanager
-async def made(
+async def open_generation(
     place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
     """Open a generation to fill: a new one, or one that an earlier attempt has left.
@@ -130,49 +131,53 @@ async def made(
         up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        InTheWay: a schema of its name is not of a rebuild.
+        RebuildBlocked: a schema of its name is not of a rebuild.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot do it now.
     """
     schema = name_of(place.live, kind, up_to)
-    left = await place.found(schema)
-    if left and (left.revision != head_revision() or (left.reached or 0) > await place.log_end()):
-        progress.say(f"{schema} was begun by another version, or from another log: it is made from the start")
-        await generations.drop(place.database, schema)
+    left = await place.find_generation(schema)
+    if left and (left.revision != find_head_revision() or (left.reached or 0) > await place.load_log_end()):
+        progress.say(
+            f"dropped {schema}, begun by another version or from another log; replaying from the start"
+        )
+        await generations.drop_schema(place.database, schema)
         left = None
     if left:
         progress.say(f"{schema} was begun before: going on from position {left.reached:,}")
     else:
         assert place.deployment.database_url, "it is open"
-        await generations.begin(place.database, schema, up_to)
-        await asyncio.to_thread(migrate, place.deployment.database_url, schema)
-    async with _opened(place, schema) as database:
+        await generations.create_generation(place.database, schema, up_to)
+        await asyncio.to_thread(migrate_schema, place.deployment.database_url, schema)
+    async with _open_database(place, schema) as database:
         yield Replay(place.connection, database, schema, left.reached or 0 if left else 0)
 
 
 @asynccontextmanager
-async def former(place: Site) -> AsyncIterator[Replay]:
+async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
-        InTheWay: there is none, or it has another schema revision.
+        RebuildBlocked: there is none, or it has another schema revision.
         DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, "former")
-    found = await place.found(schema)
+    found = await place.find_generation(schema)
     if found is None or found.reached is None:
-        raise InTheWay("there is no former generation", "See what there is: mnemon rebuild --list")
-    if found.revision != head_revision():
-        raise InTheWay(
-            f"{schema} is at revision {found.revision}, and this version needs {head_revision()}",
-            "Make a new one: mnemon rebuild --drop before && mnemon rebuild",
+        raise RebuildBlocked(
+            "the database has no former generation", "List the generations: mnemon rebuild --list"
         )
-    async with _opened(place, schema) as database:
+    if found.revision != find_head_revision():
+        raise RebuildBlocked(
+            f"{schema} is at revision {found.revision}, and this version needs {find_head_revision()}",
+            "Replace it: mnemon rebuild --drop before && mnemon rebuild",
+        )
+    async with _open_database(place, schema) as database:
         yield Replay(place.connection, database, schema, found.reached)
 
 
 @asynccontextmanager
-async def _opened(place: Site, schema: str) -> AsyncIterator[Database]:
+async def _open_database(place: Site, schema: str) -> AsyncIterator[Database]:
     database = Database(
         place.deployment.model_copy(update={"database_schema": schema}), name="mnemon-rebuild"
     )
@@ -190,22 +195,22 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
     while True:
-        end = await place.log_end()
-        near = end - replay.reached <= NEAR
+        end = await place.load_log_end()
+        near = end - replay.reached <= SWAP_DISTANCE
         await replay.reach(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
         if near:
             return
 
 
-async def _nothing_else(connection: Connection, former: str) -> None:
+async def _change_nothing(connection: Connection, former: str) -> None:
     """Do nothing: a swap of rows has no further change."""
 
 
-async def take_over(
+async def swap_rows(
     place: Site,
     replay: Replay,
     progress: RebuildProgress,
-    also: Callable[[Connection, str], Awaitable[None]] = _nothing_else,
+    also: Callable[[Connection, str], Awaitable[None]] = _change_nothing,
 ) -> None:
     """Swap the live generation for another, in one transaction. No event is lost, and readers proceed.
 
@@ -222,17 +227,19 @@ async def take_over(
         nats.errors.Error, DatabaseUnavailable: nothing has changed.
     """
     await catch_up(place, replay, progress)
-    await generations.analyze(replay.database)
+    await generations.analyze_tables(replay.database)
     async for attempt in AsyncRetrying(
-        retry=retry_if_exception_type(Busy),
-        stop=stop_after_delay(PATIENCE),
+        retry=retry_if_exception_type(TablesBusy),
+        stop=stop_after_delay(SWAP_WAIT),
         wait=wait_fixed(0.5),
-        before_sleep=lambda state: progress.say("somebody holds what is to be moved, trying again"),
+        before_sleep=lambda state: progress.say(
+            "swap failed, because other transactions hold the tables; retrying"
+        ),
         reraise=True,
     ):
         with attempt:
             await catch_up(place, replay, progress)
-            async with without_writers(place.database, place.live) as held:
-                await replay.reach(await place.log_end())
-                await switch(held, place.live, replay.schema, await place.applied())
+            async with lock_out_writers(place.database, place.live) as held:
+                await replay.reach(await place.load_log_end())
+                await switch_generations(held, place.live, replay.schema, await place.load_applied_position())
                 await also(held, name_of(place.live, "former"))

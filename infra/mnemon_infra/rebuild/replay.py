@@ -8,20 +8,18 @@ from typing import Final, NamedTuple
 
 from nats.aio.client import Client
 
-from mnemon_contracts.base import InvalidBody
-from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
-from mnemon_contracts.subjects import InvalidSubject, Owner, event_filter
+from mnemon_contracts.subjects import Owner, event_filter
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database, DatabaseRefused
-from mnemon_infra.database.generations import generation_repository
-from mnemon_infra.database.projections.rows import Rows, row_of
-from mnemon_infra.database.projections.sweep import sweep_together
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.generations import progress
+from mnemon_infra.database.projections.rows import Rows
+from mnemon_infra.database.projections.sweep import sweep_owners
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
-PAGE: Final = 2000
+EVENTS_PER_PAGE: Final = 2000
 """Events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
 
 WRITERS: Final = 2
@@ -31,7 +29,7 @@ SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""
 
 
-class _UnderWay(NamedTuple):
+class _PageWrite(NamedTuple):
     task: asyncio.Task[None]
     last: int
     watermarked: set[Owner]
@@ -67,28 +65,28 @@ class Replay:
             nats.errors.Error: the server does not answer; the noted position stays valid.
             DatabaseUnavailable: the database does not answer; the noted position stays valid.
         """
-        under_way: deque[_UnderWay] = deque()
+        page_writes: deque[_PageWrite] = deque()
         try:
-            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=EVENTS_PER_PAGE)
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
                     self.events += len(page)
-                    if len(under_way) == WRITERS:
-                        await self._written(under_way.popleft(), at)
-                    rows = rows_of(page)
-                    task = asyncio.create_task(self._write(page, rows))
-                    under_way.append(_UnderWay(task, page[-1].sequence, rows.watermarked()))
-            while under_way:
-                await self._written(under_way.popleft(), at)
+                    if len(page_writes) == WRITERS:
+                        await self._finish_page(page_writes.popleft(), at)
+                    rows = Rows.of(page)
+                    task = asyncio.create_task(self._write_page(page, rows))
+                    page_writes.append(_PageWrite(task, page[-1].sequence, rows.find_watermarked_owners()))
+            while page_writes:
+                await self._finish_page(page_writes.popleft(), at)
         finally:
-            for each in under_way:
+            for each in page_writes:
                 each.task.cancel()
         if position > self.reached:
-            await self._note(position, set(), at)
-        await self._sweep()
+            await self._record_progress(position, set(), at)
+        await self._sweep_owners()
 
-    async def forget_later(self) -> None:
+    async def apply_later_erasures(self) -> None:
         """Apply erasures beyond the position reached, which this generation would otherwise never learn of.
 
         It is for a generation that goes no further. An erasure visits all generations, but finds no rows that
@@ -100,44 +98,33 @@ class Replay:
         erasures = event_filter("user.erased")
         async with aclosing(pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
-                rows = rows_of(page)
-                await self._write(page, rows)
+                rows = Rows.of(page)
+                await self._write_page(page, rows)
 
-    async def _written(self, page: _UnderWay, at: Callable[[int], None]) -> None:
+    async def _finish_page(self, page: _PageWrite, at: Callable[[int], None]) -> None:
         await page.task
-        await self._note(page.last, page.watermarked, at)
+        await self._record_progress(page.last, page.watermarked, at)
 
-    async def _note(self, reached: int, watermarked: set[Owner], at: Callable[[int], None]) -> None:
-        await generation_repository.note(self.database, reached, watermarked)
+    async def _record_progress(
+        self, reached: int, watermarked: set[Owner], at: Callable[[int], None]
+    ) -> None:
+        await progress.ROWS.advance(self.database, self.schema, reached, watermarked)
         self.reached = reached
         at(reached)
 
-    async def _write(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
+    async def _write_page(self, deliveries: Sequence[Delivery], rows: Rows) -> None:
         try:
-            await write(self.database, rows)
+            await write_rows(self.database, rows)
         except DatabaseRefused:
             if len(deliveries) > 1:
                 half = len(deliveries) // 2
                 for part in deliveries[:half], deliveries[half:]:
-                    await self._write(part, rows_of(part))
+                    await self._write_page(part, Rows.of(part))
 
-    async def _sweep(self) -> None:
-        while owners := await generation_repository.to_sweep(self.database):
+    async def _sweep_owners(self) -> None:
+        while owners := await progress.ROWS.list_owners_to_sweep(self.database, self.schema):
             async with asyncio.TaskGroup() as group:
                 for first in range(SWEEPERS):
-                    part = sweep_together(self.database, owners[first::SWEEPERS], up_to=self.reached)
+                    part = sweep_owners(self.database, owners[first::SWEEPERS], up_to=self.reached)
                     group.create_task(part)
-            await generation_repository.swept(self.database, owners)
-
-
-def rows_of(deliveries: Sequence[Delivery]) -> Rows:
-    """Return the rows of events; an invalid event has none."""
-    rows = Rows()
-    for delivery in deliveries:
-        try:
-            row = row_of(delivery)
-        except (InvalidSubject, UnknownEvent, InvalidBody):
-            continue
-        if row is not None:
-            rows.add(row)
-    return rows
+            await progress.ROWS.remove_owners(self.database, self.schema, owners)

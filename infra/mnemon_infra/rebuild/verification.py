@@ -8,18 +8,18 @@ from typing import Final
 from sqlalchemy import Table
 
 from mnemon_infra.broker.streams.triggers import waiting
-from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compared
+from mnemon_infra.database.generations.comparison import ComparedRows, Difference, RowKey, compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
-SHOWN: Final = 20
+MOST_DIFFERENCES: Final = 20
 """Differences that are kept to be shown; all are counted."""
 
-ROUNDS: Final = 10
+MOST_COMPARISONS: Final = 10
 """Comparisons of a page that differs, at most, while both generations change."""
 
-PATIENCE: Final = 20.0
+SETTLE_WAIT: Final = 20.0
 """Seconds for `persist` to reach the end of the log, and to sweep."""
 
 _PAUSE: Final = 0.1
@@ -49,14 +49,14 @@ class RowVerification:
         return sum(self.counts.values())
 
 
-class Verifying:
+class RowVerifier:
     """Compares the live generation with a replay, which it brings to the same position.
 
     Both may change meanwhile: rows that differ are compared again when the other side has caught up.
     """
 
     def __init__(
-        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = PATIENCE
+        self, place: Site, replay: Replay, progress: RebuildProgress, *, patience: float = SETTLE_WAIT
     ) -> None:
         self._place = place
         self._replay = replay
@@ -64,27 +64,27 @@ class Verifying:
         self._patience = patience
         self._verdict = RowVerification()
 
-    async def verdict(self) -> RowVerification:
+    async def verify(self) -> RowVerification:
         """Compare all projections.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
         """
-        await self._follow()
-        await self.level()
+        await self._replay_to_applied()
+        await self.catch_up()
         for table in PROJECTIONS:
-            await self._compare(table)
+            await self._compare_table(table)
         return self._verdict
 
-    async def _compare(self, table: Table) -> None:
+    async def _compare_table(self, table: Table) -> None:
         verdict = self._verdict
         rows = count = 0
         after: RowKey | None = None
         while True:
-            page = await self._page(table, after)
+            page = await self._compare_page(table, after)
             rows += page.rows
             count += len(page.differences)
-            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
             after = page.last
             if after is None:
                 break
@@ -92,23 +92,25 @@ class Verifying:
         if count:
             verdict.counts[table.name] = count
 
-    async def _page(self, table: Table, after: RowKey | None) -> ComparedRows:
-        page = await self._look(table, after)
-        for _ in range(ROUNDS):
+    async def _compare_page(self, table: Table, after: RowKey | None) -> ComparedRows:
+        page = await self._compare_rows(table, after)
+        for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 break
             before = self._verdict.position
-            await self.level()
-            page = await self._look(table, after)
+            await self.catch_up()
+            page = await self._compare_rows(table, after)
             if self._verdict.position == before:
                 break
         return page
 
-    async def _look(self, table: Table, after: RowKey | None) -> ComparedRows:
+    async def _compare_rows(self, table: Table, after: RowKey | None) -> ComparedRows:
         schemas = self._place.live, self._replay.schema
-        return await self._replay.database.read(compared(table, *schemas, after, self._verdict.position))
+        return await self._replay.database.run_query(
+            compare_page(table, *schemas, after, self._verdict.position)
+        )
 
-    async def level(self) -> None:
+    async def catch_up(self) -> None:
         """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.
 
         Raises:
@@ -118,15 +120,15 @@ class Verifying:
         # The server does not announce that a consumer has nothing left, so this polls.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
-        await self._follow()
+        await self._replay_to_applied()
         self._verdict.is_settled = settled
 
-    async def _follow(self) -> None:
+    async def _replay_to_applied(self) -> None:
         """Replay to the live generation's position and no further: it still has what later events remove."""
-        applied = await self._place.applied()
+        applied = await self._place.load_applied_position()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)
 
     async def _is_settled(self) -> bool:
         sweeps = await waiting(self._place.connection, _SWEEPS)
-        return not sweeps and await self._place.applied() >= await self._place.log_end()
+        return not sweeps and await self._place.load_applied_position() >= await self._place.load_log_end()

@@ -1,4 +1,4 @@
-"""Conversations, messages, watermarks and user data."""
+"""Tables of messages, of starts and clears of conversations, and of profiles."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Facts, summaries, tasks and documents: what was derived or decided."""
+"""Table of events on facts, summaries, tasks and documents."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""The results of a task, found without reading all that the user said."""
+"""Index of messages by task, to find the results of a task."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What models cost, and what extraction has in hand."""
+"""Tables of the cost of model calls, and of the windows, batches and scans of extraction."""
 
 import sqlalchemy as sa
 from alembic import op

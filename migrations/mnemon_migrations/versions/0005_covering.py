@@ -1,4 +1,4 @@
-"""How far summaries and windows cover a conversation, found in one step."""
+"""Index of the positions up to which summaries and windows cover a conversation."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Stretches of conversations that nobody could read, found by the day."""
+"""Index of windows that failed for good, by time."""
 
 import sqlalchemy as sa
 from alembic import op

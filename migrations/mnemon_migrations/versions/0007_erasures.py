@@ -1,4 +1,4 @@
-"""Users who were forgotten for good: up to where in the log, and nothing of what they said."""
+"""Table of erased users: the log position below which everything is removed, without any content."""
 
 import sqlalchemy as sa
 from alembic import op

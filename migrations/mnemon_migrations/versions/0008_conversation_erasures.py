@@ -1,4 +1,4 @@
-"""Conversations that were forgotten for good: up to where in the log, and nothing of what was said."""
+"""Table of erased conversations: the log position below which they are removed, without any content."""
 
 import sqlalchemy as sa
 from alembic import op

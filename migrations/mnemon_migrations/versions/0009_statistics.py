@@ -1,4 +1,4 @@
-"""No statistics of columns with content: PostgreSQL keeps samples of values there, also of rows that are gone."""
+"""No statistics of columns with content: PostgreSQL keeps samples of values there, also of deleted rows."""
 
 from alembic import op
 

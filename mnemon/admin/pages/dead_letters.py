@@ -24,7 +24,7 @@ from mnemon_infra.broker.dead_letters.redrive import (
     redrive,
 )
 from mnemon_infra.broker.provisioning.paused_consumers import list_paused, resume_consumer
-from mnemon_infra.database.projections.applied_events import is_applied
+from mnemon_infra.database.projections.row_positions import is_applied
 from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Dead letters", "/dead")

@@ -59,11 +59,11 @@ async def ask(visit: Visit) -> Response:
 async def drop(visit: Visit) -> Response:
     """Remove a generation that is not in use."""
     from mnemon.admin.generations import removed
-    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.rebuild.generations import RebuildBlocked
 
     try:
         schema = await removed(visit.parts, visit.form["name"])
-    except InTheWay as error:
+    except RebuildBlocked as error:
         return visit.refusal(Trouble(409, "It cannot be dropped now", str(error), error.next_step))
     return visit.goto("/rebuilds", f"{schema} is removed.")
 

@@ -12,9 +12,9 @@ from mnemon.admin.rendering.filters import tokens
 from mnemon_consumers.domain.spending.period import Period, last_days
 from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
 from mnemon_contracts.base import InvalidBody
-from mnemon_infra.database.memory.users import tenants
-from mnemon_infra.database.windows.backlog import backlog, by_tenant
-from mnemon_infra.database.windows.batches import STATES, newest
+from mnemon_infra.database.memory.users import list_tenants
+from mnemon_infra.database.windows.backlog import load_backlog, load_tenant_backlogs
+from mnemon_infra.database.windows.batches import STATES, list_newest_batches
 from mnemon_infra.settings.store import LiveSettings
 
 FieldT = TypeVar("FieldT")
@@ -42,7 +42,7 @@ async def usage(visit: Visit) -> Response:
     return visit.page(
         "usage.html",
         tenant=tenant,
-        tenants=await database.read(tenants(_MOST_TENANTS)),
+        tenants=await database.run_query(list_tenants(_MOST_TENANTS)),
         days=days,
         by=by,
         spans=[(str(each), f"{each} days") for each in _SPANS],
@@ -63,7 +63,7 @@ async def batches(visit: Visit) -> Response:
     before = _moment(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
     database = await visit.parts.database()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = await database.read(newest(STATES[shown], before, _SHOWN + 1))
+    found = await database.run_query(list_newest_batches(STATES[shown], before, _SHOWN + 1))
     return visit.page(
         "batches.html",
         now=now,
@@ -72,8 +72,8 @@ async def batches(visit: Visit) -> Response:
         batches=found[:_SHOWN],
         older=found[_SHOWN - 1].created_at.isoformat() if len(found) > _SHOWN else None,
         is_first="before" not in visit.query,
-        in_hand=await database.read(backlog(now, midnight)),
-        by_tenant=await database.read(by_tenant(now)),
+        in_hand=await database.run_query(load_backlog(now, midnight)),
+        by_tenant=await database.run_query(load_tenant_backlogs(now)),
     )
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.verbs.ask import MAX_HISTORY
-from mnemon_infra.database.memory.users import conversations
+from mnemon_infra.database.memory.users import list_conversations
 
 pages = PageSection("Users", "/users")
 
@@ -39,7 +39,7 @@ async def erase(visit: Visit) -> Response:
 
 async def _history(visit: Visit, whose: PageUser, conversation: str | None, error: str = "") -> Response:
     database = await visit.parts.database()
-    all_of_them = await database.read(conversations((whose.tenant, whose.user)))
+    all_of_them = await database.run_query(list_conversations((whose.tenant, whose.user)))
     memory = await whose.memory(visit)
     limit = min(visit.query.number("limit") or _PAGE, MAX_HISTORY)
     reply = await memory.history(whose.user, limit=limit, conversation=conversation, min_seq=whose.seq)

@@ -10,7 +10,7 @@ from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import SaveReplyV1
-from mnemon_infra.database.memory.users import origin
+from mnemon_infra.database.memory.users import load_fact_origin
 from mnemon_producers.errors import AskFailed
 
 pages = PageSection("Users", "/users")
@@ -104,7 +104,7 @@ async def _fact(
     reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
     assert reply.fact, "there is one, or a refusal"
     database = await visit.parts.database()
-    came = await database.read(origin((whose.tenant, whose.user), fact_id))
+    came = await database.run_query(load_fact_origin((whose.tenant, whose.user), fact_id))
     values: dict[str, Any] = reply.fact.model_dump()
     if reply.fact.expires_at:
         values["expires_at"] = reply.fact.expires_at.isoformat()

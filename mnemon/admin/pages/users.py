@@ -7,7 +7,7 @@ from starlette.responses import Response
 from mnemon.admin.page import PageSection, Visit
 from mnemon_contracts.base import ID_LIMIT
 from mnemon_infra.database.memory import users as stored
-from mnemon_infra.database.memory.user_memory import counts
+from mnemon_infra.database.memory.user_memory import load_user_counts
 
 pages = PageSection("Users", "/users")
 
@@ -21,15 +21,15 @@ _MOST_TENANTS: Final = 500
 async def users(visit: Visit) -> Response:
     """Show the users of a tenant whose ids have a given beginning."""
     database = await visit.parts.database()
-    tenants = await database.read(stored.tenants(_MOST_TENANTS))
+    tenants = await database.run_query(stored.list_tenants(_MOST_TENANTS))
     tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")
     begins, after = visit.query.get("begins", "").strip(), visit.query.get("after", "")
     error = _wrong(begins)
     found: list[str] = []
     if tenant and not error:
-        found = await database.read(stored.users(tenant, begins, after, PAGE + 1))
+        found = await database.run_query(stored.list_users(tenant, begins, after, PAGE + 1))
     page = found[:PAGE]
-    counted = await database.read(counts([(tenant, user) for user in page])) if page else []
+    counted = await database.run_query(load_user_counts([(tenant, user) for user in page])) if page else []
     return visit.page(
         "users.html",
         tenants=tenants,

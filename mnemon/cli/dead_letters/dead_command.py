@@ -268,7 +268,7 @@ async def _drop(
 async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
     """Yield a function that looks up in the database whether anything is kept of an event."""
     from mnemon_infra.database.engine import Database
-    from mnemon_infra.database.projections.applied_events import is_applied
+    from mnemon_infra.database.projections.row_positions import is_applied
 
     database = Database(deployment, name="mnemon-dead")
     await database.open()

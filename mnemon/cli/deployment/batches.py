@@ -72,12 +72,12 @@ async def _batches(
     deployment: "Deployment", state: str, before: datetime, limit: int, data: Path | None, as_json: bool
 ) -> Ending:
     from mnemon_infra.database.engine import Database
-    from mnemon_infra.database.windows.batches import STATES, newest
+    from mnemon_infra.database.windows.batches import STATES, list_newest_batches
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     async with Database(deployment, name="mnemon-batches") as database:
-        found = await database.read(newest(STATES[state], before, limit + 1))
+        found = await database.run_query(list_newest_batches(STATES[state], before, limit + 1))
     shown = found[:limit]
     older = shown[-1].created_at.astimezone(UTC).isoformat() if len(found) > limit else None
     if as_json:

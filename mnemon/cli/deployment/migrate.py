@@ -25,7 +25,7 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
 
 
 async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:
-    from mnemon_infra.database.migration import migrate as migrate_schema
+    from mnemon_infra.database.migration import migrate_schema as migrate_schema
 
     assert deployment.database_url, "it is needed"
     schema = deployment.database_schema

@@ -74,17 +74,22 @@ async def _found(
 ) -> "AsyncIterator[ImportRecord]":
     """Yield the records of the tables. End the command if the tables do not exist."""
     from mnemon.operations.imports.records import NotReadable
-    from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
+    from mnemon_infra.database.messages.external_chats import (
+        ChatLogs,
+        ExternalChatsUnavailable,
+        open_external_database,
+        stream_messages,
+    )
 
     try:
-        async with other_database(dsn) as connection:
+        async with open_external_database(dsn) as connection:
             if layout is ChatTables.CONVERSATIONS:
-                rows = reading.conversations(said(connection, schema))
+                rows = reading.conversations(stream_messages(connection, schema))
             else:
-                rows = reading.chat_logs(await ChatLogs.of(connection, schema))
+                rows = reading.chat_logs(await ChatLogs.inspect(connection, schema))
             async for each in rows:
                 yield each
-    except NotThere as error:
+    except ExternalChatsUnavailable as error:
         refuse(Ending.PART_MISSING, str(error))
     except NotReadable as error:
         refuse(Ending.WRONG_USE, str(error))

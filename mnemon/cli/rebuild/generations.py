@@ -48,13 +48,16 @@ async def alone(data: Path | None) -> AsyncIterator[Alone]:
     """The servers, as long as the block lasts; a switch that was cut off is completed.
 
     Raises:
-        InTheWay: somebody else rebuilds.
+        RebuildBlocked: somebody else rebuilds.
         And what the servers raise.
     """
     from mnemon.operations.rebuild.swap import finish
-    from mnemon_infra.rebuild.generations import site_alone
+    from mnemon_infra.rebuild.generations import open_exclusive_site
 
-    async with served(data, "broker", "database") as servers, site_alone(servers.deployment) as place:
+    async with (
+        served(data, "broker", "database") as servers,
+        open_exclusive_site(servers.deployment) as place,
+    ):
         with watched() as progress:
             is_finished = await finish(place, progress)
             if is_finished:
@@ -112,14 +115,14 @@ async def require_no_former(place: "Site") -> None:
     """Stop before what could be gone back to would be lost.
 
     Raises:
-        InTheWay: the former generation is there.
+        RebuildBlocked: the former generation is there.
     """
     from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.rebuild.generations import RebuildBlocked
 
     former = name_of(place.live, "former")
-    if await place.found(former):
-        raise InTheWay(
+    if await place.find_generation(former):
+        raise RebuildBlocked(
             f"the former generation, {former}, is still there",
             "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
         )
@@ -148,18 +151,18 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
     from mnemon.operations.rebuild.generations import made
     from mnemon.operations.rebuild.live_vectors import live_pages
     from mnemon.operations.rebuild.verification import VerifyingAll
-    from mnemon_infra.database.generations.generation_repository import drop
-    from mnemon_infra.rebuild.verification import PATIENCE
+    from mnemon_infra.database.generations.generation_repository import drop_schema
+    from mnemon_infra.rebuild.verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, of_generation
 
     async with alone(data) as (place, is_running, progress, _):
         async with made(place, "next", progress) as generation, live_pages(place) as live:
-            patience = PATIENCE if is_running else 0
+            patience = SETTLE_WAIT if is_running else 0
             verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
         schema = generation.rows.schema
         if not keep:
             await drop_generation(of_generation(place.deployment, "next"))
-            await drop(place.database, schema)
+            await drop_schema(place.database, schema)
     if as_json:
         typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
     else:
@@ -175,7 +178,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
 
     async with alone(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
-        end = await place.log_end()
+        end = await place.load_log_end()
         if not 0 < up_to <= end:
             refuse(
                 Ending.WRONG_USE,
@@ -184,7 +187,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
             )
         async with made(place, "as of", progress, up_to) as generation:
             await generation.reach(up_to, progress)
-            await generation.rows.forget_later()
+            await generation.rows.apply_later_erasures()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
     tell(
         as_json,
@@ -199,9 +202,9 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
     """Show what is there."""
     from mnemon.operations.rebuild.listing import listed
     from mnemon.operations.rebuild.live_vectors import counted
-    from mnemon_infra.rebuild.generations import site
+    from mnemon_infra.rebuild.generations import open_site
 
-    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+    async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         rows: list[dict[str, Any]] = [
             {
                 "generation": each.generation.schema,

@@ -123,11 +123,11 @@ def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
 
 async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
     from mnemon_infra.generation_names import NameTooLong
-    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.rebuild.generations import RebuildBlocked
 
     try:
         return await work
-    except InTheWay as error:
+    except RebuildBlocked as error:
         refuse(Ending.WRONG_USE, str(error), error.next_step)
     except NameTooLong as error:
         refuse(Ending.WRONG_USE, str(error), "Choose a shorter MNEMON_DATABASE_SCHEMA")

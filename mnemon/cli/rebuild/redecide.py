@@ -48,12 +48,12 @@ async def redecide(
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.settings.document import resolve_settings
     from mnemon_infra.models.embedder_choice import open_embedder
-    from mnemon_infra.rebuild.generations import site
+    from mnemon_infra.rebuild.generations import open_site
     from mnemon_infra.settings.store import SettingsContended, change, documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
     edit = _edit(changed_settings)
-    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+    async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         try:
             resolve_settings(edit((await documents(place.connection))[0]))
         except InvalidBody as error:

@@ -22,7 +22,7 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     from mnemon.operations.rebuild.generations import made
     from mnemon.operations.rebuild.reembed import Preview, preview
     from mnemon.operations.rebuild.swap import finish, take_over
-    from mnemon_infra.rebuild.generations import InTheWay
+    from mnemon_infra.rebuild.generations import RebuildBlocked
     from mnemon_infra.vectors.embedding_metadata import MadeBy
     from mnemon_infra.vectors.generations import are_there, made_by_of
     from mnemon_infra.vectors.vector_index import opened
@@ -30,12 +30,12 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     embedding = _embedding(spelled)
     async with alone(data) as (place, _, progress, _):
         if not await are_there(place.deployment):
-            raise InTheWay(
+            raise RebuildBlocked(
                 "no vectors exist yet",
                 f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
             )
         if await is_embedding(place):
-            raise InTheWay(
+            raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
                 f"Stop mnemon, then run: mnemon rebuild --reembed {spelled} --data DIR; on your own servers"
                 " without --data",

@@ -33,7 +33,7 @@ REFUSED: Final[Mapping[str, Ending]] = {
     "mnemon_infra.embedded.process.ServerFailed": Ending.PART_MISSING,
     "mnemon_infra.models.embedding.EmbeddingNotConfigured": Ending.PART_MISSING,
     "mnemon_infra.models.embedding.EmbeddingUnavailable": Ending.PART_MISSING,
-    "mnemon_infra.health.log_identity.LogLost": Ending.PART_MISSING,
+    "mnemon_infra.health.consistency.LogLost": Ending.PART_MISSING,
     "mnemon_infra.settings.bucket.SettingsNotProvisioned": Ending.PART_MISSING,
     "mnemon_infra.telemetry.endpoint.MetricsPortTaken": Ending.WRONG_USE,
     "mnemon_infra.vectors.port.VectorsInUse": Ending.PART_MISSING,

@@ -11,7 +11,13 @@ from mnemon_consumers.persist.decide import end_of
 from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.outcomes import Ack, Dead
 from mnemon_infra.broker.streams.erasure_scope import Erasures
-from mnemon_infra.database.audit.events import Remark, UserSample, erasures_of, is_erased, remarks
+from mnemon_infra.database.audit.events import (
+    RowDeviation,
+    UserSample,
+    compare_rows,
+    is_erased,
+    load_erasures,
+)
 from mnemon_infra.database.audit.removals import GoneSummary
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.item_states import SUMMARIES
@@ -61,9 +67,9 @@ class LogAudit:
                     self.found.nothing[f"{parse_subject(delivery.subject).name}: {reason}"] += 1
                 case Dead(reason, error):
                     self._given_up(delivery.sequence, reason, error)
-        said = {each.seq: each for each in await remarks(self._database, rows, self._sample)}
+        said = {each.seq: each for each in await compare_rows(self._database, rows, self._sample)}
         lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
-        erased = await erasures_of(self._database, (row.key[:2] for row in lacking))
+        erased = await load_erasures(self._database, (row.key[:2] for row in lacking))
         for row in rows:
             if remark := said.get(row.seq):
                 self._noticed(row, remark, erased.get(row.key[:2], Erasures()))
@@ -83,7 +89,7 @@ class LogAudit:
         for seq in _stands_for(row):
             self.matched.add(seq)
 
-    def _noticed(self, row: Row, remark: Remark, erased: Erasures) -> None:
+    def _noticed(self, row: Row, remark: RowDeviation, erased: Erasures) -> None:
         if remark.stored is None and row.seq in self._dead:
             self.found.dead[self._dead[row.seq]] += 1
         elif _lacks(row, remark) and is_erased(row, erased):
@@ -105,7 +111,7 @@ class LogAudit:
                 self.summaries.append(_summary(row))
 
 
-def _lacks(row: Row, remark: Remark) -> bool:
+def _lacks(row: Row, remark: RowDeviation) -> bool:
     """Return whether the event has no row: there is none, or it is that of a later copy."""
     return remark.stored is None or remark.stored > row.seq
 

@@ -10,10 +10,16 @@ from mnemon.operations.audit.ledger import AuditFaults
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import waiting
-from mnemon_infra.database.audit.orphans import beneath_erasures
-from mnemon_infra.database.audit.removals import GoneSummary, Unlike, unlike, unlike_summaries, watermarked
+from mnemon_infra.database.audit.orphans import list_erased_rows
+from mnemon_infra.database.audit.removals import (
+    GoneSummary,
+    WrongRemoval,
+    find_wrong_removals,
+    find_wrong_summary_removals,
+    stream_watermarked_owners,
+)
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.sweep import last_watermark
+from mnemon_infra.database.projections.sweep import load_last_watermark
 
 LOOKS: Final = 3
 """Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
@@ -29,7 +35,7 @@ async def examine_summaries(
         nats.errors.Error: the broker does not answer.
     """
     position = await applied_position(connection.jetstream())
-    for each in await unlike_summaries(database, summaries, up_to=position):
+    for each in await find_wrong_summary_removals(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
 
 
@@ -50,7 +56,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
         nats.errors.Error: the broker does not answer.
     """
     waiting = 0
-    async with aclosing(watermarked(database)) as users:
+    async with aclosing(stream_watermarked_owners(database)) as users:
         async for owners in users:
             for each in await _lasting(connection, database, owners, up_to):
                 if each.is_gone:
@@ -59,19 +65,19 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
                     waiting += 1
                 else:
                     faults.add("kept", each.seq, "persist-sweep", "content")
-    for place in await beneath_erasures(database, up_to):
+    for place in await list_erased_rows(database, up_to):
         faults.add("kept", place.seq, "persist", place.table)
     return waiting
 
 
 async def _lasting(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
-) -> Sequence[Unlike]:
+) -> Sequence[WrongRemoval]:
     """Return the deviations that are still there after `LOOKS` examinations."""
-    found: list[Unlike] = []
+    found: list[WrongRemoval] = []
     for look in range(LOOKS):
         position = await applied_position(connection.jetstream())
-        now = await unlike(database, owners, limit=up_to, up_to=position)
+        now = await find_wrong_removals(database, owners, limit=up_to, up_to=position)
         found = [each for each in now if not look or each in found]
         if not found:
             break
@@ -80,6 +86,6 @@ async def _lasting(
 
 async def _is_awaited(connection: Client, database: Database, owner: Owner, up_to: int) -> bool:
     """Return whether a sweep is due: a watermark beyond `up_to`, or a trigger that is not handled yet."""
-    if await last_watermark(database, *owner) > up_to:
+    if await load_last_watermark(database, *owner) > up_to:
         return True
     return bool(await waiting(connection, work_subject("persist", *owner)))

@@ -13,10 +13,10 @@ from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.subjects import InvalidSubject, parse_subject, thing_filter
 from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.database.audit.events import erasures_of
+from mnemon_infra.database.audit.events import load_erasures
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.decisions import Proposed, decisions, undecided
-from mnemon_infra.database.projections.rows import read
+from mnemon_infra.database.facts.decisions import ProposalRecord, count_decisions, find_undecided_proposals
+from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 LOOKED_FOR: Final = 1000
@@ -29,7 +29,7 @@ class Proposals:
     def __init__(self, database: Database, position: int) -> None:
         self.found = Deduped(position)
         self._database = database
-        self._left: list[Proposed] = []
+        self._left: list[ProposalRecord] = []
 
     async def take(self, page: Sequence[Delivery]) -> None:
         """Look up the decisions on the proposals of a page.
@@ -42,7 +42,7 @@ class Proposals:
         ]
         if proposed:
             self.found.proposals += len(proposed)
-            self._left += await undecided(self._database, proposed)
+            self._left += await find_undecided_proposals(self._database, proposed)
 
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
@@ -53,32 +53,32 @@ class Proposals:
             DatabaseUnavailable: the database cannot answer now.
             nats.errors.Error: the broker does not answer.
         """
-        self.found.outcomes, twice = await decisions(self._database, up_to)
+        self.found.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
         # An erasure removes the decision, and the audit may have read the proposal before the erasure.
-        erased = await erasures_of(self._database, (each.owner for each in self._left))
+        erased = await load_erasures(self._database, (each.owner for each in self._left))
         left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
         for place, proposal in enumerate(left):
             if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
 
 
-def _read(delivery: Delivery) -> Proposed | None:
+def _read(delivery: Delivery) -> ProposalRecord | None:
     """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None
     try:
-        address, event, event_id = read(delivery)
+        address, event, event_id = decode_event(delivery)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
     if not isinstance(event, FactProposedV1):
         return None
     owner = address.tenant, address.user
-    return Proposed(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)
+    return ProposalRecord(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)
 
 
-async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
+async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:
     pattern = thing_filter(*proposal.owner, "fact")
     async with aclosing(pages(connection, pattern, proposal.seq)) as answers:
         async for page in answers:

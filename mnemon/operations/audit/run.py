@@ -19,9 +19,9 @@ from mnemon_infra.broker.dead_letters.origins import letters
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.audit.events import UserSample
-from mnemon_infra.database.audit.orphans import count, highest_position, places
+from mnemon_infra.database.audit.orphans import count_rows, find_highest_position, stream_row_places
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.decisions import batches
+from mnemon_infra.database.facts.decisions import count_batches
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.vectors.port import PointPages
 
@@ -96,7 +96,7 @@ async def examine(
         seconds=time.monotonic() - begun,
         persist=applied.found,
         dedupe=proposals.found,
-        extract=await batches(database, up_to),
+        extract=await count_batches(database, up_to),
         vectors=vectors,
         letters=dead.by,
         durables=[await _durable(connection, each.stream, each.name) for each in DURABLES.values()],
@@ -116,10 +116,10 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 
     Mostly the number of rows equals the number of matched positions, and rows need not be read.
     """
-    if await count(database, up_to) == len(matched):
+    if await count_rows(database, up_to) == len(matched):
         return
     seen = PositionSet(up_to)
-    async with aclosing(places(database, up_to)) as pages:
+    async with aclosing(stream_row_places(database, up_to)) as pages:
         async for page in pages:
             for place in page:
                 if place.seq not in matched or place.seq in seen:
@@ -131,11 +131,11 @@ async def _find_strays(database: Database, up_to: int, matched: PositionSet, fau
 async def _find_beyond(connection: Client, database: Database, faults: AuditFaults) -> None:
     """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this one."""
     # Database first: an event that arrives meanwhile is in the log before it is in the database.
-    highest = await highest_position(database)
+    highest = await find_highest_position(database)
     end = await log_end(connection.jetstream())
     if highest <= end:
         return
-    async with aclosing(places(database, highest, after=end)) as pages:
+    async with aclosing(stream_row_places(database, highest, after=end)) as pages:
         async for page in pages:
             for place in page:
                 faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)

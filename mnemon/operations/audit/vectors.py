@@ -17,9 +17,13 @@ from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.indexable import IndexableItem, all_shown, shown_by
-from mnemon_infra.database.memory.summaries import summaries_by_id
-from mnemon_infra.database.messages.lookup import MessageLookup, visible
+from mnemon_infra.database.memory.indexable import (
+    IndexableItem,
+    find_indexable_events,
+    stream_indexable_items,
+)
+from mnemon_infra.database.memory.summaries import load_summaries_by_id
+from mnemon_infra.database.messages.lookup import MessageLookup, load_visible_messages
 from mnemon_infra.vectors.edge_owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
@@ -72,7 +76,7 @@ class VectorAudit:
         while True:
             page = await self._pages.page(collection, begin, MOST)
             found.points += len(page.points)
-            rows = await shown_by(
+            rows = await find_indexable_events(
                 self._database, collection, [(each.owner, _event(each)) for each in page.points]
             )
             for point in page.points:
@@ -86,7 +90,7 @@ class VectorAudit:
             if page.following is None:
                 break
             begin = page.following
-        async with aclosing(all_shown(self._database, collection, up_to)) as some:
+        async with aclosing(stream_indexable_items(self._database, collection, up_to)) as some:
             async for shown in some:
                 for each in shown:
                     found.shown += 1
@@ -104,7 +108,7 @@ class VectorAudit:
             found.dead += 1
         elif await self._is_awaited(point.owner):
             found.waiting += 1
-        elif await self._there(collection, point.id, _event(point)) and not await shown_by(
+        elif await self._there(collection, point.id, _event(point)) and not await find_indexable_events(
             self._database, collection, [(point.owner, _event(point))]
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
@@ -124,12 +128,14 @@ class VectorAudit:
         """Return whether a row is still visible; below a watermark it is not, though it may have content."""
         match collection:
             case Collection.MESSAGES:
-                (seen,) = await self._database.read(visible([MessageLookup(*shown.owner, [shown.event_id])]))
+                (seen,) = await self._database.run_query(
+                    load_visible_messages([MessageLookup(*shown.owner, [shown.event_id])])
+                )
                 return bool(seen)
             case Collection.SUMMARIES:
-                (live,) = await self._database.read(summaries_by_id([(shown.owner, [shown.item])]))
+                (live,) = await self._database.run_query(load_summaries_by_id([(shown.owner, [shown.item])]))
                 return any(each.event_id == shown.event_id for each in live)
-        return bool(await shown_by(self._database, collection, [(shown.owner, shown.event_id)]))
+        return bool(await find_indexable_events(self._database, collection, [(shown.owner, shown.event_id)]))
 
     async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)

@@ -26,10 +26,10 @@ from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.export import (
     ConversationChange,
+    ExportedMemory,
     KeptField,
     KeptMemory,
     KeptMessage,
-    WholeMemory,
 )
 
 ExportedItem = KeptMessage | ConversationChange | KeptMemory
@@ -42,7 +42,7 @@ def header() -> str:
     return json.dumps(HEADER)
 
 
-async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
+async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
     """Yield the lines of one user.
 
     Raises:
@@ -58,16 +58,16 @@ async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
                     yield writing.turn(each)
                 case KeptMemory() if line := writing.memory(each):
                     yield line
-    async with aclosing(memory.memories()) as memories:
+    async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
             if line := writing.memory(kept):
                 yield line
-    fields = [each async for each in memory.fields()]
+    fields = [each async for each in memory.stream_profile_fields()]
     for _, together in groupby(fields, key=attrgetter("event_id")):
         yield writing.fields(list(together))
 
 
-async def _said(memory: WholeMemory) -> AsyncGenerator[ExportedItem, None]:
+async def _said(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
     """Yield messages, changes of conversation, and the memories of windows, in order.
 
     A memory of a window follows the last message of the window that is left, whatever happened to the
@@ -90,18 +90,18 @@ async def _said(memory: WholeMemory) -> AsyncGenerator[ExportedItem, None]:
         yield turn
 
 
-async def _turns(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for turn in memory.turns():
+async def _turns(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+    async for turn in memory.stream_conversation_changes():
         yield (turn.seq, 0), turn
 
 
-async def _messages(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for message in memory.messages():
+async def _messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+    async for message in memory.stream_messages():
         yield (message.seq, 1), message
 
 
-async def _stretches(memory: WholeMemory) -> AsyncGenerator[PlacedItem, None]:
-    async for to_seq, stretch in memory.stretches():
+async def _stretches(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+    async for to_seq, stretch in memory.stream_ranges():
         yield (to_seq, 2), stretch
 
 

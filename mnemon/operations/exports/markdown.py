@@ -13,7 +13,7 @@ from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.memory.export import KeptMemory, WholeMemory
+from mnemon_infra.database.memory.export import ExportedMemory, KeptMemory
 
 _HEADINGS: Final[dict[Tier, str]] = {
     "profile": "Profile memory",
@@ -42,17 +42,17 @@ class _Known:
                 self.done.add(event.task_id)
 
 
-async def lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
+async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
     """Yield the lines of one user; none if the user has no memory. Expired facts are left out.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
     """
     known = _Known()
-    async with aclosing(memory.memories()) as memories:
+    async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
             known.take(kept)
-    known.data = {each.name: each.value async for each in memory.fields()}
+    known.data = {each.name: each.value async for each in memory.stream_profile_fields()}
     sections = [
         *((heading, _facts(known, tier)) for tier, heading in _HEADINGS.items()),
         ("User data", [field_written(*each) for each in sorted(known.data.items())]),

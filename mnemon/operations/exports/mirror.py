@@ -21,7 +21,7 @@ from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tena
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.memory.export import whole_memory
+from mnemon_infra.database.memory.export import open_memory
 
 log = structlog.get_logger("export")
 
@@ -150,7 +150,7 @@ class Mirror:
         while True:
             try:
                 async with (
-                    whole_memory(self._database, owner, position) as memory,
+                    open_memory(self._database, owner, position) as memory,
                     aclosing(lines(memory, owner)) as written,
                 ):
                     return [line async for line in written]

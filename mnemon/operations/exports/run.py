@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.export import WholeMemory, owners, whole_memory
+from mnemon_infra.database.memory.export import ExportedMemory, list_owners, open_memory
 
 PATIENCE: Final = 30.0
 """Seconds that an export waits until the rows have all events of the log."""
@@ -19,7 +19,7 @@ PATIENCE: Final = 30.0
 class ExportFormat(Protocol):
     """Function that yields the lines of one user's memory."""
 
-    def __call__(self, memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]: ...
+    def __call__(self, memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]: ...
 
 
 class NotProjected(Exception):
@@ -62,7 +62,7 @@ async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Own
         DatabaseUnavailable: the database cannot answer now.
     """
     after: Owner | None = None
-    while page := await database.read(owners(after, tenant)):
+    while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
             yield owner
         after = page[-1]
@@ -92,7 +92,7 @@ async def write(
     async for owner in whose:
         before = written.lines
         async with (
-            whole_memory(database, owner, written.position) as memory,
+            open_memory(database, owner, written.position) as memory,
             aclosing(form(memory, owner)) as lines,
         ):
             async for line in lines:

@@ -12,8 +12,8 @@ from mnemon_consumers.domain.spending.usage import out_of_budget
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.windows.backlog import Backlog, backlog, by_tenant
-from mnemon_infra.database.windows.spending import spent_by_tenant
+from mnemon_infra.database.windows.backlog import Backlog, load_backlog, load_tenant_backlogs
+from mnemon_infra.database.windows.spending import sum_spending_by_tenant
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
@@ -81,9 +81,12 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
     now = datetime.now(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with settings.watched(connection), Database(deployment, name="mnemon-status") as database:
-        in_hand = await database.read(backlog(now, midnight))
-        spent = await database.read(spent_by_tenant(midnight))
-        tenants = {*settings.tenants(), *(each.tenant for each in await database.read(by_tenant(now)))}
+        in_hand = await database.run_query(load_backlog(now, midnight))
+        spent = await database.run_query(sum_spending_by_tenant(midnight))
+        tenants = {
+            *settings.tenants(),
+            *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
+        }
         failing = await failing_models(connection, tenants, settings.of, settings.value)
     broke = out_of_budget(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
     return ModelsState(

@@ -23,10 +23,9 @@ from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import list_drift
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, is_known
+from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
 from mnemon_infra.health.clock_skew import compare_clocks
-from mnemon_infra.health.log_identity import LogLost, require_same_log
-from mnemon_infra.health.missing_rows import first_missing
+from mnemon_infra.health.consistency import LogLost, find_first_missing, require_same_log
 from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
@@ -145,7 +144,7 @@ def examine_silent(data: Path, holder: str, schema: str) -> Health:
     )
     return Health(
         broker=BrokerState(error=error),
-        database=DatabaseState(error=error, schema_name=schema, head=head_revision()),
+        database=DatabaseState(error=error, schema_name=schema, head=find_head_revision()),
         vectors=_vectors(Deployment()),
         folder=folder,
         reachable=False,
@@ -172,7 +171,7 @@ def _problems(
         found.append(broker.error)
     if database.error:
         found.append(f"the database does not answer: {database.error}")
-    elif database.revision and not is_known(database.revision):
+    elif database.revision and not is_known_revision(database.revision):
         found.append(str(SchemaTooNew(database.schema_name, database.revision)))
     elif database.revision != database.head:
         at = f"at revision {database.revision}" if database.revision else "missing"
@@ -273,11 +272,11 @@ def _vectors(deployment: Deployment) -> VectorsState:
 
 
 async def _database(deployment: Deployment) -> DatabaseState:
-    url, schema, head = deployment.database_url, deployment.database_schema, head_revision()
+    url, schema, head = deployment.database_url, deployment.database_schema, find_head_revision()
     assert url, "a command that looks at the database was given one"
     try:
         async with asyncio.timeout(_PATIENCE):
-            revision = await asyncio.to_thread(current_revision, url, schema)
+            revision = await asyncio.to_thread(load_revision, url, schema)
             version = await _version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
         return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
@@ -303,7 +302,7 @@ async def _rows_problem(connection: Client, database: Database) -> str | None:
         await require_same_log(connection, database)
     except LogLost as error:
         return str(error)
-    missing = await first_missing(connection, database)
+    missing = await find_first_missing(connection, database)
     if missing is None:
         return None
     return (
@@ -319,6 +318,6 @@ async def _version(deployment: Deployment) -> str:
     database = Database(deployment, name="mnemon-status")
     try:
         await database.open()
-        return await database.read(read)
+        return await database.run_query(read)
     finally:
         await database.close()

@@ -10,7 +10,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
 from mnemon_contracts.subjects import Owner, tenant_events, user_filters
 from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.database.projections.logged_events import logged_events
+from mnemon_infra.database.projections.logged_events import stream_events
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ async def there(connection: Client, owner: Owner) -> There:
     """
     found = There()
     for pattern in user_filters(*owner):
-        async for logged in logged_events(connection, pattern):
+        async for logged in stream_events(connection, pattern):
             event, conversation = logged.event, logged.address.conversation
             content = event.content if isinstance(event, MessageV1) else ""
             event_id = portable_id(*owner, logged.id, content)

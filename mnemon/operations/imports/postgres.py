@@ -20,7 +20,12 @@ from mnemon.operations.imports.records import (
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactProposedV1, Kind, Lineage
-from mnemon_infra.database.messages.external_chats import AskedRow, ChatLogs, KnownRow, SaidRow
+from mnemon_infra.database.messages.external_chats import (
+    ChatLogs,
+    ExternalMessageRow,
+    QuestionRow,
+    SessionMemoryRow,
+)
 
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
 """Time stamp that such a bot stores before a user's text. mnemon adds times when it renders a context."""
@@ -43,7 +48,9 @@ class RowReader:
     user: str | None = None
     zone: tzinfo = UTC
 
-    async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[ImportRecord]:
+    async def conversations(
+        self, rows: AsyncGenerator[ExternalMessageRow, None]
+    ) -> AsyncIterator[ImportRecord]:
         """Yield messages; before those of each conversation, an event that starts it."""
         last = None
         async with aclosing(rows):
@@ -63,18 +70,18 @@ class RowReader:
         Raises:
             NotReadable: neither the rows nor the reader names a user.
         """
-        if self.user is None and not logs.names_users:
+        if self.user is None and not logs.has_users:
             raise NotReadable("the table chat_logs names no user; give one for all rows with --user")
-        async with aclosing(logs.asked()) as asked:
+        async with aclosing(logs.stream_questions()) as asked:
             async for row in asked:
                 for found in self.exchange(row):
                     yield found
-        async with aclosing(logs.known()) as known:
+        async with aclosing(logs.stream_memories()) as known:
             async for memory in known:
                 for found in self.known(memory):
                     yield found
 
-    def message(self, row: SaidRow) -> ImportRecord:
+    def message(self, row: ExternalMessageRow) -> ImportRecord:
         """Return one message as an event."""
         content = row.content or ""
         if row.role == "user":
@@ -88,7 +95,7 @@ class RowReader:
             sent_at=self._at(row.created_at),
         )
 
-    def exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
+    def exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
         """Yield a question, and its answer if there is one."""
         named = row.id or _digest(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
@@ -109,7 +116,7 @@ class RowReader:
                     sent_at=at and at + later * _AFTER,
                 )
 
-    def known(self, row: KnownRow) -> Iterator[ImportRecord]:
+    def known(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
         """Yield key facts and summaries as proposals of facts."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
@@ -130,7 +137,7 @@ class RowReader:
         return None if written is None else in_zone(written, self.zone)
 
 
-def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> ImportRecord:
+def _proposed(place: str, user: str, kind: Kind, text: str, row: SessionMemoryRow) -> ImportRecord:
     try:
         proposed = FactProposedV1.create_strict(
             id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),

@@ -9,7 +9,7 @@ from mnemon.operations.imports.records import Recast
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import Owner, conversation_filter
 from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.database.projections.logged_events import logged_events
+from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
@@ -63,7 +63,7 @@ async def _messages(connection: Client, owner: Owner, conversation: str) -> dict
     pattern = conversation_filter(*owner, conversation)
     return {
         logged.seq: logged.event.model_copy(update={"id": logged.id})
-        async for logged in logged_events(connection, pattern)
+        async for logged in stream_events(connection, pattern)
         if isinstance(logged.event, MessageV1)
     }
 

@@ -8,11 +8,11 @@ from mnemon.operations.rebuild.embedding import embedding_of
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import GenerationKind
-from mnemon_infra.health.missing_points import lost_collections, owners_to_look_through
+from mnemon_infra.health.consistency import find_lost_collections, list_owners_to_sweep
 from mnemon_infra.rebuild import generations
-from mnemon_infra.rebuild.generations import NEAR, RebuildProgress, Site
+from mnemon_infra.rebuild.generations import SWAP_DISTANCE, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 from mnemon_infra.vectors.generations import are_there, drop_generation, of_generation
 from mnemon_infra.vectors.port import VectorsOutdated
@@ -50,10 +50,10 @@ class Made(NamedTuple):
             Exception: the errors of `reach`.
         """
         while True:
-            end = await place.log_end()
+            end = await place.load_log_end()
             reached = min(self.rows.reached, self.vectors.reached if self.vectors else end)
             await self.reach(end, progress)
-            if end - reached <= NEAR:
+            if end - reached <= SWAP_DISTANCE:
                 return
 
 
@@ -75,12 +75,12 @@ async def made(
         embedding: the model that makes its vectors; None takes that of the live vectors.
 
     Raises:
-        InTheWay: another generation or schema has its name.
+        RebuildBlocked: another generation or schema has its name.
         DatabaseUnavailable: the database cannot answer now.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with AsyncExitStack() as ends:
-        rows = await ends.enter_async_context(generations.made(place, kind, progress, up_to))
+        rows = await ends.enter_async_context(generations.open_generation(place, kind, progress, up_to))
         if not await are_there(place.deployment):
             yield Made(rows, None)
             return
@@ -103,7 +103,7 @@ async def vectors_of(
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     async with AsyncExitStack() as ends:
-        reached = await vector_progress.reached(rows.database, rows.schema)
+        reached = await VECTORS.load_position(rows.database, rows.schema)
         finding: VectorIndex | None = None
         if reached is not None and await are_there(generation):
             try:
@@ -115,9 +115,9 @@ async def vectors_of(
         if reached is None or finding is None:
             reached = 0
             await drop_generation(generation)
-            await vector_progress.begin(rows.database, rows.schema)
+            await VECTORS.restart(rows.database, rows.schema)
             finding = await ends.enter_async_context(opened(generation, embedding))
-        elif lost := await lost_collections(rows.database, finding.vectors):
-            owners = await owners_to_look_through(rows.database, lost)
-            await vector_progress.note(rows.database, rows.schema, reached, owners)
+        elif lost := await find_lost_collections(rows.database, finding.vectors):
+            owners = await list_owners_to_sweep(rows.database, lost)
+            await VECTORS.advance(rows.database, rows.schema, reached, owners)
         yield VectorReplay(place.connection, rows.database, rows.schema, finding, reached)

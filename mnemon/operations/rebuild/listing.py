@@ -6,7 +6,7 @@ from typing import NamedTuple
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.generation_repository import Generation
-from mnemon_infra.rebuild.generations import InTheWay, Site
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_generation
 
 
@@ -32,9 +32,9 @@ async def listed(place: Site) -> list[Listed]:
     Raises:
         nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
     """
-    applied = await place.applied()
+    applied = await place.load_applied_position()
     found = []
-    for each in await place.generations():
+    for each in await place.list_generations():
         if each.is_made_here:
             own = of_generation(place.deployment, each.kind, each.up_to)
             position = applied if each.kind == "live" else each.reached
@@ -53,19 +53,19 @@ async def dropped(place: Site, name: str) -> str:
         The whole name.
 
     Raises:
-        InTheWay: no generation has this name, or it is live.
+        RebuildBlocked: no generation has this name, or it is live.
         DatabaseUnavailable, VectorsUnavailable: a server does not answer; a part of the generation is left.
     """
-    found = await place.found(name) or await place.found(f"{place.live}_{name}")
+    found = await place.find_generation(name) or await place.find_generation(f"{place.live}_{name}")
     if found is None or found.kind == "live":
-        raise InTheWay(
+        raise RebuildBlocked(
             f"{name} is live" if found else f"there is no generation {name!r}",
             "List the generations: mnemon rebuild --list",
         )
     await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
     to = of_generation(place.deployment, "next")
-    if found.kind == "former" and not await place.found(to.database_schema):
+    if found.kind == "former" and not await place.find_generation(to.database_schema):
         # An interrupted return to this generation has renamed its vectors.
         await drop_generation(to)
-    await generation_repository.drop(place.database, found.schema)
+    await generation_repository.drop_schema(place.database, found.schema)
     return found.schema

@@ -14,7 +14,7 @@ from mnemon_contracts.settings.document import Document, resolve_settings
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.owners import how_many_own_facts, owners_of_facts
+from mnemon_infra.database.facts.fact_repository import count_fact_owners, list_fact_owners
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import documents
 
@@ -107,9 +107,9 @@ class Redeciding:
         progress: Callable[[int, int], None],
     ) -> RedecideOutcome:
         found = RedecideOutcome()
-        count = await self._database.read(how_many_own_facts)
+        count = await self._database.run_query(count_fact_owners)
         last: Owner | None = None
-        while owners := await self._database.read(owners_of_facts(last)):
+        while owners := await self._database.run_query(list_fact_owners(last)):
             for owner in owners:
                 if last is None or last[0] != owner[0]:
                     settings = await self._settings(owner[0])

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.facts.fact_repository import live_facts
-from mnemon_infra.database.facts.owners import owners_of_facts
+from mnemon_infra.database.facts.fact_repository import list_fact_owners, load_facts
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.port import Collection, VectorStore
@@ -97,7 +96,7 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None
-    while owners := await place.database.read(owners_of_facts(after)):
+    while owners := await place.database.run_query(list_fact_owners(after)):
         for owner in owners:
             if owner[0] not in settings:
                 settings[owner[0]] = (await read(place.connection, owner[0])).dedupe
@@ -108,7 +107,7 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
 
 
 async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown: Preview) -> None:
-    (facts,) = await place.database.read(live_facts([owner]))
+    (facts,) = await place.database.run_query(load_facts([owner]))
     meanings = [await _meanings(side.finding.vectors, owner) for side in (live, rebuilt)]
     common = [each for each in facts if all(each.id in known for known in meanings)]
     shown.facts += len(facts)

@@ -19,9 +19,10 @@ from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_infra.broker.streams.applied_position import applied_position, delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection
-from mnemon_infra.database.generations import generation_repository, vector_progress
+from mnemon_infra.database.generations import generation_repository
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.rebuild import generations as making
-from mnemon_infra.rebuild.generations import InTheWay, Site
+from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.edge_owner import EdgeOwner, tell_of_exchange
 from mnemon_infra.vectors.generations import (
     are_there,
@@ -52,16 +53,16 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
     """
     await made.catch_up(place, progress)
     if made.vectors is None:
-        await making.take_over(place, made.rows, progress)
+        await making.swap_rows(place, made.rows, progress)
         return
     indexed = await applied_position(place.connection.jetstream(), "index")
     owed = await unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
         # Record with the former rows how far the vectors are that stay live until `finish`.
-        await vector_progress.remember(connection, former, indexed, owed)
+        await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await making.take_over(place, made.rows, progress, also)
+    await making.swap_rows(place, made.rows, progress, also)
 
 
 async def finish(place: Site, progress: Watching) -> bool:
@@ -73,7 +74,7 @@ async def finish(place: Site, progress: Watching) -> bool:
         Exception: also the other errors of `mnemon_infra.vectors.vector_index.opened`.
     """
     settle_exchange(place.deployment)
-    reached = await vector_progress.reached(place.database, place.live)
+    reached = await VECTORS.load_position(place.database, place.live)
     if reached is None:
         return False
     # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
@@ -87,7 +88,8 @@ async def finish(place: Site, progress: Watching) -> bool:
             await _exchange_what_is_there(place, reached, progress)
     if place.deployment.qdrant_url:
         await _index_the_rest(place, progress)
-    await vector_progress.forget(place.database, place.live)
+    async with place.database.transaction() as connection:
+        await VECTORS.drop(connection, place.live)
     return True
 
 
@@ -96,27 +98,27 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
     """Open the generation that was live before the last swap; give its vectors the name of the next ones.
 
     Raises:
-        InTheWay: no former generation can take over.
+        RebuildBlocked: no former generation can take over.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
     """
-    async with making.former(place) as rows:
-        if await vector_progress.reached(rows.database, rows.schema) is None:
+    async with making.open_former_generation(place) as rows:
+        if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield Made(rows, None)
             return
         source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
         if await are_there(source):
             if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedding(place):
-                raise InTheWay(
+                raise RebuildBlocked(
                     "mnemon is running, and the former vectors are of another embedding model",
                     "Stop mnemon, then run: mnemon rebuild --back",
                 )
-            await generation_repository.drop(place.database, to.database_schema)
+            await generation_repository.drop_schema(place.database, to.database_schema)
             await drop_generation(to)
             await rename_generation(source, to)
-        elif await place.found(to.database_schema):
+        elif await place.find_generation(to.database_schema):
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
-            await generation_repository.drop(place.database, to.database_schema)
+            await generation_repository.drop_schema(place.database, to.database_schema)
         async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
             yield Made(rows, vectors)
 
@@ -156,7 +158,7 @@ async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
 
 async def _index_the_rest(place: Site, progress: Watching) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
-    reached = await vector_progress.reached(place.database, place.live)
+    reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
     async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)

@@ -13,7 +13,7 @@ from mnemon_consumers.index.sweep import look_through
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations import vector_progress
+from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 PAGE: Final = 1000
@@ -71,22 +71,20 @@ class VectorReplay:
                 batch = plan([delivery for _, delivery in read])
                 await write(self.finding, batch)
                 await self.finding.vectors.organised()
-                await vector_progress.note(
-                    self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys()
-                )
+                await VECTORS.advance(self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys())
                 self.reached = read[-1][1].sequence
                 at(self.reached)
                 pages += 1
                 if pages % UNSWEPT == 0:
                     await self._sweep()
         if position > self.reached:
-            await vector_progress.note(self._database, self._schema, position, ())
+            await VECTORS.advance(self._database, self._schema, position, ())
             self.reached = position
             at(position)
         await self._sweep()
 
     async def _sweep(self) -> None:
-        while owners := await vector_progress.owed(self._database, self._schema):
+        while owners := await VECTORS.list_owners_to_sweep(self._database, self._schema):
             left = iter(owners)
 
             async def sweep_some() -> None:
@@ -96,4 +94,4 @@ class VectorReplay:
             async with asyncio.TaskGroup() as group:
                 for _ in range(SWEEPERS):
                     group.create_task(sweep_some())
-            await vector_progress.settled(self._database, self._schema, owners)
+            await VECTORS.remove_owners(self._database, self._schema, owners)

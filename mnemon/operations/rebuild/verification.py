@@ -17,7 +17,13 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.rebuild.verification import PATIENCE, ROUNDS, SHOWN, RowVerification, Verifying
+from mnemon_infra.rebuild.verification import (
+    MOST_COMPARISONS,
+    MOST_DIFFERENCES,
+    SETTLE_WAIT,
+    RowVerification,
+    RowVerifier,
+)
 from mnemon_infra.vectors.port import Collection, PointPages
 
 _PAUSE: Final = 0.1
@@ -33,7 +39,7 @@ class VerifyingAll:
         live: PointPages | None,
         progress: Watching,
         *,
-        patience: float = PATIENCE,
+        patience: float = SETTLE_WAIT,
     ) -> None:
         """Create a verification.
 
@@ -49,7 +55,7 @@ class VerifyingAll:
         self._live = live
         self._progress = progress
         self._patience = patience
-        self._rows = Verifying(place, made.rows, progress, patience=patience)
+        self._rows = RowVerifier(place, made.rows, progress, patience=patience)
 
     async def verdict(self) -> RowVerification:
         """Compare all rows and vectors.
@@ -58,7 +64,7 @@ class VerifyingAll:
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
                 answer.
         """
-        verdict = await self._rows.verdict()
+        verdict = await self._rows.verify()
         if self._made.vectors and self._live:
             verdict.is_settled &= await self._level(self._made.vectors)
             for collection in Collection:
@@ -75,7 +81,7 @@ class VerifyingAll:
             page = await self._page(collection, rebuilt, live, begin)
             points += page.points
             count += len(page.differences)
-            verdict.first += page.differences[: SHOWN - len(verdict.first)]
+            verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
             begin = page.following
             if begin is None:
                 break
@@ -88,7 +94,7 @@ class VerifyingAll:
     ) -> ComparedPoints:
         page = await compared(collection, live, rebuilt.finding.vectors, begin)
         is_settled = True
-        for _ in range(ROUNDS):
+        for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 return page
             before = rebuilt.reached
@@ -102,7 +108,7 @@ class VerifyingAll:
 
     async def _level(self, rebuilt: VectorReplay) -> bool:
         """Bring both sides to the same position; return whether `index` reached it in time."""
-        await self._rows.level()
+        await self._rows.catch_up()
         end = monotonic() + self._patience
         # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
@@ -113,7 +119,8 @@ class VerifyingAll:
 
     async def _is_settled(self) -> bool:
         return (
-            not await unswept(self._place.connection) and await self._indexed() >= await self._place.log_end()
+            not await unswept(self._place.connection)
+            and await self._indexed() >= await self._place.load_log_end()
         )
 
     async def _indexed(self) -> int:
@@ -123,7 +130,7 @@ class VerifyingAll:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
         moving = await unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
-        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
+        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.load_log_end())
         async with aclosing(reading) as pages:
             async for page in pages:
                 for _, delivery in page:

@@ -22,7 +22,7 @@ from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import live_facts
+from mnemon_infra.database.facts.fact_repository import load_facts
 from mnemon_infra.models.wordllama import word_similarity
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
@@ -99,7 +99,7 @@ async def as_stored(deployment: Deployment) -> State:
     database = Database(deployment)
     await database.open()
     try:
-        found = await database.read(live_facts([(TENANT, user) for user in USERS]))
+        found = await database.run_query(load_facts([(TENANT, user) for user in USERS]))
     finally:
         await database.close()
     return {

@@ -8,7 +8,7 @@ import pytest
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.batches import BatchState, StoredBatch, put
+from mnemon_infra.database.windows.batches import BatchState, StoredBatch, insert_batch
 from tests.support.processes.stack import CommandResult, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -40,7 +40,7 @@ def batch(number: int, state: BatchState, error: str | None = None) -> StoredBat
 async def keep(deployment: Deployment, *batches: StoredBatch) -> None:
     async with Database(deployment) as database, database.transaction() as connection:
         for each in batches:
-            await put(connection, each)
+            await insert_batch(connection, each)
 
 
 async def test_batches_lists_states_times_and_errors(run: Run, deployment: Deployment) -> None:

@@ -14,7 +14,7 @@ from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from tests.support.log.dead_letters import bury_next, kept
@@ -88,7 +88,7 @@ async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> N
     )
     worker = operator.model_copy(update={"nats_url": server.url_as("worker")})
     assert operator.database_url is not None
-    migrate(operator.database_url, operator.database_schema)
+    migrate_schema(operator.database_url, operator.database_schema)
     async with await connect(str(operator.nats_url), name="operator") as connection:
         await provision(connection)
         async with await nats.connect(acme.at(server.url), inbox_prefix=inbox_prefix("acme")) as bot:

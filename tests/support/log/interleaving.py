@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from mnemon_consumers.persist.decide import plan
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import erasure, settle
-from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.erasure.erased_rows import mark_settled
+from mnemon_infra.database.erasure.users import load_erasure
+from mnemon_infra.database.generations.comparison import compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
-from mnemon_infra.database.projections.sweep import last_watermark, sweep, sweep_together
-from mnemon_infra.database.projections.writer import suppose, write
-from mnemon_infra.rebuild.replay import rows_of
+from mnemon_infra.database.projections.rows import Rows
+from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner, sweep_owners
+from mnemon_infra.database.projections.writer import simulate_rows, write_rows
 from tests.support.log.log_model import (
     DRAFTS,
     PICKS,
@@ -133,10 +135,10 @@ class Interleaving(RuleBasedStateMachine):
             rows = plan([delivery_of(event, user) for user, event in hand.batch]).rows
             match hand.reached:
                 case "written":
-                    await write(self._database, rows)
+                    await write_rows(self._database, rows)
                     self._written += hand.batch
                 case "told":
-                    self._log.triggers |= {user for _, user in rows.watermarked()}
+                    self._log.triggers |= {user for _, user in rows.find_watermarked_owners()}
                 case "acknowledged":
                     self._log.acknowledged |= {event.seq for _, event in hand.batch}
                     self._hands.pop(worker, None)
@@ -146,15 +148,15 @@ class Interleaving(RuleBasedStateMachine):
         is_settled = await self._is_settled(user, position, dies_after)
         if dies_after in ("purging", "looking"):
             return
-        await sweep(self._database, TENANT, user, up_to=position)
+        await sweep_owner(self._database, TENANT, user, up_to=position)
         if dies_after == "sweeping" or not is_settled:
             return
-        if await last_watermark(self._database, TENANT, user) <= position:
+        if await load_last_watermark(self._database, TENANT, user) <= position:
             self._log.triggers.discard(user)
 
     async def _is_settled(self, user: str, position: int, dies_after: str | None) -> bool:
         """As `mnemon_consumers.persist.erasure` does it, in this log."""
-        erased = await self._database.read(erasure(TENANT, user))
+        erased = await self._database.run_query(load_erasure(TENANT, user))
         if erased is None or erased.is_settled:
             return True
         if position < erased.seq:
@@ -166,11 +168,11 @@ class Interleaving(RuleBasedStateMachine):
         for event in held:
             if event.kind.startswith("summary.") and event.from_seq < erased.seq:
                 self._purge([event.seq])
-        await write(self._database, plan([delivery_of(event, user) for event in held]).rows)
+        await write_rows(self._database, plan([delivery_of(event, user) for event in held]).rows)
         self._written += [(user, event) for event in held]
         if dies_after == "looking":
             return False
-        await settle(self._database, TENANT, user, erased.seq)
+        await mark_settled(self._database, ErasedUser((TENANT, user), erased.seq, erased.at))
         return True
 
     def _held(self, user: str) -> list[LoggedEvent]:
@@ -191,7 +193,7 @@ class Interleaving(RuleBasedStateMachine):
         for user in sorted({user for user, _ in self._log.ever}):
             expected = fold(self._log.of(user), user)
             assert fold(self._held(user), user) == expected, "the log still says it all"
-            state = await self._database.read(shown(expected.messages, user))
+            state = await self._database.run_query(shown(expected.messages, user))
             _same(user, replace(state, texts=await texts_of(self._database, user)), expected)
             kept = {event for said in expected.messages.values() for event in said}
             assert await contents_of(self._database, user) == kept
@@ -199,10 +201,10 @@ class Interleaving(RuleBasedStateMachine):
 
     async def _compare_shown(self, user: str) -> None:
         expected = fold(events_of(user, self._written), user)
-        erased = await self._database.read(erasure(TENANT, user))
+        erased = await self._database.run_query(load_erasure(TENANT, user))
         if erased is not None and not erased.is_settled:
             return  # a copy may have been taken for one of what is gone, until that is settled
-        state = await self._database.read(shown(expected.messages, user))
+        state = await self._database.run_query(shown(expected.messages, user))
         _same(user, replace(state, texts=expected.texts), expected)
         known = {event.seq for event in events_of(user, self._written)}
         tail = [event for event in self._held(user) if event.seq not in known]
@@ -210,17 +212,17 @@ class Interleaving(RuleBasedStateMachine):
             return
         expected = fold([*events_of(user, self._written), *tail], user)
         rows = plan([delivery_of(event, user) for event in tail]).rows
-        state = await suppose(self._database, rows, shown(expected.messages, user))
+        state = await simulate_rows(self._database, rows, shown(expected.messages, user))
         _same(user, replace(state, texts=expected.texts), expected)
 
     async def _compare_rebuilt(self) -> None:
         """What is written anew from what the log still holds is the same, row for row."""
         await forget_all(self._rebuilt)
-        rows = rows_of([delivery_of(event, user) for user, event in self._log.held.values()])
-        await write(self._rebuilt, rows)
-        await sweep_together(self._rebuilt, rows.watermarked(), up_to=self._log.end)
+        rows = Rows.of([delivery_of(event, user) for user, event in self._log.held.values()])
+        await write_rows(self._rebuilt, rows)
+        await sweep_owners(self._rebuilt, rows.find_watermarked_owners(), up_to=self._log.end)
         for table in PROJECTIONS:
-            found = await self._database.read(compared(table, *self._schemas, None, self._log.end))
+            found = await self._database.run_query(compare_page(table, *self._schemas, None, self._log.end))
             assert found.differences == []
 
 

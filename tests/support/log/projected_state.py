@@ -10,7 +10,7 @@ from mnemon_infra.database.engine import Connection, Database, Query
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
 from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
-from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.delivery import Delivery
 from tests.support.log.reference_fold import TENANT, USER, LoggedEvent, State
 
@@ -83,30 +83,31 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
 
     async def query(connection: Connection) -> State:
         owner = TENANT, user
-        (now,) = await user_memory.newest_messages([NewestMessages(*owner, None, 100)])(connection)
+        (now,) = await user_memory.load_newest_messages([NewestMessagesQuery(*owner, None, 100)])(connection)
         state = State(now.conversation)
         wanted = [
-            NewestMessages(*owner, place, 100) for place in sorted({*places, now.conversation, "c1", "c2"})
+            NewestMessagesQuery(*owner, place, 100)
+            for place in sorted({*places, now.conversation, "c1", "c2"})
         ]
         for place, view, written in zip(
             [str(each.conversation) for each in wanted],
-            await user_memory.newest_messages(wanted)(connection),
-            await summaries.newest_summaries(wanted)(connection),
+            await user_memory.load_newest_messages(wanted)(connection),
+            await summaries.load_newest_summaries(wanted)(connection),
             strict=True,
         ):
             if view.messages:
                 state.messages[place] = [row.event_id for row in view.messages]
             if written:
                 state.summaries[place] = {summary.text for summary in written}
-        (counted,) = await user_memory.counts([owner])(connection)
+        (counted,) = await user_memory.load_user_counts([owner])(connection)
         assert counted.messages == sum(len(said) for said in state.messages.values())
         assert counted.conversations == len(state.messages)
-        (state.profile,) = await user_memory.profiles([owner])(connection)
+        (state.profile,) = await user_memory.load_profiles([owner])(connection)
         state.facts = await _facts(connection, owner)
-        (found,) = await tasks.tasks([owner])(connection)
+        (found,) = await tasks.load_tasks([owner])(connection)
         state.tasks = {task.id: (task.text, task.done) for task in found}
-        (entries,) = await documents.documents([owner])(connection)
-        (texts,) = await documents.documents_by_id([(owner, ["x", "y"])])(connection)
+        (entries,) = await documents.load_documents([owner])(connection)
+        (texts,) = await documents.load_documents_by_id([(owner, ["x", "y"])])(connection)
         assert [entry.id for entry in entries] == [document.id for document in texts]
         state.documents = {document.id: document.text for document in texts}
         return state
@@ -115,15 +116,17 @@ def shown(places: Iterable[str], user: str = USER) -> Query[State]:
 
 
 async def _facts(connection: Connection, owner: tuple[str, str]) -> dict[str, list[str]]:
-    (live,) = await fact_repository.live_facts([owner])(connection)
+    (live,) = await fact_repository.load_facts([owner])(connection)
     found = {}
     for fact, history in zip(
-        live, await fact_repository.histories([(owner, fact.id) for fact in live])(connection), strict=True
+        live,
+        await fact_repository.load_fact_histories([(owner, fact.id) for fact in live])(connection),
+        strict=True,
     ):
         assert history is not None
         assert history.fact == fact
         found[fact.id] = [fact.text, *(version.text for version in history.versions)]
-    (by_id,) = await fact_repository.facts_by_id([(owner, ["y", "z", "x"])])(connection)
+    (by_id,) = await fact_repository.load_facts_by_id([(owner, ["y", "z", "x"])])(connection)
     assert [fact.id for fact in by_id] == [item for item in ("y", "x") if item in found]
     return found
 

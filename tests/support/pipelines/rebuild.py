@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 from psycopg.sql import SQL
 
-from mnemon_infra.database.generations.generation_repository import drop
-from mnemon_infra.rebuild.generations import Site, catch_up, made
+from mnemon_infra.database.generations.generation_repository import drop_schema
+from mnemon_infra.rebuild.generations import Site, catch_up, open_generation
 from mnemon_infra.rebuild.replay import Replay
-from mnemon_infra.rebuild.verification import RowVerification, Verifying
+from mnemon_infra.rebuild.verification import RowVerification, RowVerifier
 
 
 class RebuildReport:
@@ -33,23 +33,23 @@ class RebuildReport:
 @asynccontextmanager
 async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
     """What the whole log gives, beside what is in use."""
-    async with made(place, "next", told) as replay:
+    async with open_generation(place, "next", told) as replay:
         await catch_up(place, replay, told)
         yield replay
 
 
 async def verdict_on(place: Site, told: RebuildReport, patience: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
-    async with made(place, "next", told) as replay:
-        verdict = await Verifying(place, replay, told, patience=patience).verdict()
-    await drop(place.database, replay.schema)
+    async with open_generation(place, "next", told) as replay:
+        verdict = await RowVerifier(place, replay, told, patience=patience).verify()
+    await drop_schema(place.database, replay.schema)
     return verdict
 
 
 async def applied(place: Site, seq: int = 0) -> None:
     """Wait until the log up to there, or else all of it, is in what is in use."""
     async with asyncio.timeout(60):
-        while await place.applied() < (seq or await place.log_end()):
+        while await place.load_applied_position() < (seq or await place.load_log_end()):
             await asyncio.sleep(0.02)
 
 

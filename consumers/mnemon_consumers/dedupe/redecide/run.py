@@ -19,10 +19,10 @@ from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.projections.logged_events import logged_events
-from mnemon_infra.database.projections.rows import happened_at
-from mnemon_infra.health.clock_skew import log_time
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.projections.logged_events import stream_events
+from mnemon_infra.database.projections.rows import get_event_time
+from mnemon_infra.health.clock_skew import load_log_time
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import word_similarity
 
@@ -58,7 +58,7 @@ class DecidingAnew:
         meanings: dict[str, Dense] = {}
         if not (await self._needed(owner, settings, meanings)).decided:
             return []
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             needed = await self._needed(owner, settings, meanings)
             await append(self._connection, [log_event(owner, each) for each in needed.decided])
         return needed.changes
@@ -73,13 +73,13 @@ class DecidingAnew:
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
         anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
-        return corrections(owner, found, anew, settings.limits, await log_time(self._connection))
+        return corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
 
     async def _log(self, owner: Owner) -> list[Logged]:
         erased = await erasures_of(self._connection, owner)
         pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
         return [
-            (each.event, each.id, datetime.fromtimestamp(happened_at(each.event, each.delivery), UTC))
-            async for each in logged_events(self._connection, pattern, after)
+            (each.event, each.id, datetime.fromtimestamp(get_event_time(each.event, each.delivery), UTC))
+            async for each in stream_events(self._connection, pattern, after)
             if not erased.has_learned(each.seq, getattr(each.event, "lineage", None))
         ]

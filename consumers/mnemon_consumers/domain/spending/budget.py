@@ -11,7 +11,7 @@ from weakref import WeakSet
 import structlog
 
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.spending import reserved_in_batches, spent_since
+from mnemon_infra.database.windows.spending import sum_reserved, sum_spending
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import BUDGET_USED, BUDGETS_SPENT
 
@@ -148,8 +148,8 @@ class Budgets:
         }
 
     async def _ask(self, tenant: str, spent: _Spent) -> None:
-        stored = await self._database.read(spent_since(tenant, self._midnight))
-        spent.in_batches = await self._database.read(reserved_in_batches(tenant))
+        stored = await self._database.run_query(sum_spending(tenant, self._midnight))
+        spent.in_batches = await self._database.run_query(sum_reserved(tenant))
         spent.usd, spent.asked_at = max(spent.usd, stored), self._now()
 
     def _today(self, tenant: str) -> _Spent:

@@ -15,7 +15,7 @@ from mnemon_consumers.domain.spending.usage import (
 )
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.spending import Calls, spent_by_tenant, usage
+from mnemon_infra.database.windows.spending import CallTotals, load_usage, sum_spending_by_tenant
 from mnemon_infra.settings.store import LiveSettings
 
 
@@ -34,7 +34,7 @@ class Period:
 
     since: datetime
     until: datetime
-    calls: Sequence[Calls]
+    calls: Sequence[CallTotals]
     settings: LiveSettings
     out_of_budget: Sequence[OutOfBudget]
     prices: Sequence[Price]
@@ -64,8 +64,8 @@ async def last_days(database: Database, settings: LiveSettings, tenant: str | No
     """
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since, until = today - timedelta(days=days - 1), today + timedelta(days=1)
-    calls = await database.read(usage(tenant, since, until))
-    spent = await database.read(spent_by_tenant(today))
+    calls = await database.run_query(load_usage(tenant, since, until))
+    spent = await database.run_query(sum_spending_by_tenant(today))
 
     def spending_of(one: str) -> Spending:
         return settings.of(one).spending

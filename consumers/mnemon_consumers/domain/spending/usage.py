@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, get_args
 
 from mnemon_consumers.domain.spending.calls import cost
 from mnemon_contracts.settings.models import Spending
-from mnemon_infra.database.windows.spending import Calls
+from mnemon_infra.database.windows.spending import CallTotals
 from mnemon_infra.models.language.port import Usage
 
 UsageGrouping = Literal["day", "tenant", "purpose", "model"]
@@ -73,7 +73,7 @@ class OutOfBudget(NamedTuple):
 
 
 def summed(
-    calls: Iterable[Calls], by: Sequence[UsageGrouping], spending_of: SpendingOf
+    calls: Iterable[CallTotals], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
     """Return totals for calls with the same parts, sorted by them; without parts, one for all calls."""
     totals: dict[tuple[str, ...], Total] = {}
@@ -89,12 +89,12 @@ def summed(
     return dict(sorted(totals.items()))
 
 
-def model_of(calls: Calls) -> str:
+def model_of(calls: CallTotals) -> str:
     """Return the model of calls with its provider."""
     return f"{calls.provider}/{calls.model}"
 
 
-def unpriced_models(calls: Iterable[Calls]) -> list[str]:
+def unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
     """Return the models that had no price, by the provider's names."""
     return sorted({each.model for each in calls if _unpriced(each)})
 
@@ -117,7 +117,7 @@ def out_of_budget(
     return found
 
 
-def _total(calls: Calls, spending: Spending) -> Total:
+def _total(calls: CallTotals, spending: Spending) -> Total:
     return Total(
         calls.calls,
         calls.calls if calls.in_batch else 0,
@@ -130,11 +130,11 @@ def _total(calls: Calls, spending: Spending) -> Total:
     )
 
 
-def _unpriced(calls: Calls) -> int:
+def _unpriced(calls: CallTotals) -> int:
     return 0 if calls.provider == "offline" else calls.unpriced
 
 
-def _saved(calls: Calls, spending: Spending) -> float:
+def _saved(calls: CallTotals, spending: Spending) -> float:
     usage = Usage(calls.input, calls.cached, calls.output)
     alone = cost(usage, calls.model, spending, in_batch=False)
     together = cost(usage, calls.model, spending, in_batch=True)

@@ -19,7 +19,7 @@ from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.streams.log_writer import append_groups
 from mnemon_infra.broker.streams.trace_context import trace_at
-from mnemon_infra.database.windows.window_repository import Failed, StoredWindow
+from mnemon_infra.database.windows.window_repository import FailedWindow, StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.telemetry import tracing
@@ -106,7 +106,7 @@ def _traced(judged: Judged) -> Judged:
     return replace(judged, events=[replace(event, traceparent=traceparent) for event in judged.events])
 
 
-def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> Failed:
+def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> FailedWindow:
     """Return the record of a window that failed once more and is asked for again after a pause.
 
     Args:
@@ -116,4 +116,4 @@ def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -
     """
     failed = window.attempts + 1 if attempts is None else attempts
     pause = PAUSES[min(max(failed, 1), len(PAUSES)) - 1]
-    return Failed(window, failed, now + timedelta(seconds=pause))
+    return FailedWindow(window, failed, now + timedelta(seconds=pause))

@@ -11,11 +11,15 @@ import structlog
 from mnemon_consumers.extract.online_requests import Asking
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked_if_free
+from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.windows.batches import StoredBatch
-from mnemon_infra.database.windows.batches import put as put_batch
-from mnemon_infra.database.windows.pending import Waiting, take_for_batch, waiting_for_batches
-from mnemon_infra.database.windows.window_repository import StoredWindow, hold
+from mnemon_infra.database.windows.batches import insert_batch as put_batch
+from mnemon_infra.database.windows.pending import (
+    WaitingWindows,
+    count_waiting_windows,
+    lock_windows_for_batch,
+)
+from mnemon_infra.database.windows.window_repository import StoredWindow, assign_to_batch
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.settings.store import LiveSettings
 
@@ -37,7 +41,7 @@ class _Pool:
     provider: Provider
     model: str
     most: int
-    tenants: list[Waiting] = field(default_factory=list)
+    tenants: list[WaitingWindows] = field(default_factory=list)
     is_ripe: bool = False
 
     @property
@@ -64,7 +68,7 @@ class Pooling:
         Raises:
             DatabaseUnavailable: the call can be repeated.
         """
-        async with locked_if_free(self._database, "extract", "pool") as is_mine:
+        async with try_lock(self._database, "extract", "pool") as is_mine:
             if not is_mine:
                 return
             now = datetime.now(UTC)
@@ -74,7 +78,7 @@ class Pooling:
 
     async def _pools(self, now: datetime) -> list[_Pool]:
         pools: dict[tuple[str, str, str | None], _Pool] = {}
-        for waiting in await self._database.read(waiting_for_batches(now, MOST_LINES)):
+        for waiting in await self._database.run_query(count_waiting_windows(now, MOST_LINES)):
             if await self._asking.every(waiting.tenant) is not False:
                 continue
             of = self._settings.of(waiting.tenant).extraction
@@ -95,12 +99,12 @@ class Pooling:
             for waiting in sorted(pool.tenants, key=lambda each: each.since):
                 room = pool.most - len(taken)
                 if room > 0:
-                    taken += await take_for_batch(connection, waiting.tenant, now, room)
+                    taken += await lock_windows_for_batch(connection, waiting.tenant, now, room)
             if not taken:
                 return
             held = [window._replace(line=line) for line, window in enumerate(sorted(taken))]
             await put_batch(connection, self._batch(batch_id, pool, held, now))
-            await hold(connection, batch_id, held)
+            await assign_to_batch(connection, batch_id, held)
         log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 
     def _batch(self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime) -> StoredBatch:

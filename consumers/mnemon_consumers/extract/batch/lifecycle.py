@@ -16,9 +16,15 @@ from mnemon_consumers.extract.batch.submission import Submitting, batches_of, le
 from mnemon_contracts.events.memory import BatchFailedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.locks import locked_if_free
-from mnemon_infra.database.windows.batches import StoredBatch, change, open_batches, stored
-from mnemon_infra.database.windows.window_repository import Failed, StoredWindow, ask_again, counted, of_batch
+from mnemon_infra.database.locks import try_lock
+from mnemon_infra.database.windows.batches import StoredBatch, list_open_batches, load_batch, update_batch
+from mnemon_infra.database.windows.window_repository import (
+    FailedWindow,
+    StoredWindow,
+    count_answered_windows,
+    load_batch_windows,
+    requeue_windows,
+)
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
     BatchApi,
@@ -78,7 +84,7 @@ class Batching:
             DatabaseUnavailable: the call can be repeated.
         """
         await self._pooling.claim()
-        found = await self._database.read(open_batches())
+        found = await self._database.run_query(list_open_batches())
         for gone in self._since.keys() - set(found):
             del self._since[gone]
             self._not_before.pop(gone, None)
@@ -88,8 +94,8 @@ class Batching:
     async def _look_after(self, connection: Client, batch_id: str) -> None:
         async with self._room:
             try:
-                async with locked_if_free(self._database, "batch", batch_id) as is_mine:
-                    batch = await self._database.read(stored(batch_id)) if is_mine else None
+                async with try_lock(self._database, "batch", batch_id) as is_mine:
+                    batch = await self._database.run_query(load_batch(batch_id)) if is_mine else None
                     if batch is not None:
                         await self._advance(connection, batch)
             except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
@@ -131,7 +137,7 @@ class Batching:
 
     async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         batches = batches_of(model)
-        if not await self._database.read(counted(batch.batch_id)):
+        if not await self._database.run_query(count_answered_windows(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
             await self._fail(connection, batch, "all whom it was about are erased")
             return
@@ -178,7 +184,7 @@ class Batching:
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
         """Return whether the settings of one of its tenants still select the batch's provider and model."""
-        of = await self._database.read(counted(batch.batch_id))
+        of = await self._database.run_query(count_answered_windows(batch.batch_id))
         return any(leads_to(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
 
     async def _fail(
@@ -192,19 +198,21 @@ class Batching:
     ) -> None:
         """Release the windows of a batch. `blame`: the provider may have failed because of their content."""
         now = datetime.now(UTC)
-        owners = await self._database.read(counted(batch.batch_id))
+        owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
         await append(connection, of_users(batch, owners, "batch.failed", event.body()))
-        left = await self._database.read(of_batch(batch.batch_id))
+        left = await self._database.run_query(load_batch_windows(batch.batch_id))
         async with self._database.transaction() as held:
             if blame:
-                await ask_again(held, [self._blamed(window, now) for window in left])
+                await requeue_windows(held, [self._blamed(window, now) for window in left])
             else:
-                await ask_again(held, [Failed(each, each.attempts, now, is_online) for each in left])
-            await change(held, batch, "failed", now, error=error)
+                await requeue_windows(
+                    held, [FailedWindow(each, each.attempts, now, is_online) for each in left]
+                )
+            await update_batch(held, batch, "failed", now, error=error)
         log.warning("batch failed, requeueing its windows", batch=batch.batch_id, error=error)
 
-    def _blamed(self, window: StoredWindow, now: datetime) -> Failed:
+    def _blamed(self, window: StoredWindow, now: datetime) -> FailedWindow:
         """Count a failure for a window whose batch failed without naming the line that caused it.
 
         After the last attempt the window is asked for on its own, which shows whether it is the cause.

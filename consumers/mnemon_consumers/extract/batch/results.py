@@ -16,18 +16,18 @@ from mnemon_consumers.extract.window_requests import questions
 from mnemon_contracts.events.memory import BatchCompletedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import not_erased
-from mnemon_infra.database.facts.undecided_pairs import pairs_of_batch
-from mnemon_infra.database.windows.batches import StoredBatch, change
-from mnemon_infra.database.windows.contents import noted
+from mnemon_infra.database.erasure.users import drop_erased_windows
+from mnemon_infra.database.facts.undecided_pairs import load_batch_pairs
+from mnemon_infra.database.windows.batches import StoredBatch, update_batch
+from mnemon_infra.database.windows.contents import find_answered_windows
 from mnemon_infra.database.windows.window_repository import (
-    Failed,
+    FailedWindow,
     StoredWindow,
-    ask_again,
-    counted,
+    count_answered_windows,
+    load_batch_windows,
+    load_windows_by_line,
     mark_answered,
-    of_batch,
-    of_lines,
+    requeue_windows,
 )
 from mnemon_infra.models.language.port import (
     BatchApi,
@@ -71,7 +71,7 @@ class Results:
             ModelUnavailable: some results could not be read; those that were are not read again.
             DatabaseUnavailable, nats.errors.Error: likewise.
         """
-        failed: dict[StoredWindow, Failed] = {}
+        failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
         try:
             async for result in batches.results(str(batch.provider_batch_id)):
@@ -93,7 +93,7 @@ class Results:
         connection: Client,
         batch: StoredBatch,
         progress: BatchProgress,
-        failed: Mapping[StoredWindow, Failed],
+        failed: Mapping[StoredWindow, FailedWindow],
     ) -> None:
         """Complete a batch of which nothing is left to read.
 
@@ -102,7 +102,7 @@ class Results:
         """
         again_ = dict(failed)
         now = datetime.now(UTC)
-        left = await self._database.read(of_batch(batch.batch_id))
+        left = await self._database.run_query(load_batch_windows(batch.batch_id))
         missing = [window for window in left if window not in again_]
         if progress.done < batch.lines or now > batch.deadline_at:
             # The provider did not reach these lines. Another batch would take as long.
@@ -112,13 +112,13 @@ class Results:
             for begin in range(0, len(missing), LINES):
                 page = missing[begin : begin + LINES]
                 again_ |= await self._take(connection, batch, {each.line or 0: nothing for each in page})
-        of = await self._database.read(counted(batch.batch_id))
+        of = await self._database.run_query(count_answered_windows(batch.batch_id))
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
             await append(connection, of_users(batch, [owner], "batch.completed", event.body()))
         async with self._database.transaction() as held:
-            await ask_again(held, again_.values())
-            await change(held, batch, "completed", datetime.now(UTC))
+            await requeue_windows(held, again_.values())
+            await update_batch(held, batch, "completed", datetime.now(UTC))
         log.info(
             "batch results read",
             batch=batch.batch_id,
@@ -128,18 +128,20 @@ class Results:
 
     async def _take(
         self, connection: Client, batch: StoredBatch, page: Outcomes
-    ) -> dict[StoredWindow, Failed]:
+    ) -> dict[StoredWindow, FailedWindow]:
         """Take lines that were not taken before; return those that have to be asked for again."""
-        windows = list((await self._database.read(of_lines(batch.batch_id, page))).values())
-        done = await self._database.read(noted(windows))
+        windows = list((await self._database.run_query(load_windows_by_line(batch.batch_id, page))).values())
+        done = await self._database.run_query(find_answered_windows(windows))
         left = [window for window in windows if window not in done]
         await self._projections.clears(connection, {window.owner for window in left})
         # Users who were erased meanwhile get no events, not even one that says that there is nothing.
-        left = await self._database.read(not_erased(left))
+        left = await self._database.run_query(drop_erased_windows(left))
         now = datetime.now(UTC)
-        asked = await self._database.read(partial(questions, windows=left, settings=self._settings, now=now))
+        asked = await self._database.run_query(
+            partial(questions, windows=left, settings=self._settings, now=now)
+        )
         owners = {question.window.owner for question in asked}
-        pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
+        pairs = await self._database.run_query(load_batch_pairs(batch.batch_id, owners))
         asked = [question.with_pairs_of(pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
@@ -156,9 +158,9 @@ class Results:
         }
 
 
-def _unasked(window: StoredWindow, now: datetime) -> Failed:
+def _unasked(window: StoredWindow, now: datetime) -> FailedWindow:
     """Have a window asked for on its own that no batch reached. This is no failure."""
-    return Failed(window, window.attempts, now, is_online=True)
+    return FailedWindow(window, window.attempts, now, is_online=True)
 
 
 def _line(batch: StoredBatch, line_id: str) -> int | None:

@@ -23,13 +23,13 @@ from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.windows.batches import BatchState, StoredBatch, change
+from mnemon_infra.database.windows.batches import BatchState, StoredBatch, update_batch
 from mnemon_infra.database.windows.window_repository import (
-    Failed,
+    FailedWindow,
     StoredWindow,
-    ask_again,
+    load_batch_windows,
     mark_answered,
-    of_batch,
+    requeue_windows,
 )
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.port import (
@@ -158,7 +158,9 @@ class Submitting:
         await self._submitted(connection, batch, provider_batch_id)
 
     async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:
-        owners = {window.owner for window in await self._database.read(of_batch(batch.batch_id))}
+        owners = {
+            window.owner for window in await self._database.run_query(load_batch_windows(batch.batch_id))
+        }
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
         await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
         await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
@@ -178,13 +180,13 @@ class Submitting:
         asked_pairs = AskedPairs(batch.batch_id)
         lines: list[BatchRequest] = []
         cleared: list[StoredWindow] = []
-        over: list[Failed] = []
-        held_by = await self._database.read(of_batch(batch.batch_id))
+        over: list[FailedWindow] = []
+        held_by = await self._database.run_query(load_batch_windows(batch.batch_id))
         staying = {
             tenant for tenant in {window.tenant for window in held_by} if await self._stays(batch, tenant)
         }
         now = datetime.now(UTC)
-        over += [Failed(each, each.attempts, now) for each in held_by if each.tenant not in staying]
+        over += [FailedWindow(each, each.attempts, now) for each in held_by if each.tenant not in staying]
         windows = iter([window for window in held_by if window.tenant in staying])
         while page := list(islice(windows, PAGE)):
             for question in await self._questions(page, asked_pairs):
@@ -196,11 +198,11 @@ class Submitting:
                 request = _request(question)
                 size = most_bytes + 1 if request is None else _size(request)
                 if request is None or size > room or len(lines) == most_lines:
-                    over.append(Failed(window, window.attempts, now, is_online=size > most_bytes))
+                    over.append(FailedWindow(window, window.attempts, now, is_online=size > most_bytes))
                     continue
                 usd = self._estimate(batch, question, request)
                 if batch.state == "claimed" and not await reservations.admit(window.tenant, usd or 0.0):
-                    over.append(Failed(window, window.attempts, now))
+                    over.append(FailedWindow(window, window.attempts, now))
                     continue
                 room -= size
                 asked.append(_AskedWindow(event_window(window, question.pairs), usd))
@@ -208,7 +210,7 @@ class Submitting:
         await append(connection, [gone(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
             await mark_answered(held, cleared)
-            await ask_again(held, over)
+            await requeue_windows(held, over)
         return asked, lines
 
     async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
@@ -233,7 +235,7 @@ class Submitting:
             now=datetime.now(UTC),
             asked_pairs=asked_pairs,
         )
-        return await self._database.read(asking)
+        return await self._database.run_query(asking)
 
     async def _change(
         self,
@@ -244,7 +246,7 @@ class Submitting:
         error: str | None = None,
     ) -> None:
         async with self._database.transaction() as held:
-            await change(
+            await update_batch(
                 held, batch, state, datetime.now(UTC), provider_batch_id=provider_batch_id, error=error
             )
 

@@ -9,7 +9,7 @@ import structlog
 from cachetools import LRUCache
 
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.messages.sample import sample
+from mnemon_infra.database.messages.sample import load_sample
 from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingUnavailable
 
 log = structlog.get_logger("search")
@@ -53,7 +53,7 @@ class Statistics:
         """Count the words of a tenant."""
         revision = self._revision_of(tenant)
         try:
-            (texts,) = await self._database.read(sample([tenant]))
+            (texts,) = await self._database.run_query(load_sample([tenant]))
             self._known[tenant] = await self._embedder.statistics(texts)
             self._counted[tenant] = revision
         except (DatabaseUnavailable, EmbeddingUnavailable) as error:

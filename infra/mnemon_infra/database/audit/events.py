@@ -13,17 +13,17 @@ from sqlalchemy import Column, Table, Text, bindparam, select
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.erasure_scope import Erasures
 from mnemon_infra.database.engine import Connection, Database, DatabaseRefused, Lookup
-from mnemon_infra.database.erasure.conversations import conversation_erasures_of
-from mnemon_infra.database.generations.generation_repository import NOTED
-from mnemon_infra.database.projections.event_order import owned
+from mnemon_infra.database.erasure.conversations import load_conversation_erasures
+from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
+from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.projections.rows import EventKey, EventRow, MemoryRow, MessageRow, Row
 from mnemon_infra.database.tables import KEY, erasures, metadata
 
-_OF_CONVERSATIONS: Final = {"starts", "clears"}
+_CONVERSATION_EVENT_TABLES: Final = {"starts", "clears"}
 """Tables of events that belong to a conversation, besides messages."""
 
 
-class Remark(NamedTuple):
+class RowDeviation(NamedTuple):
     """A deviation between an event and its row; an event whose row is correct has none.
 
     Attributes:
@@ -40,7 +40,7 @@ class Remark(NamedTuple):
 
 
 # Rows of users outside the sample are passed without a body: then only their position is compared.
-_OF_MESSAGES: Final = """
+_COMPARE_MESSAGES: Final = """
     SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.role IS NULL
     FROM jsonb_to_recordset(%(rows)s) AS row
         (tenant text, user_id text, conversation text, seq bigint, event_id text, sent_at float8, body jsonb)
@@ -61,7 +61,7 @@ _OF_MESSAGES: Final = """
     ], NULL) AS differs) AS found
     WHERE stored.seq IS DISTINCT FROM row.seq OR stored.role IS NULL OR found.differs <> '{}'
 """
-_OF_MEMORIES: Final = """
+_COMPARE_MEMORIES: Final = """
     SELECT row.seq, stored.seq, found.differs, stored.event_id IS NOT NULL AND stored.body IS NULL
     FROM jsonb_to_recordset(%(rows)s) AS row
         (tenant text, user_id text, event_id text, seq bigint, at float8, event text, item text,
@@ -92,30 +92,27 @@ class UserSample(NamedTuple):
         return self.every == 1 or zlib.crc32(f"{key[0]}\0{key[1]}".encode()) % self.every == 0
 
 
-async def remarks(database: Database, rows: Iterable[Row], sample: UserSample) -> list[Remark]:
+async def compare_rows(database: Database, rows: Iterable[Row], sample: UserSample) -> list[RowDeviation]:
     """Compare applied events with their rows, in one statement for each kind, and return the deviations.
 
     Args:
         database: the generation to compare.
         rows: the rows that the events must have. Each copy of an event is checked separately.
         sample: the users whose content is compared; the presence of a row is checked for all users.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     expected = list(rows)
     try:
-        return await _remarks(database, expected, sample)
+        return await _compare_rows(database, expected, sample)
     except DatabaseRefused:
         # The database rejects a query for a value that it could not store: halve the rows to find that one.
         if len(expected) == 1:
-            return [Remark(expected[0].seq, None)]
+            return [RowDeviation(expected[0].seq, None)]
         half = len(expected) // 2
-        both = [await remarks(database, some, sample) for some in (expected[:half], expected[half:])]
+        both = [await compare_rows(database, some, sample) for some in (expected[:half], expected[half:])]
         return [remark for some in both for remark in some]
 
 
-async def _remarks(database: Database, rows: Sequence[Row], sample: UserSample) -> list[Remark]:
+async def _compare_rows(database: Database, rows: Sequence[Row], sample: UserSample) -> list[RowDeviation]:
     said: list[MessageRow] = []
     derived: list[MemoryRow] = []
     others: dict[str, list[EventRow]] = {}
@@ -127,29 +124,25 @@ async def _remarks(database: Database, rows: Sequence[Row], sample: UserSample) 
         else:
             others.setdefault(row.table, []).append(row)
 
-    async def query(connection: Connection) -> list[Remark]:
-        found: list[Remark] = []
-        for sql, some in ((_OF_MESSAGES, said), (_OF_MEMORIES, derived)):
+    async def query(connection: Connection) -> list[RowDeviation]:
+        found: list[RowDeviation] = []
+        for sql, some in ((_COMPARE_MESSAGES, said), (_COMPARE_MEMORIES, derived)):
             if some:
-                cursor = await connection.execute(sql, {"rows": _together(some, sample)}, binary=True)
-                found += [Remark._make(each) for each in await cursor.fetchall()]
-        found += await _of_erasures(connection, others.pop(erasures.name, []))
+                cursor = await connection.execute(sql, {"rows": _join_values(some, sample)}, binary=True)
+                found += [RowDeviation._make(each) for each in await cursor.fetchall()]
+        found += await _compare_user_erasures(connection, others.pop(erasures.name, []))
         for table, events in others.items():
-            found += await _of_events(connection, metadata.tables[table], events, sample)
+            found += await _compare_event_rows(connection, metadata.tables[table], events, sample)
         return found
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-async def missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that are absent and that no erasure covers.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    said = {each.seq: each for each in await remarks(database, rows, UserSample(every=0))}
+async def find_missing_rows(database: Database, rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that are absent and that no erasure covers."""
+    said = {each.seq: each for each in await compare_rows(database, rows, UserSample(every=0))}
     absent = [row for row in rows if (remark := said.get(row.seq)) and remark.stored is None]
-    erased = await erasures_of(database, (row.key[:2] for row in absent))
+    erased = await load_erasures(database, (row.key[:2] for row in absent))
     return [row for row in absent if not is_erased(row, erased.get(row.key[:2], Erasures()))]
 
 
@@ -158,7 +151,9 @@ def is_erased(row: Row, erased: Erasures) -> bool:
     if row.seq < erased.below:
         return True
     if isinstance(row, EventRow):
-        return row.table in _OF_CONVERSATIONS and erased.has_said(row.values["conversation"], row.seq)
+        return row.table in _CONVERSATION_EVENT_TABLES and erased.has_said(
+            row.values["conversation"], row.seq
+        )
     values = json.loads(row.values)
     if not isinstance(row, MemoryRow):
         return erased.has_said(values["conversation"], row.seq)
@@ -170,84 +165,82 @@ def is_erased(row: Row, erased: Erasures) -> bool:
     )
 
 
-def _together(rows: Sequence[MessageRow | MemoryRow], sample: UserSample) -> Jsonb:
-    values = (row.values if sample.has(row.key) else _place(row) for row in rows)
+def _join_values(rows: Sequence[MessageRow | MemoryRow], sample: UserSample) -> Jsonb:
+    values = (row.values if sample.has(row.key) else _encode_place(row) for row in rows)
     return Jsonb(b"[" + b",".join(values) + b"]", dumps=bytes)
 
 
-def _place(row: MessageRow | MemoryRow) -> bytes:
+def _encode_place(row: MessageRow | MemoryRow) -> bytes:
     return msgspec.json.encode(dict(zip(KEY, row.key, strict=True)) | {"seq": row.seq})
 
 
-async def erasures_of(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
-    """Load the erasures of users and of their conversations.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+async def load_erasures(database: Database, owners: Iterable[Owner]) -> dict[Owner, Erasures]:
+    """Load the erasures of users and of their conversations."""
     users = list(dict.fromkeys(owners))
 
     async def query(connection: Connection) -> dict[Owner, Erasures]:
-        below = await _erased(connection, users)
-        stored = await conversation_erasures_of(users)(connection)
+        below = await _load_user_erasures(connection, users)
+        stored = await load_conversation_erasures(users)(connection)
         return {
             user: Erasures(below.get(user, 0), tuple(each.erased for each in some))
             for user, some in zip(users, stored, strict=True)
         }
 
-    return await database.read(query) if users else {}
+    return await database.run_query(query) if users else {}
 
 
-async def _erased(connection: Connection, users: Sequence[Owner]) -> dict[Owner, int]:
+async def _load_user_erasures(connection: Connection, users: Sequence[Owner]) -> dict[Owner, int]:
     wanted = [{"of_tenant": tenant, "of_user": user} for tenant, user in users]
-    found = await _ERASED.rows(connection, wanted)
-    return {user: rows[0][1] for user, rows in zip(users, found, strict=True) if rows}
+    found = await _USER_ERASURES.fetch_each(connection, wanted)
+    return {user: rows[0][0] for user, rows in zip(users, found, strict=True) if rows}
 
 
-async def _of_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[Remark]:
+async def _compare_user_erasures(connection: Connection, rows: Sequence[EventRow]) -> list[RowDeviation]:
     """Compare erasures of users: a user has one row for all of them, with the highest position."""
     if not rows:
         return []
-    erased = await _erased(connection, [row.key[:2] for row in rows])
-    return [Remark(row.seq, None) for row in rows if erased.get(row.key[:2], -1) < row.values["up_to"]]
+    erased = await _load_user_erasures(connection, [row.key[:2] for row in rows])
+    return [RowDeviation(row.seq, None) for row in rows if erased.get(row.key[:2], -1) < row.values["up_to"]]
 
 
-async def _of_events(
+async def _compare_event_rows(
     connection: Connection, table: Table, rows: Sequence[EventRow], sample: UserSample
-) -> list[Remark]:
+) -> list[RowDeviation]:
     wanted = [
         {f"of_{name}": value for name, value in zip(KEY, row.key, strict=True)}
         | {f"as_{name}": value for name, value in row.values.items()}
         for row in rows
     ]
-    names = [column.name for column in _said(table)]
-    found: list[Remark] = []
-    for row, stored in zip(rows, await _events(table).rows(connection, wanted), strict=True):
+    names = [column.name for column in _list_compared_columns(table)]
+    found: list[RowDeviation] = []
+    for row, stored in zip(rows, await _compile_lookup(table).fetch_each(connection, wanted), strict=True):
         if not stored:
-            found.append(Remark(row.seq, None))
+            found.append(RowDeviation(row.seq, None))
             continue
-        ((_, seq, *is_other),) = stored
+        ((seq, *is_other),) = stored
         compared = seq == row.seq and sample.has(row.key)
         differs = [name for name, other in zip(names, is_other, strict=True) if other] if compared else []
         if seq != row.seq or differs:
-            found.append(Remark(row.seq, seq, differs))
+            found.append(RowDeviation(row.seq, seq, differs))
     return found
 
 
-_ERASED: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
+_USER_ERASURES: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
 
 
-def _said(table: Table) -> list[Column[Any]]:
+def _list_compared_columns(table: Table) -> list[Column[Any]]:
     """Return the columns whose values an event determines."""
-    return [column for column in table.c if column.name not in (*KEY, "seq") and column not in NOTED]
+    return [
+        column for column in table.c if column.name not in (*KEY, "seq") and column not in UNDERIVED_COLUMNS
+    ]
 
 
 @cache
-def _events(table: Table) -> Lookup:
+def _compile_lookup(table: Table) -> Lookup:
     """Return a lookup by key that gives the row's position and, for each column, whether it differs."""
     others = [
         column.is_distinct_from(bindparam(f"as_{column.name}", type_=column.type)).label(f"of_{column.name}")
-        for column in _said(table)
+        for column in _list_compared_columns(table)
     ]
     same = [table.c[name] == bindparam(f"of_{name}", type_=Text) for name in KEY]
     return Lookup(select(table.c.seq, *others).where(*same))

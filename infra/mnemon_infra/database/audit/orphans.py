@@ -2,19 +2,19 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.erasure.conversations import beneath
-from mnemon_infra.database.erasure.users import PROJECTED
+from mnemon_infra.database.erasure.conversations import list_rows_of_erased_conversations
+from mnemon_infra.database.erasure.users import PROJECTED_TABLES
 
 _ROWS: Final = " UNION ALL ".join(
     f"SELECT '{table.name}' AS name, seq, tenant, user_id, event_id FROM {table.name} WHERE seq <= %(up_to)s"  # noqa: S608 - names of our own
-    for table in PROJECTED
+    for table in PROJECTED_TABLES
 )
 _PAGE: Final = 10_000
 
-_LAST: Final = 2**63 - 1
+_END: Final = 2**63 - 1
 """The highest position that a log can have."""
 
 
@@ -28,19 +28,16 @@ class RowPlace(NamedTuple):
     event_id: str
 
 
-_BENEATH: Final = f"""
+_ERASED_ROWS: Final = f"""
     SELECT rows.* FROM ({_ROWS}) AS rows JOIN erasures USING (tenant, user_id) WHERE rows.seq < erasures.seq
 """  # noqa: S608
 
 
 @asynccontextmanager
-async def patient(database: Database) -> AsyncIterator[Connection]:
+async def open_long_read(database: Database) -> AsyncIterator[Connection]:
     """Open a read-only transaction without a statement timeout, for reads of whole tables.
 
     All reads in it see the same moment.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction(keep=False) as connection:
         await connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -48,55 +45,42 @@ async def patient(database: Database) -> AsyncIterator[Connection]:
         yield connection
 
 
-async def count(database: Database, up_to: int) -> int:
-    """Count the rows up to a log position.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection:
-        cursor = await connection.execute(f"SELECT count(*) FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
-        row = await cursor.fetchone()
-        assert row is not None, "a count is a row"
-        return int(row[0])
+async def count_rows(database: Database, up_to: int) -> int:
+    """Count the rows up to a log position."""
+    return int(await _aggregate(database, "count(*)", up_to))
 
 
-async def beneath_erasures(database: Database, up_to: int) -> list[RowPlace]:
-    """Return the rows that are left of erased users and erased conversations.
+async def find_highest_position(database: Database) -> int:
+    """Return the highest log position of any row; 0 without any row."""
+    return int(await _aggregate(database, "coalesce(max(seq), 0)", _END))
 
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection:
-        cursor = await connection.execute(_BENEATH, {"up_to": up_to})
-        found = await cursor.fetchall() + await beneath(connection, up_to)
+
+async def _aggregate(database: Database, function: LiteralString, up_to: int) -> Any:
+    async with open_long_read(database) as connection:
+        cursor = await connection.execute(f"SELECT {function} FROM ({_ROWS}) AS rows", {"up_to": up_to})  # noqa: S608
+        [[value]] = await cursor.fetchall()
+        return value
+
+
+async def list_erased_rows(database: Database, up_to: int) -> list[RowPlace]:
+    """Return the rows that are left of erased users and erased conversations."""
+    async with open_long_read(database) as connection:
+        cursor = await connection.execute(_ERASED_ROWS, {"up_to": up_to})
+        found = await cursor.fetchall() + await list_rows_of_erased_conversations(connection, up_to)
         return [RowPlace._make(row) for row in found]
 
 
-async def highest_position(database: Database) -> int:
-    """Return the highest log position of any row; 0 without any row.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection:
-        cursor = await connection.execute(f"SELECT max(seq) FROM ({_ROWS}) AS rows", {"up_to": _LAST})  # noqa: S608
-        row = await cursor.fetchone()
-        return int(row[0] or 0) if row else 0
-
-
-async def places(database: Database, up_to: int, after: int = 0) -> AsyncGenerator[list[RowPlace], None]:
+async def stream_row_places(
+    database: Database, up_to: int, after: int = 0
+) -> AsyncGenerator[list[RowPlace], None]:
     """Yield the rows between two log positions, page by page, in log order.
 
     Args:
         database: the generation to read.
         up_to: the last log position.
         after: the log position before the first.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
-    async with patient(database) as connection, connection.cursor(name="places") as cursor:
+    async with open_long_read(database) as connection, connection.cursor(name="places") as cursor:
         await cursor.execute(
             f"SELECT * FROM ({_ROWS}) AS rows WHERE seq > %(after)s ORDER BY seq",  # noqa: S608
             {"up_to": up_to, "after": after},

@@ -3,18 +3,23 @@
 from collections.abc import AsyncGenerator, Sequence
 from typing import Final, NamedTuple
 
-from sqlalchemy import BigInteger, Text, and_, bindparam, not_, or_, select
+from sqlalchemy import and_, not_, or_, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Database, Lookup
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, named
+from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.engine import Database, Lookup, parameter
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import SUMMARIES, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
-from mnemon_infra.database.projections.sweep import below_floors, gone_memories, gone_messages, gone_summaries
+from mnemon_infra.database.projections.sweep import (
+    is_below_floor,
+    is_memory_gone,
+    is_message_gone,
+    is_summary_gone,
+)
 from mnemon_infra.database.tables import memory_events, messages
 
-USERS: Final = 16
+OWNERS_PER_QUERY: Final = 16
 """Users that one query checks."""
 
 _OWNERS: Final = """
@@ -25,7 +30,7 @@ _OWNERS: Final = """
 """
 
 
-class Unlike(NamedTuple):
+class WrongRemoval(NamedTuple):
     """An event whose content is wrongly gone, or wrongly still there; `is_gone` tells which."""
 
     owner: Owner
@@ -42,46 +47,40 @@ class GoneSummary(NamedTuple):
     from_seq: int
 
 
-_LIMIT: Final = bindparam("last", type_=BigInteger)
+_LIMIT: Final = parameter("last", int)
 _MESSAGES = Lookup(
     select(messages.c.seq, messages.c.role.is_(None)).where(
-        owned(messages),
+        is_owned(messages),
         messages.c.seq <= _LIMIT,
-        messages.c.role.is_(None).is_distinct_from(gone_messages()),
+        messages.c.role.is_(None).is_distinct_from(is_message_gone()),
     )
 )
 _MEMORIES = Lookup(
     select(memory_events.c.seq, memory_events.c.body.is_(None)).where(
-        owned(memory_events),
+        is_owned(memory_events),
         memory_events.c.seq <= _LIMIT,
         or_(
-            and_(memory_events.c.body.isnot(None), or_(gone_memories(), gone_summaries())),
-            and_(memory_events.c.body.is_(None), not_(gone_memories()), not_(named(SUMMARIES))),
+            and_(memory_events.c.body.isnot(None), or_(is_memory_gone(), is_summary_gone())),
+            and_(memory_events.c.body.is_(None), not_(is_memory_gone()), not_(has_name(SUMMARIES))),
         ),
     )
 )
 _SUMMARY = Lookup(
-    select(
-        below_floors(bindparam("of_conversation", type_=Text), bindparam("begins", type_=BigInteger)).label(
-            "is_below"
-        )
-    )
+    select(is_below_floor(parameter("of_conversation", str), parameter("begins", int)).label("is_below"))
 )
 
 
-async def watermarked(database: Database) -> AsyncGenerator[list[Owner], None]:
-    """Yield the users who have, or must have, events without content, page by page.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection, connection.cursor(name="watermarked") as cursor:
+async def stream_watermarked_owners(database: Database) -> AsyncGenerator[list[Owner], None]:
+    """Yield the users who have, or must have, events without content, page by page."""
+    async with open_long_read(database) as connection, connection.cursor(name="watermarked") as cursor:
         await cursor.execute(_OWNERS, {"takes_away": [*ENDINGS, *REMOVALS]})
-        while page := await cursor.fetchmany(USERS):
+        while page := await cursor.fetchmany(OWNERS_PER_QUERY):
             yield [(tenant, user) for tenant, user in page]
 
 
-async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_to: int) -> list[Unlike]:
+async def find_wrong_removals(
+    database: Database, owners: Sequence[Owner], *, limit: int, up_to: int
+) -> list[WrongRemoval]:
     """Return the events of users whose content is wrongly gone or wrongly still there.
 
     Args:
@@ -90,42 +89,35 @@ async def unlike(database: Database, owners: Sequence[Owner], *, limit: int, up_
         limit: events above this log position are left out.
         up_to: watermarks and endings above this log position do not count yet, because not all events before
             them are applied.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
-    wanted = [owner(*each) | {"last": limit, "up_to": up_to} for each in owners]
-    async with patient(database) as connection:
-        found = [await lookup.rows(connection, wanted) for lookup in (_MESSAGES, _MEMORIES)]
+    wanted = [bind_owner(*each) | {"last": limit, "up_to": up_to} for each in owners]
+    async with open_long_read(database) as connection:
+        found = [await lookup.fetch_each(connection, wanted) for lookup in (_MESSAGES, _MEMORIES)]
     return [
-        Unlike(each, seq, is_gone)
+        WrongRemoval(each, seq, is_gone)
         for of_users in found
         for each, rows in zip(owners, of_users, strict=True)
-        for _, seq, is_gone in rows
+        for seq, is_gone in rows
     ]
 
 
-async def unlike_summaries(
+async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
-) -> list[Unlike]:
-    """Return those of the summaries that no floor covers.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    found: list[Unlike] = []
-    for start in range(0, len(summaries), USERS):
-        some = summaries[start : start + USERS]
+) -> list[WrongRemoval]:
+    """Return those of the summaries that no floor covers."""
+    found: list[WrongRemoval] = []
+    for start in range(0, len(summaries), OWNERS_PER_QUERY):
+        some = summaries[start : start + OWNERS_PER_QUERY]
         wanted = [
-            owner(*each.owner)
+            bind_owner(*each.owner)
             | {"of_conversation": each.conversation, "begins": each.from_seq, "up_to": up_to}
             for each in some
         ]
-        async with patient(database) as connection:
-            answers = await _SUMMARY.rows(connection, wanted)
+        async with open_long_read(database) as connection:
+            answers = await _SUMMARY.fetch_each(connection, wanted)
         found += [
-            Unlike(each.owner, each.seq, True)
-            for each, ((_, is_below),) in zip(some, answers, strict=True)
+            WrongRemoval(each.owner, each.seq, True)
+            for each, ((is_below,),) in zip(some, answers, strict=True)
             if not is_below
         ]
     return found

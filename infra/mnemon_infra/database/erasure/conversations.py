@@ -9,25 +9,33 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    ColumnElement,
     Delete,
     Select,
-    String,
-    bindparam,
     delete,
     exists,
+    func,
     literal_column,
     select,
-    tuple_,
-    update,
+    text,
+    union_all,
 )
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
-from mnemon_infra.database.erasure.predicates import TAKEN, WANTED, columns_of, covered, parameters
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
+from mnemon_infra.database.engine import Connection, Lookup, Statement, query
+from mnemon_infra.database.erasure.predicates import (
+    CONVERSATION_TABLES,
+    PARAMETER_COLUMNS,
+    bind_erasure,
+    is_covered,
+    is_covered_by_parameters,
+    map_columns,
+)
+from mnemon_infra.database.projections import event_order as parts
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import conversation_erasures as erasures
-from mnemon_infra.database.tables import windows
+from mnemon_infra.database.tables import memory_events, messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
@@ -38,28 +46,23 @@ class StoredErasure(NamedTuple):
     is_settled: bool
 
 
-def _deletion(table: Any) -> Delete:
-    of_it = exists().where(owned(erasures), covered(table.name, columns_of(table), columns_of(erasures)))
-    return delete(table).where(owned(table), of_it)
+def _delete_covered(table: Any) -> Delete:
+    of_it = exists().where(
+        is_owned(erasures), is_covered(table.name, map_columns(table), map_columns(erasures))
+    )
+    return delete(table).where(is_owned(table), of_it)
 
 
-def _release() -> Delete:
-    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
-    key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    its = owned(windows), covered(windows.name, columns_of(windows), WANTED)
-    return delete(windows).where(tuple_(*key).in_(select(*key).where(*its).with_for_update(skip_locked=True)))
-
-
-def _beneath(table: Any) -> Select[Any]:
+def _select_erased(table: Any) -> Select[Any]:
     same = erasures.c.tenant == table.c.tenant, erasures.c.user_id == table.c.user_id
-    key = table.c.seq, table.c.tenant, table.c.user_id, table.c.event_id
+    key = table.c["seq", "tenant", "user_id", "event_id"]
     return select(literal_column(f"'{table.name}'"), *key).where(
-        table.c.seq <= WANTED["up_to"],
-        exists().where(*same, covered(table.name, columns_of(table), columns_of(erasures))),
+        table.c.seq <= PARAMETER_COLUMNS["up_to"],
+        exists().where(*same, is_covered(table.name, map_columns(table), map_columns(erasures))),
     )
 
 
-_BEGUN: Final = """
+_INSERT_STARTS: Final = """
     INSERT INTO starts AS stored (tenant, user_id, event_id, seq, conversation, discard_previous)
     SELECT tenant, user_id, concat(event_id, ':', begun.seq), begun.seq, conversation,
            coalesce(begun.seq = discarded, false)
@@ -70,93 +73,117 @@ _BEGUN: Final = """
     WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s
     ON CONFLICT (tenant, user_id, event_id) DO NOTHING
 """
-_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in TAKEN)
-_BENEATH: Final = tuple(Lookup(_beneath(table)) for table in TAKEN)
-_RELEASE: Final = Statement(_release())
-_STORED: Final = Lookup(
-    select(
-        erasures.c.event_id,
-        erasures.c.seq,
-        erasures.c.up_to,
-        erasures.c.at,
-        erasures.c.conversation,
-        erasures.c.spans,
-        erasures.c.derived,
-        erasures.c.is_settled,
-    ).where(owned(erasures))
-)
-_SETTLE: Final = Statement(
-    update(erasures)
-    .where(owned(erasures), erasures.c.event_id == bindparam("erasure", type_=String))
-    .values(is_settled=True)
+_DELETIONS: Final = tuple(Statement(_delete_covered(table)) for table in CONVERSATION_TABLES)
+_ERASED: Final = tuple(Lookup(_select_erased(table)) for table in CONVERSATION_TABLES)
+_COLUMNS: Final = ("event_id", "seq", "up_to", "at", "conversation", "spans", "derived", "is_settled")
+_STORED: Final = Lookup(select(*erasures.c[_COLUMNS]).where(is_owned(erasures)))
+
+
+def _collect(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
+    """Return an array of the values of a column; it is empty, not null, without any."""
+    return func.coalesce(func.array_agg(column), text(f"ARRAY[]::{kind}[]"))
+
+
+def _select_event_ids() -> Select[Any]:
+    tables = messages, memory_events
+    scans = (select(table.c.event_id).where(is_covered_by_parameters(table)) for table in tables)
+    return select(_collect(union_all(*scans).subquery("covered").c.event_id, "text"))
+
+
+def _select_spans() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    up_to, conversation = PARAMETER_COLUMNS["up_to"], PARAMETER_COLUMNS["conversation"]
+    ends = func.least(func.coalesce(func.upper(spans.c.span), EVERYWHERE), up_to)
+    begins = func.lower(spans.c.span)
+    discards = select(func.max(timeline.c.seq)).where(
+        timeline.c.conversation == conversation, timeline.c.discard_previous, timeline.c.seq < up_to
+    )
+    found = (
+        select(begins.label("begins"), ends.label("ends"))
+        .where(spans.c.conversation == conversation, begins < ends)
+        .cte("found")
+    )
+    return select(
+        select(_collect(found.c.begins, "bigint")).scalar_subquery(),
+        select(_collect(found.c.ends, "bigint")).scalar_subquery(),
+        discards.scalar_subquery(),
+    )
+
+
+_EVENT_IDS: Final = Statement(_select_event_ids())
+_SPANS: Final = Statement(_select_spans())
+_POSITIONS: Final = Statement(
+    select(_collect(messages.c.seq, "bigint")).where(is_covered_by_parameters(messages))
 )
 
 
-async def begin(connection: Connection, owners: Sequence[Owner]) -> None:
+async def apply_erasures(connection: Connection, owners: Sequence[Owner]) -> None:
     """Apply the stored conversation erasures of these users: insert starts and delete the covered rows."""
-    parameters = [owner(*each) for each in owners]
+    parameters = [bind_owner(*each) for each in owners]
     async with connection.cursor() as cursor:
-        await cursor.executemany(_BEGUN, parameters)
+        await cursor.executemany(_INSERT_STARTS, parameters)
     for deletion in _DELETIONS:
-        await deletion.change(connection, parameters)
+        await deletion.execute_each(connection, parameters)
 
 
-async def beneath(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
+async def list_rows_of_erased_conversations(connection: Connection, up_to: int) -> list[tuple[Any, ...]]:
     """Return the rows of erased conversations that are left up to a log position: table, position and key."""
     found: list[tuple[Any, ...]] = []
-    for lookup in _BENEATH:
-        (rows,) = await lookup.rows(connection, [{"up_to": up_to}])
-        found += [row[1:] for row in rows]
+    for lookup in _ERASED:
+        rows = await lookup.fetch(connection, up_to=up_to)
+        found += rows
     return found
 
 
-def conversation_erasures_of(owners: Sequence[Owner]) -> Query[list[list[StoredErasure]]]:
+@query
+async def load_conversation_erasures(
+    connection: Connection, owners: Sequence[Owner]
+) -> list[list[StoredErasure]]:
     """Return for each user the stored erasures of conversations, in log order."""
-
-    async def query(connection: Connection) -> list[list[StoredErasure]]:
-        found = await _STORED.rows(connection, [owner(*each) for each in owners])
-        return [
-            [_stored(each, row) for row in sorted(rows, key=lambda row: row[2])]
-            for each, rows in zip(owners, found, strict=True)
-        ]
-
-    return query
+    found = await _STORED.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [
+        [_make_erasure(each, row) for row in sorted(rows, key=lambda row: row[1])]
+        for each, rows in zip(owners, found, strict=True)
+    ]
 
 
-def _stored(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
-    _, event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
+def _make_erasure(of: Owner, row: tuple[Any, ...]) -> StoredErasure:
+    event_id, seq, up_to, at, conversation, spans, derived, is_settled = row
     held = tuple((each.lower, each.upper) for each in spans)
     erased = ErasedConversation(of, conversation, up_to, held, frozenset(derived), event_id, seq, at)
     return StoredErasure(erased, is_settled)
 
 
-async def release(database: Database, erased: ErasedConversation) -> None:
-    """Delete the windows of an erased conversation, except those that a model is being asked about now.
-
-    Raises:
-        DatabaseUnavailable: no window was deleted.
-    """
-    async with database.transaction() as connection:
-        await _RELEASE.change(connection, [parameters(erased)])
-
-
-async def settle(database: Database, erased: ErasedConversation) -> None:
-    """Record that log, dead letters and triggers are purged of the conversation too.
-
-    Raises:
-        DatabaseUnavailable: it is not recorded.
-    """
-    async with database.transaction() as connection:
-        await _SETTLE.change(connection, [owner(*erased.owner) | {"erasure": erased.event_id}])
-
-
-async def not_erased(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
+async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return those windows whose conversation has no erasure that covers them."""
     owners = list(dict.fromkeys(window.owner for window in held))
-    found = await conversation_erasures_of(owners)(connection)
+    found = await load_conversation_erasures(owners)(connection)
     of = {each: [stored.erased for stored in some] for each, some in zip(owners, found, strict=True)}
     return [
         window
         for window in held
         if not any(each.has_stretch(window.conversation, window.from_seq) for each in of[window.owner])
     ]
+
+
+@query
+async def load_spans(
+    connection: Connection, owner: Owner, conversation: str, up_to: int
+) -> tuple[list[tuple[int, int]], int | None]:
+    """Return the spans of a conversation below a log position, and its last start that discarded."""
+    parameters = bind_owner(*owner) | {"conversation": conversation, "up_to": up_to}
+    begins, ends, discarded = await _SPANS.fetch_row(connection, parameters)
+    return sorted(zip(begins, ends, strict=True)), discarded
+
+
+@query
+async def list_message_positions(connection: Connection, erased: ErasedConversation) -> set[int]:
+    """Return the log positions of the stored messages that an erasure covers."""
+    return set(await _POSITIONS.fetch_value(connection, bind_erasure(erased)))
+
+
+@query
+async def list_event_ids(connection: Connection, erased: ErasedConversation) -> set[str]:
+    """Return the ids of searchable events that an erasure covers."""
+    return set(await _EVENT_IDS.fetch_value(connection, bind_erasure(erased)))

@@ -3,43 +3,30 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    FromClause,
-    Table,
-    Text,
-    and_,
-    any_,
-    bindparam,
-    cast,
-    exists,
-    func,
-    or_,
-)
+from sqlalchemy import ColumnElement, FromClause, Table, and_, any_, cast, exists, func, or_
 from sqlalchemy.dialects.postgresql import INT8MULTIRANGE
 
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.engine import parameter
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import clears, memory_events, messages, starts, windows
 from mnemon_infra.database.tables import conversation_erasures as erasures
 
-TAKEN: Final = (messages, starts, clears, memory_events)
+CONVERSATION_TABLES: Final = (messages, starts, clears, memory_events)
 """Tables that contain rows of a conversation."""
 
 Columns = Mapping[str, ColumnElement[Any]]
 
 
-def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
+def is_covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
     """Return the condition that an erasure covers a row of a table; both belong to the same user."""
     its = row["conversation"] == erased["conversation"]
     if name == windows.name:
         return and_(its, row["from_seq"] < erased["up_to"])
     below = row["seq"] < erased["up_to"]
     if name == memory_events.name:
-        begins = func.least(row["seq"], sequence("from_seq"))
+        begins = func.least(row["seq"], extract_position("from_seq"))
         return or_(row["seq"] == any_(erased["derived"]), and_(its, begins < erased["up_to"]))
     if name == starts.name:
         # An erasure writes starts of its own, whose ids begin with the id of the erasure: it keeps them.
@@ -52,32 +39,32 @@ def covered(name: str, row: Columns, erased: Columns) -> ColumnElement[bool]:
 def is_kept(name: str, row: Columns) -> ColumnElement[bool]:
     """Return the condition that no erasure of a conversation covers a row that is about to be written."""
     same = erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
-    return ~exists().where(*same, covered(name, row, columns_of(erasures)))
+    return ~exists().where(*same, is_covered(name, row, map_columns(erasures)))
 
 
-def columns_of(table: FromClause) -> Columns:
+def map_columns(table: FromClause) -> Columns:
     """Return the columns of a table, by name."""
     return dict(table.c.items())
 
 
-WANTED: Final[Columns] = {
-    "event_id": bindparam("erasure", type_=Text),
-    "up_to": bindparam("up_to", type_=BigInteger),
-    "conversation": bindparam("conversation", type_=Text),
-    "spans": cast(bindparam("spans", type_=Text), INT8MULTIRANGE),
-    "derived": bindparam("derived", type_=ARRAY(BigInteger)),
+PARAMETER_COLUMNS: Final[Columns] = {
+    "event_id": parameter("erasure", str),
+    "up_to": parameter("up_to", int),
+    "conversation": parameter("conversation", str),
+    "spans": cast(parameter("spans", str), INT8MULTIRANGE),
+    "derived": parameter("derived", list[int]),
 }
 
 
-def taken(table: Table) -> ColumnElement[bool]:
-    """Select the rows that the erasure described by `parameters` covers, whether it is stored or not."""
-    return and_(owned(table), covered(table.name, columns_of(table), WANTED))
+def is_covered_by_parameters(table: Table) -> ColumnElement[bool]:
+    """Select the rows that the erasure described by `bind_erasure` covers, whether it is stored or not."""
+    return and_(is_owned(table), is_covered(table.name, map_columns(table), PARAMETER_COLUMNS))
 
 
-def parameters(erased: ErasedConversation) -> dict[str, Any]:
+def bind_erasure(erased: ErasedConversation) -> dict[str, Any]:
     """Return the parameters of an erasure for the query parts of this module."""
     spans = ",".join(f"[{begin},{end})" for begin, end in erased.spans)
-    return owner(*erased.owner) | {
+    return bind_owner(*erased.owner) | {
         "erasure": erased.event_id,
         "up_to": erased.below,
         "conversation": erased.conversation,

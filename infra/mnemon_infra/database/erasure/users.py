@@ -9,35 +9,34 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
-    ARRAY,
-    BigInteger,
     ColumnElement,
     Delete,
     Select,
     Table,
-    Text,
     and_,
     any_,
     bindparam,
     delete,
     func,
-    literal_column,
     or_,
     select,
     text,
-    tuple_,
     union_all,
-    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement, is_storable
+from mnemon_infra.database.engine import (
+    Connection,
+    Lookup,
+    Statement,
+    is_storable,
+    parameter,
+    query,
+)
 from mnemon_infra.database.erasure import conversations
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import (
-    IS_OPEN,
-    batches,
     clears,
     conversation_erasures,
     erasures,
@@ -50,7 +49,7 @@ from mnemon_infra.database.tables import (
 )
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-PROJECTED: Final = (
+PROJECTED_TABLES: Final = (
     messages,
     starts,
     clears,
@@ -64,7 +63,7 @@ PROJECTED: Final = (
 The cost of model calls is erased with the user too: no rebuild could restore it.
 """
 
-BELOW: Final = bindparam("below", type_=BigInteger)
+BELOW: Final = parameter("below", int)
 
 
 class Erasure(NamedTuple):
@@ -81,7 +80,7 @@ class Erasure(NamedTuple):
     is_settled: bool
 
 
-def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
+def is_above_erasure(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
     """Return the condition that a new row lies above the user's erasure, checked by one index lookup."""
     its = select(erasures.c.seq).where(
         erasures.c.tenant == row["tenant"], erasures.c.user_id == row["user_id"]
@@ -89,7 +88,7 @@ def lies_beyond(row: Mapping[str, ColumnElement[Any]]) -> ColumnElement[bool]:
     return row["seq"] >= func.coalesce(its.scalar_subquery(), 0)
 
 
-def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
+def is_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     """Select the rows of a table that begin below a log position.
 
     A summary or a window is erased with the first message that it covers.
@@ -97,10 +96,10 @@ def lies_below(table: Table, seq: ColumnElement[int]) -> ColumnElement[bool]:
     if table is windows:
         return windows.c.from_seq < seq
     below = table.c.seq < seq
-    return or_(below, sequence("from_seq") < seq) if table is memory_events else below
+    return or_(below, extract_position("from_seq") < seq) if table is memory_events else below
 
 
-def _put() -> Any:
+def _upsert_erasure() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
     new = insertion.excluded
     changed = {name: new[name] for name in ("seq", "at", "is_settled")}
@@ -109,49 +108,15 @@ def _put() -> Any:
     return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 
 
-def _deletion(table: Table) -> Delete:
-    its = select(erasures.c.seq).where(owned(erasures)).scalar_subquery()
-    return delete(table).where(owned(table), lies_below(table, its))
+def _delete_below(table: Table) -> Delete:
+    its = select(erasures.c.seq).where(is_owned(erasures)).scalar_subquery()
+    return delete(table).where(is_owned(table), is_below(table, its))
 
 
-def _release() -> Delete:
-    """Delete the windows that are not locked. A locked one waits for a model now; a later call deletes it."""
-    key = windows.c.tenant, windows.c.user_id, windows.c.conversation, windows.c.from_seq
-    free = select(*key).where(owned(windows), lies_below(windows, BELOW)).with_for_update(skip_locked=True)
-    return delete(windows).where(tuple_(*key).in_(free))
-
-
-def _count(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(owned(table), lies_below(table, BELOW))
-
-
-def containing(table: Table) -> ColumnElement[bool]:
-    """Select the rows that contain some words in any column, in any case."""
-    whole = func.lower(literal_column(f"{table.name}::text"))
-    return func.strpos(whole, func.lower(bindparam("words", type_=Text))) > 0
-
-
-def _search(table: Table) -> Select[Any]:
-    return select(func.count()).select_from(table).where(owned(table), containing(table))
-
-
-def _providers() -> Select[Any]:
-    held = windows.c.batch_id == batches.c.batch_id
-    ids = func.coalesce(batches.c.provider_batch_id, batches.c.batch_id)
-    its = (
-        select(ids.label("id"))
-        .join(windows, held)
-        .where(owned(windows), lies_below(windows, BELOW), text(IS_OPEN), ~windows.c.is_answered)
-        .distinct()
-        .subquery("its")
-    )
-    return select(func.coalesce(func.array_agg(its.c.id), text("ARRAY[]::text[]")))
-
-
-def _known() -> Select[Any]:
-    ids = bindparam("event_ids", type_=ARRAY(Text))
+def _select_known() -> Select[Any]:
+    ids = parameter("event_ids", list[str])
     scans = (
-        select(table.c.event_id).where(owned(table), table.c.event_id == any_(ids))
+        select(table.c.event_id).where(is_owned(table), table.c.event_id == any_(ids))
         for table in (messages, memory_events)
     )
     return select(
@@ -160,15 +125,11 @@ def _known() -> Select[Any]:
 
 
 # These lock modes do not block readers or backups.
-_WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
-_ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
-_PUT: Final = Statement(_put())
-_DELETIONS: Final = tuple(Statement(_deletion(table)) for table in PROJECTED)
-_RELEASE: Final = Statement(_release())
-_COUNTS: Final = {table.name: Statement(_count(table)) for table in (*PROJECTED, windows)}
-_SEARCHES: Final = tuple(Statement(_search(table)) for table in PROJECTED)
-_PROVIDERS: Final = Statement(_providers())
-_SAMPLED: Final = """
+_LOCK_FOR_WRITING: Final = Statement(text("LOCK TABLE erasures IN ROW SHARE MODE"))
+_LOCK_FOR_ERASING: Final = Statement(text("LOCK TABLE erasures IN EXCLUSIVE MODE"))
+_UPSERT: Final = Statement(_upsert_erasure())
+_DELETIONS: Final = tuple(Statement(_delete_below(table)) for table in PROJECTED_TABLES)
+_COUNT_STATISTICS: Final = """
     SELECT count(*) FROM pg_stats
     WHERE (schemaname = current_schema() OR starts_with(schemaname, current_schema() || '_'))
       AND strpos(
@@ -176,29 +137,26 @@ _SAMPLED: Final = """
           lower(%(words)s)
       ) > 0
 """
-_STORED: Final = Statement(
+_ERASURE: Final = Statement(
     select(func.max(erasures.c.seq), func.max(erasures.c.at), func.bool_and(erasures.c.is_settled)).where(
-        owned(erasures)
+        is_owned(erasures)
     )
 )
-_LAST: Final = Statement(
+_LAST_POSITION: Final = Statement(
     select(
         func.greatest(
-            select(func.coalesce(func.max(erasures.c.seq), 0)).where(owned(erasures)).scalar_subquery(),
+            select(func.coalesce(func.max(erasures.c.seq), 0)).where(is_owned(erasures)).scalar_subquery(),
             select(func.coalesce(func.max(conversation_erasures.c.up_to), 0))
-            .where(owned(conversation_erasures))
+            .where(is_owned(conversation_erasures))
             .scalar_subquery(),
         )
     )
 )
-_EACH: Final = Lookup(select(erasures.c.seq).where(owned(erasures)))
-_KNOWN: Final = Statement(_known())
-_SETTLE: Final = Statement(
-    update(erasures).where(owned(erasures), erasures.c.seq == BELOW).values(is_settled=True)
-)
+_POSITIONS: Final = Lookup(select(erasures.c.seq).where(is_owned(erasures)))
+_KNOWN: Final = Statement(_select_known())
 
 
-async def begin_writing(
+async def lock_for_writing(
     connection: Connection, erased: Sequence[Mapping[str, Any]], *, others: bool = False
 ) -> None:
     """Lock for writing in a transaction, store erasures of users, and delete the rows they cover.
@@ -211,120 +169,58 @@ async def begin_writing(
         erased: rows of the events that erase users.
         others: the transaction will apply other erasures too.
     """
-    await (_ERASING if erased or others else _WRITING).change(connection, [{}])
+    await (_LOCK_FOR_ERASING if erased or others else _LOCK_FOR_WRITING).execute_each(connection, [{}])
     if not erased:
         return
-    await _PUT.change(connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased])
+    await _UPSERT.execute_each(
+        connection, [{**row, "seq": row["up_to"], "is_settled": False} for row in erased]
+    )
     users = sorted({(row["tenant"], row["user_id"]) for row in erased})
     for deletion in _DELETIONS:
-        await deletion.change(connection, [owner(*user) for user in users])
+        await deletion.execute_each(connection, [bind_owner(*user) for user in users])
 
 
-def erasure(tenant: str, user: str) -> Query[Erasure | None]:
+@query
+async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
     """Return how a user was erased; None if never."""
-
-    async def query(connection: Connection) -> Erasure | None:
-        seq, at, is_settled = await _STORED.row(connection, owner(tenant, user))
-        return None if seq is None else Erasure(seq, at, is_settled)
-
-    return query
+    seq, at, is_settled = await _ERASURE.fetch_row(connection, bind_owner(tenant, user))
+    return None if seq is None else Erasure(seq, at, is_settled)
 
 
-def last_erased(tenant: str, user: str) -> Query[int]:
+@query
+async def load_erased_position(connection: Connection, tenant: str, user: str) -> int:
     """Return the highest log position below which something of a user was erased; 0 if nothing was."""
-
-    async def query(connection: Connection) -> int:
-        (below,) = await _LAST.row(connection, owner(tenant, user))
-        return int(below)
-
-    return query
+    below = await _LAST_POSITION.fetch_value(connection, bind_owner(tenant, user))
+    return int(below)
 
 
-def not_erased(held: Sequence[StoredWindow]) -> Query[list[StoredWindow]]:
+@query
+async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindow]) -> list[StoredWindow]:
     """Return the windows that no erasure covers."""
     owners = list(dict.fromkeys(window.owner for window in held))
-
-    async def query(connection: Connection) -> list[StoredWindow]:
-        found = await _EACH.rows(connection, [owner(*each) for each in owners])
-        erased = {each: rows[0][1] for each, rows in zip(owners, found, strict=True) if rows}
-        left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
-        return await conversations.not_erased(connection, left)
-
-    return query
+    found = await _POSITIONS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    erased = {each: rows[0][0] for each, rows in zip(owners, found, strict=True) if rows}
+    left = [window for window in held if window.from_seq >= erased.get(window.owner, 0)]
+    return await conversations.drop_erased_windows(connection, left)
 
 
-def counted_below(tenant: str, user: str, seq: int) -> Query[dict[str, int]]:
-    """Count the rows of a user below a log position, by table; tables without such rows are left out."""
-
-    async def query(connection: Connection) -> dict[str, int]:
-        below = owner(tenant, user) | {"below": seq}
-        counts = {name: (await count.row(connection, below))[0] for name, count in _COUNTS.items()}
-        return {name: count for name, count in counts.items() if count}
-
-    return query
-
-
-def counted_with(tenant: str, user: str, words: str) -> Query[int]:
-    """Count the rows of a user that contain some words in any column, in any case."""
-
-    async def query(connection: Connection) -> int:
-        wanted = owner(tenant, user) | {"words": words}
-        return sum([(await search.row(connection, wanted))[0] for search in _SEARCHES])
-
-    return query
-
-
-def counted_in_statistics(words: str) -> Query[int]:
+@query
+async def count_statistics_with(connection: Connection, words: str) -> int:
     """Count the columns whose statistics contain some words, in this schema and its other generations.
 
     No column with content is sampled, unless a person has changed that, or a generation comes from an earlier
     version.
     """
-
-    async def query(connection: Connection) -> int:
-        cursor = await connection.execute(_SAMPLED, {"words": words})
-        return sum([row[0] async for row in cursor])
-
-    return query
+    cursor = await connection.execute(_COUNT_STATISTICS, {"words": words})
+    return sum([row[0] async for row in cursor])
 
 
-def held_by_providers(tenant: str, user: str, seq: int) -> Query[list[str]]:
-    """Return the providers' ids of open batches that hold windows of a user below a log position."""
-
-    async def query(connection: Connection) -> list[str]:
-        (ids,) = await _PROVIDERS.row(connection, owner(tenant, user) | {"below": seq})
-        return sorted(ids)
-
-    return query
-
-
-def known_events(tenant: str, user: str, event_ids: Sequence[str]) -> Query[set[str]]:
+@query
+async def find_known_events(
+    connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
+) -> set[str]:
     """Return those of some events of a user that have rows."""
-
-    async def query(connection: Connection) -> set[str]:
-        (found,) = await _KNOWN.row(
-            connection, owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
-        )
-        return set(found)
-
-    return query
-
-
-async def release(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Delete the windows below a log position, except those that a model is being asked about now.
-
-    Raises:
-        DatabaseUnavailable: no window was deleted.
-    """
-    async with database.transaction() as connection:
-        await _RELEASE.change(connection, [owner(tenant, user) | {"below": seq}])
-
-
-async def settle(database: Database, tenant: str, user: str, seq: int) -> None:
-    """Record that log, dead letters and triggers are purged up to an erasure; a later one stays unsettled.
-
-    Raises:
-        DatabaseUnavailable: it is not recorded.
-    """
-    async with database.transaction() as connection:
-        await _SETTLE.change(connection, [owner(tenant, user) | {"below": seq}])
+    found = await _KNOWN.fetch_value(
+        connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
+    )
+    return set(found)

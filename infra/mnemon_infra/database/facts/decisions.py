@@ -3,22 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 
-from sqlalchemy import Text, bindparam, select
+from sqlalchemy import select
 
 from mnemon_contracts.events.memory import Lineage
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Database, Lookup
-from mnemon_infra.database.projections.event_order import owned
-from mnemon_infra.database.projections.item_states import named
+from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.engine import Connection, Database, Lookup, parameter
+from mnemon_infra.database.projections.event_order import is_owned
+from mnemon_infra.database.projections.item_states import has_name
 from mnemon_infra.database.tables import memory_events
 
 DECISIONS: Final = ("fact.saved", "fact.updated", "fact.confirmed", "fact.rejected")
 
 
-class Proposed(NamedTuple):
+class ProposalRecord(NamedTuple):
     """A proposal: its log position and id, the id that its decision must have, and its lineage."""
 
     seq: int
@@ -47,14 +47,14 @@ class BatchCounts:
     answered: Mapping[str, int]
 
 
-_THIS: Final = memory_events.c.proposal_id == bindparam("proposal", type_=Text)
+_THIS: Final = memory_events.c.proposal_id == parameter("proposal", str)
 _BY_ID = Lookup(
     select(memory_events.c.seq).where(
-        owned(memory_events), _THIS, memory_events.c.event_id == bindparam("decision", type_=Text)
+        is_owned(memory_events), _THIS, memory_events.c.event_id == parameter("decision", str)
     )
 )
 _BY_PROPOSAL = Lookup(
-    select(memory_events.c.seq).where(owned(memory_events), named(DECISIONS), _THIS).limit(1)
+    select(memory_events.c.seq).where(is_owned(memory_events), has_name(DECISIONS), _THIS).limit(1)
 )
 
 _OUTCOMES: Final = """
@@ -87,26 +87,24 @@ _ANSWERED: Final = """
 """
 
 
-async def undecided(database: Database, proposals: Sequence[Proposed]) -> list[Proposed]:
-    """Return the proposals that have no projected decision.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+async def find_undecided_proposals(
+    database: Database, proposals: Sequence[ProposalRecord]
+) -> list[ProposalRecord]:
+    """Return the proposals that have no projected decision."""
     left = list(proposals)
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         for lookup in (_BY_ID, _BY_PROPOSAL):
             wanted = [
                 {"of_tenant": each.owner[0], "of_user": each.owner[1]}
                 | {"proposal": each.event_id, "decision": each.decision_id}
                 for each in left
             ]
-            answers = await lookup.rows(connection, wanted) if left else []
+            answers = await lookup.fetch_each(connection, wanted) if left else []
             left = [each for each, rows in zip(left, answers, strict=True) if not rows]
     return left
 
 
-async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
+async def count_decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], list[int]]:
     """Count decisions by outcome, and list the positions of surplus ones.
 
     Args:
@@ -115,28 +113,25 @@ async def decisions(database: Database, up_to: int) -> tuple[Mapping[str, int], 
 
     Returns:
         Decisions by event name, and for each proposal with several decisions the position of the last.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     parameters = {"decisions": list(DECISIONS), "up_to": up_to}
-    async with patient(database) as connection:
-        outcomes = await (await connection.execute(_OUTCOMES, parameters)).fetchall()
-        twice = await (await connection.execute(_TWICE, parameters)).fetchall()
+    async with open_long_read(database) as connection:
+        outcomes = await _fetch_all(connection, _OUTCOMES, parameters)
+        twice = await _fetch_all(connection, _TWICE, parameters)
     return dict(outcomes), [seq for seq, _ in twice]
 
 
-async def batches(database: Database, up_to: int) -> BatchCounts:
-    """Count batches and answered windows up to a log position.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+async def count_batches(database: Database, up_to: int) -> BatchCounts:
+    """Count batches and answered windows up to a log position."""
     parameters = {"up_to": up_to}
-    async with patient(database) as connection:
-        counted = await (await connection.execute(_BATCHES, parameters)).fetchone()
-        ends = await (await connection.execute(_ENDS, parameters)).fetchall()
-        answered = await (await connection.execute(_ANSWERED, parameters)).fetchall()
-    assert counted is not None, "a count is a row"
-    intended, is_open, oldest = counted
+    async with open_long_read(database) as connection:
+        [[intended, is_open, oldest]] = await _fetch_all(connection, _BATCHES, parameters)
+        ends = await _fetch_all(connection, _ENDS, parameters)
+        answered = await _fetch_all(connection, _ANSWERED, parameters)
     return BatchCounts(intended, is_open, oldest, dict(ends), dict(answered))
+
+
+async def _fetch_all(
+    connection: Connection, sql: LiteralString, parameters: Mapping[str, Any]
+) -> list[tuple[Any, ...]]:
+    return await (await connection.execute(sql, parameters)).fetchall()

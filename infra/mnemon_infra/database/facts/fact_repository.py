@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, DateTime, Integer, Select, cast, func, sel
 
 from mnemon_contracts.events.memory import Fact, Kind, Tier
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import VERSIONS, WANTED, named, newest
+from mnemon_infra.database.engine import Connection, Lookup, query
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, VERSIONS, has_name, select_newest
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
@@ -27,6 +27,10 @@ FACT_EVENTS: Final = (
 
 MOST_VERSIONS: Final = 100
 """Number of versions of a fact that are read, newest first."""
+
+
+OWNERS_PER_PAGE: Final = 500
+"""Number of users that `list_fact_owners` returns at most."""
 
 
 class FactRecord(NamedTuple):
@@ -78,14 +82,14 @@ class FactEventRecord(NamedTuple):
     body: dict[str, Any] | None
 
 
-def _live(*only: ColumnElement[bool]) -> Select[Any]:
+def _select_facts(*only: ColumnElement[bool]) -> Select[Any]:
     saved_at = func.min(events.c.at).filter(events.c.event == "fact.saved")
-    last = newest(
+    last = select_newest(
         VERSIONS,
         ENDINGS,
         *only,
         saved_at=saved_at.over(partition_by=events.c.item),
-        ended=func.bool_or(named(ENDINGS)).over(partition_by=events.c.item),
+        ended=func.bool_or(has_name(ENDINGS)).over(partition_by=events.c.item),
     )
     fact = last.c.body["fact"]
     return select(
@@ -95,102 +99,112 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
         fact["tier"].astext,
         cast(fact["importance"].astext, Integer),
         cast(fact["expires_at"].astext, DateTime(timezone=True)),
-        last.c.saved_at,
-        last.c.at,
-        last.c.seq,
-        last.c.event_id,
+        *last.c["saved_at", "at", "seq", "event_id"],
         last.c.body["lineage"]["unsupported"].astext,
     ).where(last.c.place == 1, last.c.saved_at.isnot(None), ~last.c.ended)
 
 
-def _events() -> Select[Any]:
+def _select_events() -> Select[Any]:
     return select(
-        events.c.seq,
-        events.c.event_id,
-        events.c.event,
-        events.c.at,
-        events.c.item,
-        events.c.proposal_id,
-        events.c.body,
-    ).where(owned(events), named(FACT_EVENTS))
+        *events.c["seq", "event_id", "event", "at", "item", "proposal_id", "body"],
+    ).where(is_owned(events), has_name(FACT_EVENTS))
 
 
-def _versions() -> Select[Any]:
+def _select_versions() -> Select[Any]:
     # Read the recorded versions instead of an update's account: two updates at once would say the same.
     return (
         select(events.c.seq, events.c.body["fact"].astext)
-        .where(owned(events), named(VERSIONS), WANTED, events.c.body.isnot(None))
+        .where(is_owned(events), has_name(VERSIONS), IS_WANTED, events.c.body.isnot(None))
         .order_by(events.c.seq.desc())
         .limit(MOST_VERSIONS)
     )
 
 
-_LIVE = Lookup(_live())
-_BY_ID = Lookup(_live(WANTED))
-_EVENTS = Lookup(_events())
-_VERSIONS = Lookup(_versions())
+_FACTS = Lookup(_select_facts())
+_BY_ID = Lookup(_select_facts(IS_WANTED))
+_EVENTS = Lookup(_select_events())
+_VERSIONS = Lookup(_select_versions())
 
 
-def live_facts(owners: Sequence[Owner]) -> Query[list[list[FactRecord]]]:
+@query
+async def load_facts(connection: Connection, owners: Sequence[Owner]) -> list[list[FactRecord]]:
     """Return all facts of users, sorted by id, expired ones included: callers compare dates."""
-
-    async def query(connection: Connection) -> list[list[FactRecord]]:
-        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
-        return [_facts(rows) for rows in found]
-
-    return query
+    found = await _FACTS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [_make_facts(rows) for rows in found]
 
 
-def facts_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[FactRecord]]]:
+@query
+async def load_facts_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[FactRecord]]:
     """Return each user's facts with these ids, in the order of the ids; missing ones are left out."""
-
-    async def query(connection: Connection) -> list[list[FactRecord]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        answers = []
-        for rows, (_, ids) in zip(found, wanted, strict=True):
-            known = {fact.id: fact for fact in _facts(rows)}
-            answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
-        return answers
-
-    return query
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    answers = []
+    for rows, (_, ids) in zip(found, wanted, strict=True):
+        known = {fact.id: fact for fact in _make_facts(rows)}
+        answers.append([known[each] for each in dict.fromkeys(ids) if each in known])
+    return answers
 
 
-def histories(wanted: Sequence[tuple[Owner, str]]) -> Query[list[FactHistory | None]]:
+@query
+async def load_fact_histories(
+    connection: Connection, wanted: Sequence[tuple[Owner, str]]
+) -> list[FactHistory | None]:
     """Return facts with their former versions; None for a fact that does not exist."""
-    parameters = [owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
-
-    async def query(connection: Connection) -> list[FactHistory | None]:
-        versions = await _VERSIONS.rows(connection, parameters)
-        # Read the facts last: a fact that has ended since the first query then gets no history.
-        found = await _BY_ID.rows(connection, parameters)
-        return [
-            _history(_facts(rows)[0], past) if rows else None
-            for rows, past in zip(found, versions, strict=True)
-        ]
-
-    return query
+    parameters = [bind_owner(*each) | {"items": [fact_id]} for each, fact_id in wanted]
+    versions = await _VERSIONS.fetch_each(connection, parameters)
+    # Read the facts last: a fact that has ended since the first query then gets no history.
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [
+        _make_history(_make_facts(rows)[0], past) if rows else None
+        for rows, past in zip(found, versions, strict=True)
+    ]
 
 
-def fact_events(owners: Sequence[Owner]) -> Query[list[list[FactEventRecord]]]:
+@query
+async def load_fact_events(connection: Connection, owners: Sequence[Owner]) -> list[list[FactEventRecord]]:
     """Return every event about the facts of users, in log order."""
-
-    async def query(connection: Connection) -> list[list[FactEventRecord]]:
-        found = await _EVENTS.rows(connection, [owner(*each) for each in owners])
-        return [sorted(FactEventRecord._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _EVENTS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [sorted(map(FactEventRecord._make, rows)) for rows in found]
 
 
-def _facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
-    return sorted(_fact(row) for row in rows)
+@query
+async def list_fact_owners(connection: Connection, after: Owner | None) -> list[Owner]:
+    """Return the next page of users with a saved fact, sorted by owner.
+
+    Args:
+        connection: reads the generation.
+        after: the last owner of the page before; None starts with the first user.
+    """
+    cursor = await connection.execute(
+        "SELECT DISTINCT tenant, user_id FROM memory_events"
+        " WHERE event = 'fact.saved' AND (tenant, user_id) > (%s, %s)"
+        " ORDER BY tenant, user_id LIMIT %s",
+        (*(after or ("", "")), OWNERS_PER_PAGE),
+    )
+    return [(tenant, user) for tenant, user in await cursor.fetchall()]
 
 
-def _fact(row: tuple[Any, ...]) -> FactRecord:
-    *fields, unsupported = row[1:]
+async def count_fact_owners(connection: Connection) -> int:
+    """Count the users with a saved fact."""
+    cursor = await connection.execute(
+        "SELECT count(*) FROM (SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = 'fact.saved')"
+        " AS owners"
+    )
+    [[count]] = await cursor.fetchall()
+    return int(count)
+
+
+def _make_facts(rows: Sequence[tuple[Any, ...]]) -> list[FactRecord]:
+    return sorted(_make_fact(row) for row in rows)
+
+
+def _make_fact(row: tuple[Any, ...]) -> FactRecord:
+    *fields, unsupported = row
     return FactRecord._make((*fields, tuple(json.loads(unsupported)) if unsupported else ()))
 
 
-def _history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
-    former = sorted((seq, body) for _, seq, body in versions if seq < fact.seq)
+def _make_history(fact: FactRecord, versions: Sequence[tuple[Any, ...]]) -> FactHistory:
+    former = sorted((seq, body) for seq, body in versions if seq < fact.seq)
     return FactHistory(fact, [Fact.model_validate_json(body) for _, body in reversed(former)])

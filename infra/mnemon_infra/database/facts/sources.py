@@ -14,13 +14,13 @@ from mnemon_contracts.events.memory import (
     Lineage,
 )
 from mnemon_contracts.subjects import Owner, thing_filter
-from mnemon_infra.database.projections.logged_events import logged_events
+from mnemon_infra.database.projections.logged_events import stream_events
 
-_TOLD = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
+_LINEAGE_EVENTS = FactSavedV1, FactUpdatedV1, FactConfirmedV1, FactMergedV1
 """Events that carry the lineage of a fact."""
 
 
-async def drawn_alone(
+async def find_events_from_conversation(
     connection: Client, owner: Owner, conversation: str, below: int, said: Collection[int]
 ) -> list[int]:
     """Return the log positions of facts and proposals whose only source is one conversation.
@@ -41,7 +41,7 @@ async def drawn_alone(
         nats.errors.Error: the log does not answer.
     """
     logged = [
-        each async for each in logged_events(connection, thing_filter(*owner, "fact")) if each.seq < below
+        each async for each in stream_events(connection, thing_filter(*owner, "fact")) if each.seq < below
     ]
 
     def is_drawn(lineage: Lineage) -> bool:
@@ -53,7 +53,7 @@ async def drawn_alone(
     proposals = {
         each.id for each in logged if isinstance(each.event, FactProposedV1) and is_drawn(each.event.lineage)
     }
-    told = [each.event for each in logged if isinstance(each.event, _TOLD)]
+    told = [each.event for each in logged if isinstance(each.event, _LINEAGE_EVENTS)]
     elsewhere = {each.fact_id for each in told if not is_drawn(each.lineage)}
     facts = {each.fact_id for each in told} - elsewhere
     return [
@@ -65,7 +65,7 @@ async def drawn_alone(
     ]
 
 
-async def drawn_below(connection: Client, owner: Owner, position: int) -> set[str]:
+async def find_facts_from_below(connection: Client, owner: Owner, position: int) -> set[str]:
     """Find the facts whose only sources are messages below a log position.
 
     A fact that was saved by a tool, imported, changed by hand, or merged with such a fact is not one of them.
@@ -73,8 +73,8 @@ async def drawn_below(connection: Client, owner: Owner, position: int) -> set[st
     Raises:
         nats.errors.Error: the log does not answer.
     """
-    events = [each.event async for each in logged_events(connection, thing_filter(*owner, "fact"))]
-    told = [event for event in events if isinstance(event, _TOLD)]
+    events = [each.event async for each in stream_events(connection, thing_filter(*owner, "fact"))]
+    told = [event for event in events if isinstance(event, _LINEAGE_EVENTS)]
     elsewhere = {each.fact_id for each in told if max(each.lineage.sources, default=position) >= position}
     for each in told:
         if isinstance(each, FactMergedV1) and each.merged_id in elsewhere:

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Select, String, bindparam, exists, func, or_, select, text
+from sqlalchemy import Select, exists, func, or_, select, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events as events
 
-_BATCH: Final = bindparam("of_batch", type_=String)
+_BATCH: Final = parameter("of_batch", str)
 _PAIRS: Final = text("'$.windows[*].pairs[*]'")
 _ENDED: Final = ("batch.completed", "batch.failed")
 
@@ -53,29 +53,29 @@ class PairRecord:
     asked: set[FactPair] = field(default_factory=set)
 
 
-def _opened() -> Select[Any]:
+def _select_opened() -> Select[Any]:
     undecided = events.c.body["decision"]["undecided"]
     is_open = func.coalesce(func.jsonb_array_length(undecided), 0) > 0
     return select(
         events.c.seq, events.c.event_id, events.c.item, undecided, events.c.body["merged_id"].astext
     ).where(
-        owned(events),
-        named(VERSIONS),
+        is_owned(events),
+        has_name(VERSIONS),
         events.c.body.isnot(None),
         or_(is_open, events.c.event == "fact.merged"),
     )
 
 
-def _compared() -> Select[Any]:
-    return select(events.c.body).where(owned(events), events.c.event == "fact.compared")
+def _select_compared() -> Select[Any]:
+    return select(events.c.body).where(is_owned(events), events.c.event == "fact.compared")
 
 
-def _asked() -> Select[Any]:
+def _select_asked() -> Select[Any]:
     ended = events.alias("ended")
-    is_over = exists().where(owned(ended), named(_ENDED, ended), ended.c.item == events.c.item)
+    is_over = exists().where(is_owned(ended), has_name(_ENDED, ended), ended.c.item == events.c.item)
     pairs = func.jsonb_path_query_array(events.c.body, _PAIRS, type_=JSONB)
     return select(pairs).where(
-        owned(events),
+        is_owned(events),
         events.c.event == "batch.intended",
         events.c.item != _BATCH,
         events.c.body.isnot(None),
@@ -83,12 +83,12 @@ def _asked() -> Select[Any]:
     )
 
 
-_OPENED = Lookup(_opened())
-_COMPARED = Lookup(_compared())
-_ASKED = Lookup(_asked())
+_OPENED = Lookup(_select_opened())
+_COMPARED = Lookup(_select_compared())
+_ASKED = Lookup(_select_asked())
 _INTENDED = Lookup(
     select(events.c.body).where(
-        owned(events),
+        is_owned(events),
         events.c.event == "batch.intended",
         events.c.item == _BATCH,
         events.c.body.isnot(None),
@@ -96,57 +96,52 @@ _INTENDED = Lookup(
 )
 
 
-def pair_records(owners: Iterable[Owner], batch_id: str | None = None) -> Query[dict[Owner, PairRecord]]:
+@query
+async def load_pair_records(
+    connection: Connection, owners: Iterable[Owner], batch_id: str | None = None
+) -> dict[Owner, PairRecord]:
     """Load the undecided pairs of users; a user without any has no record.
 
     Args:
+        connection: reads the generation.
         owners: the users.
         batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """
     each = list(dict.fromkeys(owners))
-
-    async def query(connection: Connection) -> dict[Owner, PairRecord]:
-        opened = await _OPENED.rows(connection, [owner(*one) for one in each])
-        records = {one: _record(rows) for one, rows in zip(each, opened, strict=True) if rows}
-        wanted = [owner(*one) | {"of_batch": batch_id or ""} for one in records]
-        compared = await _COMPARED.rows(connection, wanted) if records else []
-        asked = await _ASKED.rows(connection, wanted) if records else []
-        for record, answers, batches in zip(records.values(), compared, asked, strict=True):
-            for _, body in answers:
-                pair = FactPair.model_validate(body)
-                if body.get("relation"):
-                    record.answered.add(pair)
-                else:
-                    record.unanswered.append(pair)
-            record.asked = {FactPair.model_validate(pair) for _, pairs in batches for pair in pairs}
-        return records
-
-    return query
+    opened = await _OPENED.fetch_each(connection, [bind_owner(*one) for one in each])
+    records = {one: _make_record(rows) for one, rows in zip(each, opened, strict=True) if rows}
+    wanted = [bind_owner(*one) | {"of_batch": batch_id or ""} for one in records]
+    compared = await _COMPARED.fetch_each(connection, wanted) if records else []
+    asked = await _ASKED.fetch_each(connection, wanted) if records else []
+    for record, answers, batches in zip(records.values(), compared, asked, strict=True):
+        for (body,) in answers:
+            pair = FactPair.model_validate(body)
+            if body.get("relation"):
+                record.answered.add(pair)
+            else:
+                record.unanswered.append(pair)
+        record.asked = {FactPair.model_validate(pair) for (pairs,) in batches for pair in pairs}
+    return records
 
 
-def pairs_of_batch(
-    batch_id: str, owners: Iterable[Owner]
-) -> Query[Mapping[tuple[Owner, int], Sequence[FactPair]]]:
+@query
+async def load_batch_pairs(connection: Connection, batch_id: str, owners: Iterable[Owner]) -> PairsByLine:
     """Load the pairs that a batch asks about, by user and line."""
     each = list(dict.fromkeys(owners))
-
-    async def query(connection: Connection) -> PairsByLine:
-        wanted = [owner(*one) | {"of_batch": batch_id} for one in each]
-        found = await _INTENDED.rows(connection, wanted)
-        return {
-            (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
-            for one, rows in zip(each, found, strict=True)
-            for _, body in rows
-            for window in body["windows"]
-            if window.get("line") is not None and window.get("pairs")
-        }
-
-    return query
+    wanted = [bind_owner(*one) | {"of_batch": batch_id} for one in each]
+    found = await _INTENDED.fetch_each(connection, wanted)
+    return {
+        (one, window["line"]): [FactPair.model_validate(pair) for pair in window["pairs"]]
+        for one, rows in zip(each, found, strict=True)
+        for (body,) in rows
+        for window in body["windows"]
+        if window.get("line") is not None and window.get("pairs")
+    }
 
 
-def _record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
+def _make_record(rows: Iterable[tuple[Any, ...]]) -> PairRecord:
     record = PairRecord()
-    for _, seq, event_id, item, undecided, merged_id in rows:
+    for seq, event_id, item, undecided, merged_id in rows:
         if undecided:
             record.opened.append(OpenedPairs(seq, item, event_id, tuple(undecided)))
         if merged_id is not None:

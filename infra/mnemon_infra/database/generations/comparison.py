@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 from psycopg.sql import SQL, Composed, Identifier
 from sqlalchemy import Table
 
-from mnemon_infra.database.engine import Connection, Query
-from mnemon_infra.database.generations.generation_repository import NOTED
+from mnemon_infra.database.engine import Connection, query
+from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
 
 PAGE: Final = 5000
 """Rows of each generation that one query compares."""
@@ -46,10 +46,14 @@ class ComparedRows(NamedTuple):
     last: RowKey | None
 
 
-def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int) -> Query[ComparedRows]:
+@query
+async def compare_page(
+    connection: Connection, table: Table, live: str, rebuilt: str, after: RowKey | None, up_to: int
+) -> ComparedRows:
     """Compare the next page of a table.
 
     Args:
+        connection: reads the generation.
         table: one of the projections.
         live: the schema of one generation.
         rebuilt: the schema of the other generation.
@@ -58,34 +62,32 @@ def compared(table: Table, live: str, rebuilt: str, after: RowKey | None, up_to:
     """
     columns = [column.name for column in table.primary_key]
     key = SQL(", ").join(map(Identifier, columns))
-    columns_compared = SQL(", ").join(Identifier(column.name) for column in table.c if column not in NOTED)
-    beyond = SQL("({}) > ({})").format(key, _values(after)) if after else SQL("true")
+    columns_compared = SQL(", ").join(
+        Identifier(column.name) for column in table.c if column not in UNDERIVED_COLUMNS
+    )
+    beyond = SQL("({}) > ({})").format(key, _format_key(after)) if after else SQL("true")
+    # Two short statements: PostgreSQL would plan a single one again for each page.
+    last = await _find_page_end(connection, table.name, (live, rebuilt), key, beyond)
+    within = SQL("({}) <= ({})").format(key, _format_key(last)) if last else SQL("true")
 
-    async def query(connection: Connection) -> ComparedRows:
-        # Two short statements: PostgreSQL would plan a single one again for each page.
-        last = await _last(connection, table.name, (live, rebuilt), key, beyond)
-        within = SQL("({}) <= ({})").format(key, _values(last)) if last else SQL("true")
-
-        def side(schema: str) -> Composed:
-            return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
-                columns_compared, Identifier(schema, table.name), beyond, within, up_to
-            )
-
-        cursor = await connection.execute(
-            SQL(
-                "SELECT (SELECT count(*) FROM {0} AS counted), coalesce(jsonb_agg(jsonb_build_array("
-                "to_jsonb(live), to_jsonb(rebuilt))), '[]')"
-                " FROM {0} AS live FULL JOIN {1} AS rebuilt USING ({2}) WHERE live IS DISTINCT FROM rebuilt"
-            ).format(side(live), side(rebuilt), key)
+    def side(schema: str) -> Composed:
+        return SQL("(SELECT {} FROM {} WHERE {} AND {} AND seq <= {})").format(
+            columns_compared, Identifier(schema, table.name), beyond, within, up_to
         )
-        ((rows, pairs),) = await cursor.fetchall()
-        found = [_difference(table.name, columns, one, other) for one, other in pairs]
-        return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
-    return query
+    cursor = await connection.execute(
+        SQL(
+            "SELECT (SELECT count(*) FROM {0} AS counted), coalesce(jsonb_agg(jsonb_build_array("
+            "to_jsonb(live), to_jsonb(rebuilt))), '[]')"
+            " FROM {0} AS live FULL JOIN {1} AS rebuilt USING ({2}) WHERE live IS DISTINCT FROM rebuilt"
+        ).format(side(live), side(rebuilt), key)
+    )
+    ((rows, pairs),) = await cursor.fetchall()
+    found = [_make_difference(table.name, columns, one, other) for one, other in pairs]
+    return ComparedRows(rows, sorted(found, key=lambda each: tuple(each.key.values())), last)
 
 
-async def _last(
+async def _find_page_end(
     connection: Connection, table: str, schemas: tuple[str, str], key: Composed, beyond: Any
 ) -> RowKey | None:
     """Return the first key at which either generation fills a page; None if neither does."""
@@ -99,11 +101,11 @@ async def _last(
     return await cursor.fetchone()
 
 
-def _values(key: RowKey) -> Composed:
+def _format_key(key: RowKey) -> Composed:
     return SQL(", ").join(map(SQL("{}").format, key))
 
 
-def _difference(
+def _make_difference(
     table: str, columns: list[str], live: dict[str, Any] | None, rebuilt: dict[str, Any] | None
 ) -> Difference:
     key = {name: str((live or rebuilt or {})[name]) for name in columns}

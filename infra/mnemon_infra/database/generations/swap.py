@@ -8,7 +8,11 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from psycopg.sql import SQL, Identifier
 
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import PROJECTIONS, WORK_IN_HAND, remember
+from mnemon_infra.database.generations.generation_repository import (
+    PROJECTIONS,
+    WORK_TABLES,
+)
+from mnemon_infra.database.generations.progress import ROWS
 from mnemon_infra.database.generations.watch import announce_switch
 from mnemon_infra.database.tables import conversation_erasures, erasures
 from mnemon_infra.generation_names import name_of
@@ -26,7 +30,7 @@ _SETTLED: Final = SQL(
 )
 
 
-class Busy(DatabaseUnavailable):
+class TablesBusy(DatabaseUnavailable):
     """Other transactions keep the tables longer than the swap may wait.
 
     A later attempt may succeed.
@@ -34,7 +38,7 @@ class Busy(DatabaseUnavailable):
 
 
 @asynccontextmanager
-async def without_writers(database: Database, live: str) -> AsyncIterator[Connection]:
+async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Connection]:
     """Open a transaction during which no other one writes the live generation: writers wait for its end.
 
     Readers are not blocked. Writers that waited then use the table of that name, whichever generation it
@@ -47,36 +51,36 @@ async def without_writers(database: Database, live: str) -> AsyncIterator[Connec
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
         # First the tables that may be locked for long, while a model is asked. The others stay readable.
-        for tables, mode in (WORK_IN_HAND, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
+        for tables, mode in (WORK_TABLES, "ACCESS EXCLUSIVE"), (_WRITTEN, "EXCLUSIVE"):
             names = SQL(", ").join(Identifier(live, table.name) for table in tables)
             try:
                 await connection.execute(SQL("LOCK TABLE {} IN {} MODE").format(names, SQL(mode)))
             except (LockNotAvailable, DeadlockDetected) as error:
-                raise Busy("the tables are written all the time: try again") from error
+                raise TablesBusy(
+                    "other transactions hold the tables of the generations: repeat the swap"
+                ) from error
         yield connection
 
 
-async def switch(connection: Connection, live: str, to: str, applied: int) -> None:
+async def switch_generations(connection: Connection, live: str, to: str, applied: int) -> None:
     """Put a generation in the place of the live one, which becomes the former one.
 
     Args:
-        connection: of `without_writers`.
+        connection: of `lock_out_writers`.
         live: the schema name that all processes use.
         to: the schema of the generation that becomes live.
         applied: the applied position of the generation that is live now.
     """
     former = name_of(live, "former")
-    for table in WORK_IN_HAND:
+    for table in WORK_TABLES:
         await connection.execute(SQL("DROP TABLE IF EXISTS {}").format(Identifier(to, table.name)))
         await connection.execute(
             SQL("ALTER TABLE {} SET SCHEMA {}").format(Identifier(live, table.name), Identifier(to))
         )
     for noted in erasures, conversation_erasures:
         await connection.execute(_SETTLED.format(Identifier(to, noted.name), Identifier(live, noted.name)))
-    await connection.execute(
-        SQL("DROP TABLE {}, {}").format(Identifier(to, "replay"), Identifier(to, "replay_sweeps"))
-    )
-    await remember(connection, live, applied)
+    await ROWS.drop(connection, to)
+    await ROWS.create(connection, live, applied, None)
     aside = f"{live}_aside"
     for name, new in (live, aside), (to, live), (aside, former):
         await connection.execute(

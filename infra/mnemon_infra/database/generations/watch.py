@@ -21,7 +21,7 @@ PAUSE: Final = 0.5
 _IDENTITY: Final = "SELECT current_schema()::regnamespace::oid::bigint"
 
 
-async def generation_identity(connection: Connection) -> int:
+async def load_generation_identity(connection: Connection) -> int:
     """Return an id of the generation that this connection reads: a rename moves the name, never the id."""
     row = await (await connection.execute(_IDENTITY)).fetchone()
     assert row is not None
@@ -46,7 +46,7 @@ async def watch_switches(database: Database, live: str, on_switch: Callable[[], 
     async def watch() -> None:
         while True:
             try:
-                async for payload in database.notices(CHANNEL):
+                async for payload in database.listen(CHANNEL):
                     if payload in (None, live):
                         on_switch()
             except DatabaseUnavailable as error:

@@ -7,9 +7,9 @@ from sqlalchemy import ColumnElement, Select, select
 
 from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.event_order import owner
-from mnemon_infra.database.projections.item_states import WANTED, last_seq, newest
+from mnemon_infra.database.engine import Connection, Lookup, query
+from mnemon_infra.database.projections.event_order import bind_owner
+from mnemon_infra.database.projections.item_states import IS_WANTED, select_last_position, select_newest
 
 
 class DocumentEntry(NamedTuple):
@@ -39,8 +39,13 @@ class StoredDocument(NamedTuple):
     text: str
 
 
-def _documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
-    last = newest(("document.added",), ("document.removed",), *only, removed_seq=last_seq("document.removed"))
+def _select_documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
+    last = select_newest(
+        ("document.added",),
+        ("document.removed",),
+        *only,
+        removed_seq=select_last_position("document.removed"),
+    )
     fields = [last.c.body[name].astext for name in ("title", "source", "collection", "origin", "digest")]
     content = [last.c.body["text"].astext] if text else []
     return select(last.c.item, last.c.seq, *fields, last.c.event_id, *content).where(
@@ -48,26 +53,22 @@ def _documents(*only: ColumnElement[bool], text: bool) -> Select[Any]:
     )
 
 
-_ENTRIES = Lookup(_documents(text=False))
-_BY_ID = Lookup(_documents(WANTED, text=True))
+_ENTRIES = Lookup(_select_documents(text=False))
+_BY_ID = Lookup(_select_documents(IS_WANTED, text=True))
 
 
-def documents(owners: Sequence[Owner]) -> Query[list[list[DocumentEntry]]]:
+@query
+async def load_documents(connection: Connection, owners: Sequence[Owner]) -> list[list[DocumentEntry]]:
     """Return the documents of users without their texts, sorted by id."""
-
-    async def query(connection: Connection) -> list[list[DocumentEntry]]:
-        found = await _ENTRIES.rows(connection, [owner(*each) for each in owners])
-        return [sorted(DocumentEntry._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _ENTRIES.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [sorted(map(DocumentEntry._make, rows)) for rows in found]
 
 
-def documents_by_id(wanted: Sequence[tuple[Owner, Sequence[str]]]) -> Query[list[list[StoredDocument]]]:
+@query
+async def load_documents_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[StoredDocument]]:
     """Return each user's documents with these ids, with texts, sorted by id; missing ones are left out."""
-
-    async def query(connection: Connection) -> list[list[StoredDocument]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        return [sorted(StoredDocument._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [sorted(map(StoredDocument._make, rows)) for rows in found]

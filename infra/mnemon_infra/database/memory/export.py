@@ -6,16 +6,16 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, Select, bindparam, select
+from sqlalchemy import Select, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import patient
-from mnemon_infra.database.engine import Connection, Database, Query, Statement
-from mnemon_infra.database.memory.user_memory import visible_messages
+from mnemon_infra.database.audit.orphans import open_long_read
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.database.memory.user_memory import select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, named, sequence
-from mnemon_infra.database.projections.sweep import below_floors
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position, has_name
+from mnemon_infra.database.projections.sweep import is_below_floor
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000
@@ -24,7 +24,7 @@ PAGE: Final = 1000
 USERS: Final = 500
 """Users that one query lists."""
 
-_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+_UP_TO: Final = parameter("up_to", int)
 
 
 class KeptMessage(NamedTuple):
@@ -79,35 +79,37 @@ class KeptField(NamedTuple):
     value: Any
 
 
-def _messages() -> Select[Any]:
+def _select_messages() -> Select[Any]:
     # The first column is the message's conversation as derived; the export gives the subject's instead.
     columns = [messages.c[name] for name in KeptMessage._fields]
     return (
-        visible_messages(parts.timeline(), *columns).where(messages.c.seq <= _UP_TO).order_by(messages.c.seq)
+        select_visible_messages(parts.select_timeline(), *columns)
+        .where(messages.c.seq <= _UP_TO)
+        .order_by(messages.c.seq)
     )
 
 
-def _stretches() -> Select[Any]:
+def _select_ranges() -> Select[Any]:
     """Select summaries and answered windows, each with the position of the last message that it covers."""
     columns = (memory_events.c[name] for name in KeptMemory._fields)
-    from_seq, to_seq = sequence("from_seq"), sequence("to_seq")
+    from_seq, to_seq = extract_position("from_seq"), extract_position("to_seq")
     return (
         select(to_seq, *columns)
         .where(
-            owned(memory_events),
-            named((*SUMMARIES, "window.answered")),
+            is_owned(memory_events),
+            has_name((*SUMMARIES, "window.answered")),
             memory_events.c.body.isnot(None),
             memory_events.c.seq <= _UP_TO,
-            ~below_floors(memory_events.c.conversation, from_seq),
+            ~is_below_floor(memory_events.c.conversation, from_seq),
         )
         .order_by(to_seq, memory_events.c.seq)
     )
 
 
-_MESSAGES: Final = Statement(_messages())
-_STRETCHES: Final = Statement(_stretches())
+_MESSAGES: Final = Statement(_select_messages())
+_RANGES: Final = Statement(_select_ranges())
 
-_TURNS: Final = """
+_CONVERSATION_CHANGES: Final = """
     SELECT seq, 'started', event_id, conversation, discard_previous FROM starts
     WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
     UNION ALL
@@ -128,7 +130,7 @@ _TURNS: Final = """
     ORDER BY 1
 """
 
-_OTHERS: Final = """
+_MEMORIES: Final = """
     WITH mine AS (
         SELECT seq, event_id, event, at, item, body FROM memory_events
         WHERE tenant = %(of_tenant)s AND user_id = %(of_user)s AND seq <= %(up_to)s
@@ -179,51 +181,49 @@ _OF_TABLE: Final = """(
 _OWNERS: Final = " UNION ".join(map(_OF_TABLE.format, _OWNED)) + " ORDER BY 1, 2 LIMIT %(limit)s"
 
 
-def owners(after: Owner | None, tenant: str | None) -> Query[list[Owner]]:
+@query
+async def list_owners(connection: Connection, after: Owner | None, tenant: str | None) -> list[Owner]:
     """Return the next page of users with any rows, sorted by owner.
 
     Args:
+        connection: reads the generation.
         after: the last owner of the page before; None starts with the first user.
         tenant: restricts the list to one tenant; None lists all tenants.
     """
     begins, user = after or ("", "")
-
-    async def query(connection: Connection) -> list[Owner]:
-        wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
-        cursor = await connection.execute(_OWNERS, wanted)
-        return [(each, of) for each, of in await cursor.fetchall()]
-
-    return query
+    wanted = {"tenant": begins, "user": user, "only": tenant, "limit": USERS}
+    cursor = await connection.execute(_OWNERS, wanted)
+    return [(each, of) for each, of in await cursor.fetchall()]
 
 
-class WholeMemory:
+class ExportedMemory:
     """The memory of one user as of one moment; its parts may be read side by side, each of them once."""
 
-    def __init__(self, connection: Connection, whose: Owner, up_to: int) -> None:
+    def __init__(self, connection: Connection, owner: Owner, up_to: int) -> None:
         self._connection = connection
-        self._parameters = owner(*whose) | {"up_to": up_to}
+        self._parameters = bind_owner(*owner) | {"up_to": up_to}
 
-    async def messages(self) -> AsyncGenerator[KeptMessage, None]:
+    async def stream_messages(self) -> AsyncGenerator[KeptMessage, None]:
         """Yield the messages, in log order."""
         async for row in self._rows("messages", *_MESSAGES.compiled):
             yield KeptMessage._make(row[1:])
 
-    async def stretches(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
+    async def stream_ranges(self) -> AsyncGenerator[tuple[int, KeptMemory], None]:
         """Yield summaries and answered windows, each with the position of the last message that it covers."""
-        async for to_seq, *row in self._rows("stretches", *_STRETCHES.compiled):
+        async for to_seq, *row in self._rows("stretches", *_RANGES.compiled):
             yield to_seq, KeptMemory._make(row)
 
-    async def turns(self) -> AsyncGenerator[ConversationChange, None]:
+    async def stream_conversation_changes(self) -> AsyncGenerator[ConversationChange, None]:
         """Yield starts and clears of conversations, in log order."""
-        async for row in self._rows("turns", _TURNS):
+        async for row in self._rows("turns", _CONVERSATION_CHANGES):
             yield ConversationChange._make(row)
 
-    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+    async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
         """Yield the events of facts, tasks and documents, in log order."""
-        async for row in self._rows("memories", _OTHERS):
+        async for row in self._rows("memories", _MEMORIES):
             yield KeptMemory._make(row)
 
-    async def fields(self) -> AsyncGenerator[KeptField, None]:
+    async def stream_profile_fields(self) -> AsyncGenerator[KeptField, None]:
         """Yield the fields of the profile, in log order."""
         async for row in self._rows("fields", _FIELDS):
             yield KeptField._make(row)
@@ -239,11 +239,7 @@ class WholeMemory:
 
 
 @asynccontextmanager
-async def whole_memory(database: Database, whose: Owner, up_to: int) -> AsyncGenerator[WholeMemory, None]:
-    """Open the memory of a user up to a log position, for the duration of the block.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection:
-        yield WholeMemory(connection, whose, up_to)
+async def open_memory(database: Database, owner: Owner, up_to: int) -> AsyncGenerator[ExportedMemory, None]:
+    """Open the memory of a user up to a log position, for the duration of the block."""
+    async with open_long_read(database) as connection:
+        yield ExportedMemory(connection, owner, up_to)

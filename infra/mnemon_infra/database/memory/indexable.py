@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from psycopg.types.json import Jsonb
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.audit.orphans import patient
+from mnemon_infra.database.audit.orphans import open_long_read
 from mnemon_infra.database.engine import Database, is_storable
 from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS
 from mnemon_infra.vectors.port import Collection
@@ -32,7 +32,7 @@ class IndexableItem(NamedTuple):
     body: dict[str, Any] | None = None
 
 
-class _Of(NamedTuple):
+class _ItemSource(NamedTuple):
     """Source of a collection's items: the table, the columns of the item, and the rows that count."""
 
     table: str
@@ -63,15 +63,17 @@ _NOT_MERGED: Final = """
           AND merged.body IS NOT NULL AND merged.body -> 'merged' ? stored.item
     )
 """
-_OF: Final = {
-    Collection.MESSAGES: _Of("messages", "stored.event_id, NULL", "stored.role IS NOT NULL"),
-    Collection.MEMORIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _SAVED, VERSIONS),
-    Collection.DOCUMENTS: _Of("memory_events", "stored.item, stored.body", _NEWEST, ("document.added",)),
-    Collection.SUMMARIES: _Of("memory_events", "stored.item, NULL", _NEWEST + _NOT_MERGED, SUMMARIES),
+_SOURCES: Final = {
+    Collection.MESSAGES: _ItemSource("messages", "stored.event_id, NULL", "stored.role IS NOT NULL"),
+    Collection.MEMORIES: _ItemSource("memory_events", "stored.item, NULL", _NEWEST + _SAVED, VERSIONS),
+    Collection.DOCUMENTS: _ItemSource(
+        "memory_events", "stored.item, stored.body", _NEWEST, ("document.added",)
+    ),
+    Collection.SUMMARIES: _ItemSource("memory_events", "stored.item, NULL", _NEWEST + _NOT_MERGED, SUMMARIES),
 }
 
 
-async def shown_by(
+async def find_indexable_events(
     database: Database, collection: Collection, wanted: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
     """Return those of some events whose rows are searchable, each with its log position.
@@ -80,67 +82,52 @@ async def shown_by(
         database: the generation to read.
         collection: the collection that the events belong to.
         wanted: owners, each with an event id.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     rows = [
         {"tenant": tenant, "user_id": user, "event_id": event}
         for (tenant, user), event in wanted
         if is_storable(event)
     ]
-    of = _OF[collection]
+    of = _SOURCES[collection]
     sql = f"""
         SELECT tenant, user_id, event_id, stored.seq
         FROM jsonb_to_recordset(%(rows)s) AS row (tenant text, user_id text, event_id text)
         JOIN {of.table} AS stored USING (tenant, user_id, event_id) WHERE {of.where}
     """  # noqa: S608 - made of our own text
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         found = await connection.execute(sql, {"rows": Jsonb(rows), "versions": list(of.versions)})
         return {((row[0], row[1]), row[2]): row[3] for row in await found.fetchall()}
 
 
-async def is_any_shown(database: Database, collection: Collection) -> bool:
-    """Return whether a collection has any searchable row.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    of = _OF[collection]
+async def has_indexable_rows(database: Database, collection: Collection) -> bool:
+    """Return whether a collection has any searchable row."""
+    of = _SOURCES[collection]
     sql = f"SELECT EXISTS (SELECT FROM {of.table} AS stored WHERE {of.where})"  # noqa: S608 - made of our own text
-    async with patient(database) as connection:
+    async with open_long_read(database) as connection:
         found = await connection.execute(sql, {"versions": list(of.versions)})
         return await found.fetchone() == (True,)
 
 
-async def owners_shown(database: Database, collection: Collection) -> list[Owner]:
-    """Return the users who ever had a memory event of a collection.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    async with patient(database) as connection:
+async def list_indexable_owners(database: Database, collection: Collection) -> list[Owner]:
+    """Return the users who ever had a memory event of a collection."""
+    async with open_long_read(database) as connection:
         found = await connection.execute(
             "SELECT DISTINCT tenant, user_id FROM memory_events WHERE event = ANY(%(versions)s)",
-            {"versions": list(_OF[collection].versions)},
+            {"versions": list(_SOURCES[collection].versions)},
         )
         return [(tenant, user) for tenant, user in await found.fetchall()]
 
 
-async def all_shown(
+async def stream_indexable_items(
     database: Database, collection: Collection, up_to: int
 ) -> AsyncGenerator[list[IndexableItem], None]:
-    """Yield all searchable items up to a log position, page by page, in no particular order.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    of = _OF[collection]
+    """Yield all searchable items up to a log position, page by page, in no particular order."""
+    of = _SOURCES[collection]
     sql = f"""
         SELECT stored.seq, stored.tenant, stored.user_id, stored.event_id, {of.item}
         FROM {of.table} AS stored WHERE {of.where} AND stored.seq <= %(up_to)s
     """  # noqa: S608 - made of our own text
-    async with patient(database) as connection, connection.cursor(name="findable") as cursor:
+    async with open_long_read(database) as connection, connection.cursor(name="findable") as cursor:
         await cursor.execute(sql, {"up_to": up_to, "versions": list(of.versions)})
         while page := await cursor.fetchmany(PAGE):
             yield [

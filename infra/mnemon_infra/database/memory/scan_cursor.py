@@ -3,14 +3,14 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, FromClause, Select, String, bindparam, select, true
+from sqlalchemy import FromClause, Select, bindparam, select, true
 from sqlalchemy.dialects.postgresql import insert
 
-from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import messages, rounds
 
 
-class Round(NamedTuple):
+class TenantScan(NamedTuple):
     """The last scan of a tenant.
 
     Attributes:
@@ -24,7 +24,7 @@ class Round(NamedTuple):
     reached: str | None = None
 
 
-def _tenants() -> Select[Any]:
+def _select_tenants() -> Select[Any]:
     """Select all tenants with their scans, with one index lookup for each tenant."""
     others = messages.alias("others")
     first = select(messages.c.tenant).order_by(messages.c.tenant).limit(1).cte("tenants", recursive=True)
@@ -41,55 +41,49 @@ def _tenants() -> Select[Any]:
     )
 
 
-def _users() -> Select[Any]:
+def _select_users() -> Select[Any]:
     """Select the users of a tenant, with one index lookup for each user."""
 
     def beyond(user: Any, table: FromClause) -> Select[Any]:
         return (
             select(table.c.user_id)
-            .where(table.c.tenant == bindparam("of_tenant", type_=String), table.c.user_id > user)
+            .where(table.c.tenant == parameter("of_tenant", str), table.c.user_id > user)
             .order_by(table.c.user_id)
             .limit(1)
         )
 
-    users = beyond(bindparam("reached", type_=String), messages).cte("users", recursive=True)
+    users = beyond(parameter("reached", str), messages).cte("users", recursive=True)
     following = beyond(users.c.user_id, messages.alias("others")).lateral("following")
     users = users.union_all(select(following.c.user_id).select_from(users.join(following, true())))
-    return select(users.c.user_id).limit(bindparam("at_most", type_=BigInteger))
+    return select(users.c.user_id).limit(parameter("at_most", int))
 
 
-def _reached() -> Any:
+def _upsert_scan() -> Any:
     insertion = insert(rounds).values({column.name: bindparam(column.name) for column in rounds.c})
     changed = {name: insertion.excluded[name] for name in ("begun_at", "reached")}
     return insertion.on_conflict_do_update(index_elements=["tenant"], set_=changed)
 
 
-_TENANTS = Lookup(_tenants())
-_USERS = Lookup(_users())
-_REACHED = Statement(_reached())
+_TENANTS = Lookup(_select_tenants())
+_USERS = Lookup(_select_users())
+_REACHED = Statement(_upsert_scan())
 
 
-def last_rounds() -> Query[list[Round]]:
+@query
+async def load_scans(connection: Connection) -> list[TenantScan]:
     """Return the last scan of every tenant that has messages."""
-
-    async def query(connection: Connection) -> list[Round]:
-        (found,) = await _TENANTS.rows(connection, [{}])
-        return [Round._make(row[1:]) for row in found]
-
-    return query
+    found = await _TENANTS.fetch(connection)
+    return [TenantScan._make(row) for row in found]
 
 
-def users_beyond(tenant: str, reached: str, at_most: int) -> Query[list[str]]:
+@query
+async def list_users_after(connection: Connection, tenant: str, reached: str, at_most: int) -> list[str]:
     """Return the next users of a tenant in a stable order; "" starts with the first user."""
-
-    async def query(connection: Connection) -> list[str]:
-        wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
-        (found,) = await _USERS.rows(connection, [wanted])
-        return [user for _, user in found]
-
-    return query
+    wanted = {"of_tenant": tenant, "reached": reached, "at_most": at_most}
+    found = await _USERS.fetch(connection, **wanted)
+    return [user for (user,) in found]
 
 
-async def note(connection: Connection, reached: Round) -> None:
+async def record_scan(connection: Connection, reached: TenantScan) -> None:
     """Record how far a scan has come."""
-    await _REACHED.change(connection, [reached._asdict()])
+    await _REACHED.execute_each(connection, [reached._asdict()])

@@ -4,28 +4,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    Text,
-    bindparam,
-    exists,
-    func,
-    literal,
-    select,
-    true,
-    tuple_,
-)
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, exists, func, literal, select, true, tuple_
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, WANTED, named, sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, SUMMARIES, extract_position, has_name
 from mnemon_infra.database.tables import memory_events as events
 
 SLACK: Final = 8
@@ -57,16 +43,14 @@ class StoredSummary(NamedTuple):
     text: str
 
 
-_AT_MOST = bindparam("at_most", type_=BigInteger)
-_TO_SEQ = sequence("to_seq")
+_AT_MOST = parameter("at_most", int)
+_TO_SEQ = extract_position("to_seq")
 
 
-def _newest() -> Select[Any]:
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline))
-    conversation = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+def _select_newest() -> Select[Any]:
+    timeline = parts.select_timeline()
+    conversation = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
+    lowest = parts.select_floor(timeline, parts.select_spans(timeline), conversation)
     place = (
         select(conversation.label("conversation"), lowest.label("floor"))
         .cte("place")
@@ -77,7 +61,7 @@ def _newest() -> Select[Any]:
     last = (
         select(events)
         .where(
-            owned(events),
+            is_owned(events),
             events.c.conversation == place.c.conversation,
             events.c.event == name.c.name,
             events.c.body.isnot(None),
@@ -90,12 +74,12 @@ def _newest() -> Select[Any]:
     )
     newest = (
         select(
-            sequence("from_seq", last).label("from_seq"),
-            sequence("to_seq", last).label("to_seq"),
+            extract_position("from_seq", last).label("from_seq"),
+            extract_position("to_seq", last).label("to_seq"),
             *(last.c[each] for each in ("item", "event_id", "seq", "at", "body")),
         )
         .select_from(place.join(name, true()).join(last, true()))
-        .where(place.c.floor <= sequence("from_seq", last))
+        .where(place.c.floor <= extract_position("from_seq", last))
         .cte("newest")
     )
     mergers = newest.alias("mergers")
@@ -109,29 +93,26 @@ def _newest() -> Select[Any]:
     )
 
 
-def _live(*only: ColumnElement[bool]) -> Select[Any]:
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline))
-    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
-    from_seq = sequence("from_seq")
+def _select_summaries(*only: ColumnElement[bool]) -> Select[Any]:
+    timeline = parts.select_timeline()
+    cleared = parts.select_clear_floors(parts.select_spans(timeline))
+    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
+    from_seq = extract_position("from_seq")
 
     def standing(names: Iterable[str], *columns: ColumnElement[Any]) -> Select[Any]:
         """Select rows of summaries that no floor covers."""
         return (
             select(*columns)
             .outerjoin_from(events, cleared, cleared.c.conversation == events.c.conversation)
-            .where(owned(events), named(names), events.c.body.isnot(None), floor <= from_seq)
+            .where(is_owned(events), has_name(names), events.c.body.isnot(None), floor <= from_seq)
         )
 
     item = func.jsonb_array_elements_text(events.c.body["merged"]).label("item")
     merged = standing(SUMMARIES[1:], events.c.conversation, item).cte("merged")
     columns = (
-        events.c.seq,
-        events.c.item,
-        events.c.event_id,
-        events.c.conversation,
+        *events.c["seq", "item", "event_id", "conversation"],
         from_seq.label("from_seq"),
-        sequence("to_seq").label("to_seq"),
+        extract_position("to_seq").label("to_seq"),
         events.c.at,
         events.c.body["text"].astext.label("text"),
     )
@@ -141,49 +122,42 @@ def _live(*only: ColumnElement[bool]) -> Select[Any]:
     return standing(SUMMARIES, *columns).where(~is_merged, *only)
 
 
-_NEWEST = Lookup(_newest())
-_LIVE = Lookup(_live())
-_BY_ID = Lookup(_live(WANTED))
+_NEWEST = Lookup(_select_newest())
+_SUMMARIES = Lookup(_select_summaries())
+_BY_ID = Lookup(_select_summaries(IS_WANTED))
 
 
-def newest_summaries(wanted: Sequence[NewestMessages]) -> Query[list[list[StoredSummary]]]:
+@query
+async def load_newest_summaries(
+    connection: Connection, wanted: Sequence[NewestMessagesQuery]
+) -> list[list[StoredSummary]]:
     """Return the newest summaries of conversations, oldest first."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
+        bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[StoredSummary]]:
-        found = await _NEWEST.rows(connection, parameters)
-        return [sorted(StoredSummary._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _NEWEST.fetch_each(connection, parameters)
+    return [sorted(map(StoredSummary._make, rows)) for rows in found]
 
 
-def live_summaries(owners: Sequence[Owner]) -> Query[list[list[ConversationSummary]]]:
+@query
+async def load_summaries(connection: Connection, owners: Sequence[Owner]) -> list[list[ConversationSummary]]:
     """Return the current summaries of users, over all conversations, by log position."""
-
-    async def query(connection: Connection) -> list[list[ConversationSummary]]:
-        found = await _LIVE.rows(connection, [owner(*each) for each in owners])
-        return [_live_of(rows) for rows in found]
-
-    return query
+    found = await _SUMMARIES.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [_make_summaries(rows) for rows in found]
 
 
-def summaries_by_id(
-    wanted: Sequence[tuple[Owner, Sequence[str]]],
-) -> Query[list[list[ConversationSummary]]]:
+@query
+async def load_summaries_by_id(
+    connection: Connection, wanted: Sequence[tuple[Owner, Sequence[str]]]
+) -> list[list[ConversationSummary]]:
     """Return each user's current summaries with these ids, by log position."""
-
-    async def query(connection: Connection) -> list[list[ConversationSummary]]:
-        parameters = [owner(*each) | {"items": list(ids)} for each, ids in wanted]
-        found = await _BY_ID.rows(connection, parameters)
-        return [_live_of(rows) for rows in found]
-
-    return query
+    parameters = [bind_owner(*each) | {"items": list(ids)} for each, ids in wanted]
+    found = await _BY_ID.fetch_each(connection, parameters)
+    return [_make_summaries(rows) for rows in found]
 
 
-def _live_of(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
+def _make_summaries(rows: Sequence[tuple[Any, ...]]) -> list[ConversationSummary]:
     """Keep the newest of several summaries with the same id."""
-    stored = sorted(ConversationSummary._make(row[1:]) for row in rows)
+    stored = sorted(map(ConversationSummary._make, rows))
     return list({each.id: each for each in stored}.values())

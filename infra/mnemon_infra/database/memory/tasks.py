@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import DateTime, Select, cast, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.event_order import owner
-from mnemon_infra.database.projections.item_states import last_seq, newest
+from mnemon_infra.database.engine import Connection, Lookup, query
+from mnemon_infra.database.projections.event_order import bind_owner
+from mnemon_infra.database.projections.item_states import select_last_position, select_newest
 
 
 class StoredTask(NamedTuple):
@@ -22,12 +22,12 @@ class StoredTask(NamedTuple):
     done: bool
 
 
-def _tasks() -> Select[Any]:
-    last = newest(
+def _select_tasks() -> Select[Any]:
+    last = select_newest(
         ("task.added",),
         ("task.done", "task.removed"),
-        done_seq=last_seq("task.done"),
-        removed_seq=last_seq("task.removed"),
+        done_seq=select_last_position("task.done"),
+        removed_seq=select_last_position("task.removed"),
     )
     return select(
         last.c.seq,
@@ -38,14 +38,11 @@ def _tasks() -> Select[Any]:
     ).where(last.c.place == 1, last.c.event == "task.added", last.c.seq > last.c.removed_seq)
 
 
-_TASKS = Lookup(_tasks())
+_TASKS = Lookup(_select_tasks())
 
 
-def tasks(owners: Sequence[Owner]) -> Query[list[list[StoredTask]]]:
+@query
+async def load_tasks(connection: Connection, owners: Sequence[Owner]) -> list[list[StoredTask]]:
     """Return the tasks of users, oldest first. A task that was added again is a new one under the same id."""
-
-    async def query(connection: Connection) -> list[list[StoredTask]]:
-        found = await _TASKS.rows(connection, [owner(*each) for each in owners])
-        return [sorted(StoredTask._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _TASKS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [sorted(map(StoredTask._make, rows)) for rows in found]

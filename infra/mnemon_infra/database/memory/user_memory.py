@@ -6,35 +6,23 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    and_,
-    bindparam,
-    func,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import CTE, ColumnElement, Select, and_, func, select, true, union_all
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages, profile_sets
 
-_AT_MOST = bindparam("at_most", type_=BigInteger)
+_AT_MOST = parameter("at_most", int)
 
 BEGINNING = 1000
 """Characters of a tool's result that are read: callers only need to know what a result is about."""
 
 
-class NewestMessages(NamedTuple):
+class NewestMessagesQuery(NamedTuple):
     """A request for the newest `limit` messages of a conversation; None is the current one."""
 
     tenant: str
@@ -43,7 +31,7 @@ class NewestMessages(NamedTuple):
     limit: int
 
 
-class OfTask(NamedTuple):
+class TaskResultsQuery(NamedTuple):
     """A request for the newest `limit` tool results that belong to a task, in any conversation."""
 
     tenant: str
@@ -91,21 +79,19 @@ class UserCounts:
     last_at: datetime | None
 
 
-def _newest_messages() -> Select[Any]:
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    named = func.coalesce(bindparam("conversation", type_=String), parts.current(timeline))
+def _select_newest_messages() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    named = func.coalesce(parameter("conversation", str), parts.select_current(timeline))
     chosen = select(named.label("conversation")).cte("chosen")
     conversation = chosen.c.conversation
     all_spans = func.range_agg(spans.c.span).label("spans")
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+    lowest = parts.select_floor(timeline, spans, conversation)
     # Materialized: otherwise each of the two scans would derive it again.
     floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 
-    shown = and_(owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
+    shown = and_(is_owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))
     on_current = and_(
         messages.c.conversation.is_(None),
         messages.c.seq.op("<@")(covered.c.spans),
@@ -114,7 +100,7 @@ def _newest_messages() -> Select[Any]:
     )
     # Two index scans, each of which stops at the limit.
     scans = (
-        select(*(messages.c[name] for name in StoredRow._fields))
+        select(*messages.c[StoredRow._fields])
         .where(shown, place)
         # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
         .order_by(messages.c.conversation.desc(), messages.c.seq.desc())
@@ -130,10 +116,10 @@ def _newest_messages() -> Select[Any]:
     )
 
 
-def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
+def select_visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]:
     """Select the visible messages of every conversation; the first column is the conversation."""
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
     on_current = and_(messages.c.conversation.is_(None), messages.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(messages.c.conversation, spans.c.conversation)
     return (
@@ -142,28 +128,29 @@ def visible_messages(timeline: CTE, *columns: ColumnElement[Any]) -> Select[Any]
             messages.outerjoin(spans, on_current).outerjoin(cleared, cleared.c.conversation == conversation)
         )
         .where(
-            owned(messages),
+            is_owned(messages),
             messages.c.role.isnot(None),
-            messages.c.seq > func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0)),
+            messages.c.seq
+            > func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0)),
         )
     )
 
 
-def _task_results() -> Select[Any]:
+def _select_task_results() -> Select[Any]:
     beginning = func.left(messages.c.content, BEGINNING)
     return (
-        visible_messages(parts.timeline(), messages.c.seq, beginning)
-        .where(messages.c.role == "tool", messages.c.task_id == bindparam("task_id", type_=String))
+        select_visible_messages(parts.select_timeline(), messages.c.seq, beginning)
+        .where(messages.c.role == "tool", messages.c.task_id == parameter("task_id", str))
         .order_by(messages.c.seq.desc())
         .limit(_AT_MOST)
     )
 
 
-def _counts() -> Select[Any]:
-    timeline = parts.timeline()
-    visible = visible_messages(timeline, messages.c.sent_at).cte("visible")
+def _select_counts() -> Select[Any]:
+    timeline = parts.select_timeline()
+    visible = select_visible_messages(timeline, messages.c.sent_at).cte("visible")
     return select(
-        parts.current(timeline),
+        parts.select_current(timeline),
         func.count(visible.c.conversation.distinct()),
         func.count(visible.c.sent_at),
         func.min(visible.c.sent_at),
@@ -171,12 +158,12 @@ def _counts() -> Select[Any]:
     ).select_from(visible)
 
 
-def _profile() -> Select[Any]:
+def _select_profile() -> Select[Any]:
     field = func.jsonb_each(profile_sets.c.fields).table_valued("key", "value").lateral("field")
     latest = (
         select(field.c.key, field.c.value)
         .select_from(profile_sets.join(field, true()))
-        .where(owned(profile_sets))
+        .where(is_owned(profile_sets))
         .order_by(field.c.key, profile_sets.c.seq.desc())
         .ext(distinct_on(field.c.key))
         .subquery("latest")
@@ -190,60 +177,51 @@ def _profile() -> Select[Any]:
     return select(present)
 
 
-_NEWEST_MESSAGES = Lookup(_newest_messages())
-_TASK_RESULTS = Lookup(_task_results())
-_COUNTS = Lookup(_counts())
-_PROFILE = Lookup(_profile())
+_NEWEST_MESSAGES = Lookup(_select_newest_messages())
+_TASK_RESULTS = Lookup(_select_task_results())
+_COUNTS = Lookup(_select_counts())
+_PROFILE = Lookup(_select_profile())
 
 
-def newest_messages(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+@query
+async def load_newest_messages(
+    connection: Connection, wanted: Sequence[NewestMessagesQuery]
+) -> list[ConversationView]:
     """Return the newest messages of conversations."""
     # One message more than requested tells whether older ones exist.
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
+        bind_owner(each.tenant, each.user) | {"conversation": each.conversation, "at_most": each.limit + 1}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[ConversationView]:
-        found = await _NEWEST_MESSAGES.rows(connection, parameters)
-        return [_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
-
-    return query
+    found = await _NEWEST_MESSAGES.fetch_each(connection, parameters)
+    return [_make_view(rows, each.limit) for rows, each in zip(found, wanted, strict=True)]
 
 
-def task_results(wanted: Sequence[OfTask]) -> Query[list[list[str]]]:
+@query
+async def load_task_results(connection: Connection, wanted: Sequence[TaskResultsQuery]) -> list[list[str]]:
     """Return the first `BEGINNING` characters of tool results, oldest first."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit} for each in wanted
+        bind_owner(each.tenant, each.user) | {"task_id": each.task_id, "at_most": each.limit}
+        for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[str]]:
-        found = await _TASK_RESULTS.rows(connection, parameters)
-        return [[beginning for *_, beginning in sorted(rows, key=itemgetter(2))] for rows in found]
-
-    return query
+    found = await _TASK_RESULTS.fetch_each(connection, parameters)
+    return [[beginning for *_, beginning in sorted(rows, key=itemgetter(1))] for rows in found]
 
 
-def profiles(owners: Sequence[Owner]) -> Query[list[dict[str, Any]]]:
+@query
+async def load_profiles(connection: Connection, owners: Sequence[Owner]) -> list[dict[str, Any]]:
     """Return the profiles of users, with the latest value of each field."""
-
-    async def query(connection: Connection) -> list[dict[str, Any]]:
-        found = await _PROFILE.rows(connection, [owner(*each) for each in owners])
-        return [fields for ((_, fields),) in found]
-
-    return query
+    found = await _PROFILE.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [fields for ((fields,),) in found]
 
 
-def counts(owners: Sequence[Owner]) -> Query[list[UserCounts]]:
+@query
+async def load_user_counts(connection: Connection, owners: Sequence[Owner]) -> list[UserCounts]:
     """Count the visible messages and conversations of users."""
-
-    async def query(connection: Connection) -> list[UserCounts]:
-        found = await _COUNTS.rows(connection, [owner(*each) for each in owners])
-        return [UserCounts(*counted) for ((_, *counted),) in found]
-
-    return query
+    found = await _COUNTS.fetch_each(connection, [bind_owner(*each) for each in owners])
+    return [UserCounts(*counted) for (counted,) in found]
 
 
-def _view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
-    messages = sorted(StoredRow._make(row[2:]) for row in rows if row[2] is not None)
-    return ConversationView(rows[0][1], messages[-limit:], complete=len(messages) <= limit)
+def _make_view(rows: Sequence[tuple[Any, ...]], limit: int) -> ConversationView:
+    messages = sorted(StoredRow._make(row[1:]) for row in rows if row[1] is not None)
+    return ConversationView(rows[0][0], messages[-limit:], complete=len(messages) <= limit)

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ARRAY, BigInteger, Select, any_, bindparam, func, select
+from sqlalchemy import Select, any_, func, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.facts.fact_repository import FACT_EVENTS, FactEventRecord
-from mnemon_infra.database.memory.user_memory import StoredRow, visible_messages
+from mnemon_infra.database.memory.user_memory import StoredRow, select_visible_messages
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import WANTED, named
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import IS_WANTED, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 _OWNED: Final = ("messages", "memory_events", "profile_sets", "starts")
@@ -77,8 +77,8 @@ class FactOrigin(NamedTuple):
     sources: Sequence[StoredRow]
 
 
-def _conversations() -> Select[Any]:
-    visible = visible_messages(parts.timeline(), messages.c.sent_at).subquery("visible")
+def _select_conversations() -> Select[Any]:
+    visible = select_visible_messages(parts.select_timeline(), messages.c.sent_at).subquery("visible")
     last_at = func.max(visible.c.sent_at)
     return (
         select(visible.c.conversation, func.count(), func.min(visible.c.sent_at), last_at)
@@ -88,76 +88,65 @@ def _conversations() -> Select[Any]:
     )
 
 
-def _events() -> Select[Any]:
+def _select_events() -> Select[Any]:
     columns = (
         memory_events.c.event if name == "name" else memory_events.c[name] for name in FactEventRecord._fields
     )
-    return select(*columns).where(owned(memory_events), named(FACT_EVENTS), WANTED)
+    return select(*columns).where(is_owned(memory_events), has_name(FACT_EVENTS), IS_WANTED)
 
 
-def _sources() -> Select[Any]:
-    positions = bindparam("positions", type_=ARRAY(BigInteger))
+def _select_sources() -> Select[Any]:
+    positions = parameter("positions", list[int])
     columns = (messages.c[name] for name in StoredRow._fields)
-    return visible_messages(parts.timeline(), *columns).where(messages.c.seq == any_(positions))
+    return select_visible_messages(parts.select_timeline(), *columns).where(messages.c.seq == any_(positions))
 
 
-_CONVERSATIONS = Lookup(_conversations())
-_EVENTS = Lookup(_events())
-_SOURCES = Lookup(_sources())
+_CONVERSATIONS = Lookup(_select_conversations())
+_EVENTS = Lookup(_select_events())
+_SOURCES = Lookup(_select_sources())
 
 
-def tenants(most: int) -> Query[list[str]]:
+@query
+async def list_tenants(connection: Connection, most: int) -> list[str]:
     """Return the tenants whose users have any rows, in order."""
-
-    async def query(connection: Connection) -> list[str]:
-        cursor = await connection.execute(_TENANTS, {"most": most})
-        return [tenant for (tenant,) in await cursor.fetchall()]
-
-    return query
+    cursor = await connection.execute(_TENANTS, {"most": most})
+    return [tenant for (tenant,) in await cursor.fetchall()]
 
 
-def users(tenant: str, begins: str, after: str, most: int) -> Query[list[str]]:
+@query
+async def list_users(connection: Connection, tenant: str, begins: str, after: str, most: int) -> list[str]:
     """Return the users of a tenant whose id has a prefix, in order.
 
     Args:
+        connection: reads the generation.
         tenant: the tenant.
         begins: the prefix.
         after: the last user of the page before; "" starts with the first user.
         most: most users to return.
     """
     wanted = {"tenant": tenant, "begins": begins, "after": after, "most": most}
-
-    async def query(connection: Connection) -> list[str]:
-        cursor = await connection.execute(_USERS, wanted)
-        return [user for (user,) in await cursor.fetchall()]
-
-    return query
+    cursor = await connection.execute(_USERS, wanted)
+    return [user for (user,) in await cursor.fetchall()]
 
 
-def conversations(whose: Owner) -> Query[list[ConversationOverview]]:
+@query
+async def list_conversations(connection: Connection, owner: Owner) -> list[ConversationOverview]:
     """Return a user's conversations; the one with the newest message comes first."""
-
-    async def query(connection: Connection) -> list[ConversationOverview]:
-        [found] = await _CONVERSATIONS.rows(connection, [owner(*whose)])
-        return sorted(
-            (ConversationOverview._make(row[1:]) for row in found),
-            key=lambda each: each.last_at,
-            reverse=True,
-        )
-
-    return query
+    found = await _CONVERSATIONS.fetch(connection, **bind_owner(*owner))
+    return sorted(
+        map(ConversationOverview._make, found),
+        key=lambda each: each.last_at,
+        reverse=True,
+    )
 
 
-def origin(whose: Owner, fact_id: str) -> Query[FactOrigin]:
+@query
+async def load_fact_origin(connection: Connection, owner: Owner, fact_id: str) -> FactOrigin:
     """Return the events of a fact, and those of its source messages that are visible."""
-
-    async def query(connection: Connection) -> FactOrigin:
-        [rows] = await _EVENTS.rows(connection, [owner(*whose) | {"items": [fact_id]}])
-        events = sorted(FactEventRecord._make(row[1:]) for row in rows)
-        bodies = [event.body or {} for event in events]
-        positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
-        wanted = owner(*whose) | {"positions": sorted(positions)}
-        [said] = await _SOURCES.rows(connection, [wanted]) if positions else [[]]
-        return FactOrigin(events, sorted(StoredRow._make(row[2:]) for row in said))
-
-    return query
+    rows = await _EVENTS.fetch(connection, **(bind_owner(*owner) | {"items": [fact_id]}))
+    events = sorted(map(FactEventRecord._make, rows))
+    bodies = [event.body or {} for event in events]
+    positions = {seq for body in bodies for seq in body.get("lineage", {}).get("sources", ())}
+    wanted = bind_owner(*owner) | {"positions": sorted(positions)}
+    [said] = await _SOURCES.fetch_each(connection, [wanted]) if positions else [[]]
+    return FactOrigin(events, sorted(StoredRow._make(row[1:]) for row in said))

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ARRAY, BigInteger, Select, String, and_, bindparam, func, select, true, union_all
+from sqlalchemy import Select, and_, func, select, true, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 _END: Final = 2**63 - 1
@@ -38,13 +38,11 @@ class MessageCount(NamedTuple):
     messages: int
 
 
-def _counts() -> Select[Any]:
-    conversation = bindparam("conversation", type_=String)
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == conversation).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0)).label("seq")
+def _select_counts() -> Select[Any]:
+    conversation = parameter("conversation", str)
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    lowest = parts.select_floor(timeline, spans, conversation).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
     # Materialized: otherwise each of the two scans would derive it again.
     place = (
@@ -53,12 +51,12 @@ def _counts() -> Select[Any]:
         .prefix_with("MATERIALIZED")
     )
     floor, covered = place.c
-    edge = func.width_bucket(messages.c.seq, bindparam("edges", type_=ARRAY(BigInteger))).label("edge")
+    edge = func.width_bucket(messages.c.seq, parameter("edges", list[int])).label("edge")
     counted = and_(
-        owned(messages),
+        is_owned(messages),
         messages.c.role.isnot(None),
         messages.c.seq > floor,
-        messages.c.seq < bindparam("below", type_=BigInteger),
+        messages.c.seq < parameter("below", int),
     )
     on_current = and_(
         messages.c.conversation.is_(None),
@@ -74,22 +72,21 @@ def _counts() -> Select[Any]:
     return select(both.c.edge, func.count()).group_by(both.c.edge)
 
 
-_COUNTS = Lookup(_counts())
+_COUNTS = Lookup(_select_counts())
 
 
-def message_counts(wanted: Sequence[CountedConversation]) -> Query[list[list[MessageCount]]]:
+@query
+async def count_messages(
+    connection: Connection, wanted: Sequence[CountedConversation]
+) -> list[list[MessageCount]]:
     """Count the messages from each edge to the next, oldest first; counts of 0 are left out."""
     parameters: list[dict[str, Any]] = [
-        owner(each.tenant, each.user)
+        bind_owner(each.tenant, each.user)
         | {"conversation": each.conversation, "edges": [0, *each.edges], "below": each.below}
         for each in wanted
     ]
-
-    async def query(connection: Connection) -> list[list[MessageCount]]:
-        found = await _COUNTS.rows(connection, parameters)
-        return [
-            sorted(MessageCount((0, *each.edges)[edge - 1], count) for _, edge, count in rows)
-            for each, rows in zip(wanted, found, strict=True)
-        ]
-
-    return query
+    found = await _COUNTS.fetch_each(connection, parameters)
+    return [
+        sorted(MessageCount((0, *each.edges)[edge - 1], count) for edge, count in rows)
+        for each, rows in zip(wanted, found, strict=True)
+    ]

@@ -24,11 +24,11 @@ _USER: Final = ("user_id", "telegram_user_id", "chat_id")
 _SESSION: Final = ("session_id", "chat_session_id")
 
 
-class NotThere(Exception):
+class ExternalChatsUnavailable(Exception):
     """The database does not answer, or lacks such tables; the message names what is missing."""
 
 
-class SaidRow(NamedTuple):
+class ExternalMessageRow(NamedTuple):
     """A message of the layout `conversations`; a conversation without messages has one row without any."""
 
     user: str
@@ -39,7 +39,7 @@ class SaidRow(NamedTuple):
     created_at: datetime | None
 
 
-class AskedRow(NamedTuple):
+class QuestionRow(NamedTuple):
     """A question with its answer, of the layout `chat-logs`; values that the tables lack are None."""
 
     user: str | None
@@ -50,7 +50,7 @@ class AskedRow(NamedTuple):
     created_at: datetime | None
 
 
-class KnownRow(NamedTuple):
+class SessionMemoryRow(NamedTuple):
     """The memory of a session, as its bot wrote it."""
 
     user: str | None
@@ -59,38 +59,40 @@ class KnownRow(NamedTuple):
 
 
 @asynccontextmanager
-async def other_database(dsn: str) -> AsyncIterator[ExternalConnection]:
+async def open_external_database(dsn: str) -> AsyncIterator[ExternalConnection]:
     """Open a read-only connection on which all queries see the same moment.
 
     Raises:
-        NotThere: there is no connection.
+        ExternalChatsUnavailable: there is no connection.
     """
     try:
         connection = await psycopg.AsyncConnection.connect(
             dsn, connect_timeout=_CONNECT_SECONDS, application_name="mnemon-import", client_encoding="utf8"
         )
     except (psycopg.Error, OSError) as error:
-        said = str(error).strip().partition("\n")[0]
-        raise NotThere(f"no connection by --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(
+            f"no connection to the database of --dsn: {_describe(error)}. Check its address and password"
+        ) from error
     try:
         async with connection:
             await connection.set_read_only(True)
             await connection.set_isolation_level(psycopg.IsolationLevel.REPEATABLE_READ)
             yield connection
     except psycopg.Error as error:
-        said = str(error).strip().partition("\n")[0]
-        raise NotThere(f"the database of --dsn: {said or type(error).__name__}") from error
+        raise ExternalChatsUnavailable(f"reading the database of --dsn failed: {_describe(error)}") from error
 
 
-async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[SaidRow, None]:
+async def stream_messages(
+    connection: ExternalConnection, schema: str
+) -> AsyncGenerator[ExternalMessageRow, None]:
     """Yield the messages of the layout `conversations`, by user and conversation, in order.
 
     Raises:
-        NotThere: a table or a column is missing.
+        ExternalChatsUnavailable: a table or a column is missing.
     """
-    await _must_have(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
+    await _require_columns(connection, schema, "conversations", ("id", "telegram_user_id", "created_at"))
     wanted = ("id", "conversation_id", "role", "content", "created_at")
-    await _must_have(connection, schema, "messages", wanted)
+    await _require_columns(connection, schema, "messages", wanted)
     query = SQL("""
         SELECT c.telegram_user_id::text, c.id::text, m.id::text, m.role::text, m.content::text, m.created_at
         FROM {conversations} AS c LEFT JOIN {messages} AS m ON m.conversation_id = c.id
@@ -99,8 +101,8 @@ async def said(connection: ExternalConnection, schema: str) -> AsyncGenerator[Sa
         conversations=Identifier(schema, "conversations"),
         messages=Identifier(schema, "messages"),
     )
-    async for row in _rows(connection, query):
-        yield SaidRow._make(row)
+    async for row in _stream_rows(connection, query):
+        yield ExternalMessageRow._make(row)
 
 
 class ChatLogs:
@@ -116,49 +118,49 @@ class ChatLogs:
         self._session = next((each for each in _SESSION if each in logs), None)
 
     @classmethod
-    async def of(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
+    async def inspect(cls, connection: ExternalConnection, schema: str) -> "ChatLogs":
         """Inspect the tables and return a reader.
 
         Without the table `chat_sessions` it reads questions and answers only.
 
         Raises:
-            NotThere: a table or a column is missing.
+            ExternalChatsUnavailable: a table or a column is missing.
         """
-        logs = await _must_have(connection, schema, "chat_logs", ("question", "response", "created_at"))
-        sessions = await _columns(connection, schema, "chat_sessions")
+        logs = await _require_columns(connection, schema, "chat_logs", ("question", "response", "created_at"))
+        sessions = await _list_columns(connection, schema, "chat_sessions")
         if sessions:
-            await _must_have(connection, schema, "chat_sessions", ("memory",))
+            await _require_columns(connection, schema, "chat_sessions", ("memory",))
         return cls(connection, schema, logs, sessions)
 
     @property
-    def names_users(self) -> bool:
+    def has_users(self) -> bool:
         """Whether the tables tell the user of a question."""
         return bool({*_USER, *_SESSION} & {*self._logs})
 
-    async def asked(self) -> AsyncGenerator[AskedRow, None]:
+    async def stream_questions(self) -> AsyncGenerator[QuestionRow, None]:
         """Yield questions and answers, by user and session, in order."""
         joined: Composable = SQL("")
         if self._session and "id" in self._sessions:
             joined = SQL("LEFT JOIN {} AS s ON s.id::text = l.{}::text").format(
                 Identifier(self._schema, "chat_sessions"), Identifier(self._session)
             )
-        owners = [_column("l", self._logs, _USER)]
+        owners = [_format_column("l", self._logs, _USER)]
         if self._session and "id" in self._sessions:
-            owners.append(_column("s", self._sessions, _USER))
+            owners.append(_format_column("s", self._sessions, _USER))
         query = SQL("""
             SELECT {user}, {session}, {id}, l.question::text, l.response::text, l.created_at
             FROM {logs} AS l {joined} ORDER BY 1, 2, l.created_at, 3
         """).format(
             user=SQL("coalesce({})").format(SQL(", ").join(owners)),
-            session=_column("l", self._logs, _SESSION),
-            id=_column("l", self._logs, ("id",)),
+            session=_format_column("l", self._logs, _SESSION),
+            id=_format_column("l", self._logs, ("id",)),
             logs=Identifier(self._schema, "chat_logs"),
             joined=joined,
         )
-        async for row in _rows(self._connection, query):
-            yield AskedRow._make(row)
+        async for row in _stream_rows(self._connection, query):
+            yield QuestionRow._make(row)
 
-    async def known(self) -> AsyncGenerator[KnownRow, None]:
+    async def stream_memories(self) -> AsyncGenerator[SessionMemoryRow, None]:
         """Yield the memory of each session."""
         if not self._sessions:
             return
@@ -166,38 +168,44 @@ class ChatLogs:
             "SELECT {user}, {id}, s.memory FROM {} AS s WHERE s.memory IS NOT NULL ORDER BY 1, 2"
         ).format(
             Identifier(self._schema, "chat_sessions"),
-            user=_column("s", self._sessions, _USER),
-            id=_column("s", self._sessions, ("id",)),
+            user=_format_column("s", self._sessions, _USER),
+            id=_format_column("s", self._sessions, ("id",)),
         )
-        async for row in _rows(self._connection, query):
-            yield KnownRow._make(row)
+        async for row in _stream_rows(self._connection, query):
+            yield SessionMemoryRow._make(row)
 
 
-def _column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
+def _describe(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _format_column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
     """Return the first of some columns that a table has, as text; NULL without any."""
     found = next((each for each in names if each in there), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 
 
-async def _must_have(
+async def _require_columns(
     connection: ExternalConnection, schema: str, table: str, names: Sequence[str]
 ) -> Sequence[str]:
     """Return the columns of a table.
 
     Raises:
-        NotThere: the table or a required column is missing.
+        ExternalChatsUnavailable: the table or a required column is missing.
     """
-    there = await _columns(connection, schema, table)
+    there = await _list_columns(connection, schema, table)
     if not there:
-        raise NotThere(
-            f"there is no table {schema}.{table}: --schema names another schema, --layout another layout"
+        raise ExternalChatsUnavailable(
+            f"there is no table {schema}.{table}: name another --schema or another --layout"
         )
     if missing := [each for each in names if each not in there]:
-        raise NotThere(f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}")
+        raise ExternalChatsUnavailable(
+            f"{schema}.{table} has no column {', '.join(missing)}; it has {', '.join(there)}"
+        )
     return there
 
 
-async def _columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:
+async def _list_columns(connection: ExternalConnection, schema: str, table: str) -> Sequence[str]:
     cursor = await connection.execute(
         "SELECT column_name::text FROM information_schema.columns"
         " WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
@@ -206,7 +214,9 @@ async def _columns(connection: ExternalConnection, schema: str, table: str) -> S
     return [name for (name,) in await cursor.fetchall()]
 
 
-async def _rows(connection: ExternalConnection, query: Composed) -> AsyncGenerator[tuple[Any, ...], None]:
+async def _stream_rows(
+    connection: ExternalConnection, query: Composed
+) -> AsyncGenerator[tuple[Any, ...], None]:
     async with connection.cursor(name="chats") as cursor:
         await cursor.execute(query)
         while page := await cursor.fetchmany(PAGE):

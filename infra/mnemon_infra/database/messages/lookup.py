@@ -5,25 +5,12 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Select,
-    Text,
-    asc,
-    bindparam,
-    case,
-    desc,
-    func,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import Select, asc, case, desc, func, select, true, union_all
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, Query, is_storable
+from mnemon_infra.database.engine import Connection, Lookup, is_storable, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
 from mnemon_infra.database.tables import messages
 
 AROUND: Final = 2
@@ -65,20 +52,20 @@ class Surroundings(NamedTuple):
 
 
 _END: Final = 2**63 - 1
-_SAID: Final = "seq", "event_id", "role", "content", "name", "sent_at"
+_MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at"
 
 
-def _found() -> Select[Any]:
+def _select_found() -> Select[Any]:
     """Select the messages, each with its conversation's floor, and its span if that is the conversation's."""
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    wanted = func.unnest(bindparam("event_ids", type_=ARRAY(Text))).table_valued("event_id").render_derived()
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
+    wanted = func.unnest(parameter("event_ids", list[str])).table_valued("event_id").render_derived()
     # One lookup per id, each as the first id from there on: only the primary key has that order. For a test
     # of equality, PostgreSQL without statistics takes another index and scans all messages of the user.
     said = (
         select(messages)
-        .where(owned(messages), messages.c.event_id >= wanted.c.event_id)
+        .where(is_owned(messages), messages.c.event_id >= wanted.c.event_id)
         .order_by(messages.c.event_id)
         .limit(1)
         .lateral("said")
@@ -86,7 +73,7 @@ def _found() -> Select[Any]:
     conversation = func.coalesce(said.c.conversation, spans.c.conversation).label("conversation")
     placed = (
         select(
-            *(said.c[name] for name in _SAID),
+            *said.c[_MESSAGE_COLUMNS],
             conversation,
             case((spans.c.conversation == conversation, spans.c.span)).label("span"),
         )
@@ -94,31 +81,35 @@ def _found() -> Select[Any]:
         .where(said.c.event_id == wanted.c.event_id, said.c.role.isnot(None))
         .subquery("placed")
     )
-    floor = func.greatest(parts.discarded(timeline), func.coalesce(cleared.c.seq, 0))
+    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(cleared.c.seq, 0))
     floored = (
         select(placed, floor.label("floor"))
         .outerjoin_from(placed, cleared, cleared.c.conversation == placed.c.conversation)
         .subquery("floored")
     )
     return select(
-        *(floored.c[name] for name in VisibleMessage._fields),
+        *floored.c[VisibleMessage._fields],
         floored.c.floor,
         func.coalesce(func.lower(floored.c.span), _END),
         case((floored.c.span.is_(None), 0), else_=func.coalesce(func.upper(floored.c.span), _END)),
     ).where(floored.c.seq > floored.c.floor)
 
 
-def _beside() -> Select[Any]:
+def _select_neighbours() -> Select[Any]:
     """Select the neighbours of a message: those that name its conversation, or on `-` within its span."""
-    seq, conversation = bindparam("seq", type_=BigInteger), bindparam("conversation", type_=Text)
-    lower = func.greatest(bindparam("floor", type_=BigInteger), bindparam("begun", type_=BigInteger) - 1)
-    named = messages.c.conversation == conversation, bindparam("floor", type_=BigInteger), _END
-    on_current = messages.c.conversation.is_(None), lower, bindparam("ended", type_=BigInteger)
+    seq, conversation = parameter("seq", int), parameter("conversation", str)
+    lower = func.greatest(parameter("floor", int), parameter("begun", int) - 1)
+    named = messages.c.conversation == conversation, parameter("floor", int), _END
+    on_current = messages.c.conversation.is_(None), lower, parameter("ended", int)
     # Index scans, each of which stops at the limit, as in `user_memory`.
     scans = (
-        select(*(messages.c[name] for name in _SAID), conversation)
+        select(*messages.c[_MESSAGE_COLUMNS], conversation)
         .where(
-            owned(messages), messages.c.role.isnot(None), place, messages.c.seq > low, messages.c.seq < high
+            is_owned(messages),
+            messages.c.role.isnot(None),
+            place,
+            messages.c.seq > low,
+            messages.c.seq < high,
         )
         .order_by(order(messages.c.conversation), order(messages.c.seq))
         .limit(AROUND)
@@ -128,61 +119,58 @@ def _beside() -> Select[Any]:
     return select(union_all(*scans).subquery("beside"))
 
 
-_FOUND = Lookup(_found())
-_BESIDE = Lookup(_beside())
+_FOUND = Lookup(_select_found())
+_NEIGHBOURS = Lookup(_select_neighbours())
 
 
-def visible(wanted: Sequence[MessageLookup]) -> Query[list[list[VisibleMessage]]]:
+@query
+async def load_visible_messages(
+    connection: Connection, wanted: Sequence[MessageLookup]
+) -> list[list[VisibleMessage]]:
     """Return those of the messages that are visible, by log position."""
-
-    async def query(connection: Connection) -> list[list[VisibleMessage]]:
-        found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
-        return [sorted(_message(row) for row in rows) for rows in found]
-
-    return query
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
+    return [sorted(_make_message(row) for row in rows) for rows in found]
 
 
-def surroundings(wanted: Sequence[MessageLookup]) -> Query[list[Surroundings]]:
+@query
+async def load_surroundings(connection: Connection, wanted: Sequence[MessageLookup]) -> list[Surroundings]:
     """Return those of the messages that are visible, with the messages around them."""
-
-    async def query(connection: Connection) -> list[Surroundings]:
-        found = await _FOUND.rows(connection, [_parameters(each) for each in wanted])
-        anchors = [
-            {"of_tenant": each.tenant, "of_user": each.user}
-            | {"seq": row[1], "conversation": row[7], "floor": row[8], "begun": row[9], "ended": row[10]}
-            for each, rows in zip(wanted, found, strict=True)
-            for row in _surrounded(each, rows)
-        ]
-        beside = iter(await _BESIDE.rows(connection, anchors))
-        return [
-            _surroundings(
-                map(_message, rows), [(_message(row), next(beside)) for row in _surrounded(each, rows)]
-            )
-            for each, rows in zip(wanted, found, strict=True)
-        ]
-
-    return query
+    found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in wanted])
+    anchors = [
+        {"of_tenant": each.tenant, "of_user": each.user}
+        | {"seq": row[0], "conversation": row[6], "floor": row[7], "begun": row[8], "ended": row[9]}
+        for each, rows in zip(wanted, found, strict=True)
+        for row in _choose_surrounded(each, rows)
+    ]
+    beside = iter(await _NEIGHBOURS.fetch_each(connection, anchors))
+    return [
+        _make_surroundings(
+            map(_make_message, rows),
+            [(_make_message(row), next(beside)) for row in _choose_surrounded(each, rows)],
+        )
+        for each, rows in zip(wanted, found, strict=True)
+    ]
 
 
-def _parameters(wanted: MessageLookup) -> dict[str, Any]:
-    return owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
+def _bind_lookup(wanted: MessageLookup) -> dict[str, Any]:
+    return bind_owner(wanted.tenant, wanted.user) | {"event_ids": [*filter(is_storable, wanted.event_ids)]}
 
 
-def _message(row: Sequence[Any]) -> VisibleMessage:
-    return VisibleMessage._make(row[1 : 1 + len(VisibleMessage._fields)])
+def _make_message(row: Sequence[Any]) -> VisibleMessage:
+    return VisibleMessage._make(row[: len(VisibleMessage._fields)])
 
 
-def _surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def _choose_surrounded(wanted: MessageLookup, rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     first = set(wanted.event_ids[: wanted.surrounded])
-    return [row for row in rows if row[2] in first]
+    return [row for row in rows if row[1] in first]
 
 
-def _surroundings(
+def _make_surroundings(
     found: Iterable[VisibleMessage], beside: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
 ) -> Surroundings:
     around = Surroundings({each.seq: each for each in found}, {})
     for message, rows in beside:
-        stretch = sorted((message, *map(_message, rows)))
+        stretch = sorted((message, *map(_make_message, rows)))
         # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)
         stretch = stretch[max(0, place - AROUND) : place + AROUND + 1]

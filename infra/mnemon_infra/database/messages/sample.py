@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Select, String, bindparam, func, select, union_all
+from sqlalchemy import Select, func, select, union_all
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.tables import memory_events, messages
 
 MESSAGES: Final = 3000
 FACTS: Final = 1000
 
 
-def _sample() -> Select[Any]:
+def _select_sample() -> Select[Any]:
     """Select the first rows in index order: tables may be large, and ids are independent of the words."""
-    tenant = bindparam("of_tenant", type_=String)
+    tenant = parameter("of_tenant", str)
     said = (
         select(func.concat_ws(": ", messages.c.name, messages.c.content))
         .where(messages.c.tenant == tenant, messages.c.content.isnot(None))
@@ -23,20 +23,17 @@ def _sample() -> Select[Any]:
     )
     kept = (
         select(memory_events.c.body["fact"]["text"].astext)
-        .where(memory_events.c.tenant == tenant, named(VERSIONS), memory_events.c.body.isnot(None))
+        .where(memory_events.c.tenant == tenant, has_name(VERSIONS), memory_events.c.body.isnot(None))
         .limit(FACTS)
     )
     return select(union_all(said, kept).subquery("sample"))
 
 
-_SAMPLE = Lookup(_sample())
+_SAMPLE = Lookup(_select_sample())
 
 
-def sample(tenants: Sequence[str]) -> Query[list[list[str]]]:
+@query
+async def load_sample(connection: Connection, tenants: Sequence[str]) -> list[list[str]]:
     """Return some of the messages and facts of tenants, a few thousand at most, in no particular order."""
-
-    async def query(connection: Connection) -> list[list[str]]:
-        found = await _SAMPLE.rows(connection, [{"of_tenant": tenant} for tenant in tenants])
-        return [[text for _, text in rows] for rows in found]
-
-    return query
+    found = await _SAMPLE.fetch_each(connection, [{"of_tenant": tenant} for tenant in tenants])
+    return [[text for (text,) in rows] for rows in found]

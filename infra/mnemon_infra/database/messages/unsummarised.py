@@ -14,10 +14,8 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Select,
-    String,
     Text,
     and_,
-    bindparam,
     cast,
     column,
     func,
@@ -30,10 +28,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import SUMMARIES, extract_position
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages, windows
 
@@ -80,21 +78,21 @@ class UnsummarisedMessages(NamedTuple):
     messages: Sequence[SpokenRow]
 
 
-_LOW: Final = bindparam("low", type_=BigInteger)
-_HIGH: Final = bindparam("high", type_=BigInteger)
-_AT_MOST: Final = bindparam("at_most", type_=BigInteger)
-_CONVERSATION: Final = bindparam("conversation", type_=String)
+_LOW: Final = parameter("low", int)
+_HIGH: Final = parameter("high", int)
+_AT_MOST: Final = parameter("at_most", int)
+_CONVERSATION: Final = parameter("conversation", str)
 _END: Final = 2**63 - 1
-_FROM_SEQ, _TO_SEQ = sequence("from_seq"), sequence("to_seq")
+_FROM_SEQ, _TO_SEQ = extract_position("from_seq"), extract_position("to_seq")
 
 
-def _furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
+def _select_furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
     """Select the last position that events of these names cover above the floor, by one index lookup each."""
     name = func.unnest(literal(list(names), ARRAY(Text))).table_valued("name").render_derived("n")
     furthest = (
         select(_TO_SEQ.label("seq"))
         .where(
-            owned(events),
+            is_owned(events),
             events.c.conversation == places.c.conversation,
             events.c.event == name.c.name,
             events.c.body.isnot(None),
@@ -109,7 +107,7 @@ def _furthest(names: Sequence[str], places: CTE) -> ColumnElement[int]:
     return select(func.max(furthest.c.seq)).select_from(name.join(furthest, true())).scalar_subquery()
 
 
-def _intended(places: CTE) -> ColumnElement[int]:
+def _select_intended(places: CTE) -> ColumnElement[int]:
     """Select the last position that intended batches cover; the scan reads all batches of the user."""
     windows_of_it = func.jsonb_array_elements(events.c.body["windows"])
     window = windows_of_it.table_valued(column("value", JSONB)).lateral("its")
@@ -118,7 +116,7 @@ def _intended(places: CTE) -> ColumnElement[int]:
         select(func.max(cast(body["to_seq"].astext, BigInteger)))
         .select_from(events.join(window, true()))
         .where(
-            owned(events),
+            is_owned(events),
             events.c.event == "batch.intended",
             body["conversation"].astext == places.c.conversation,
         )
@@ -127,11 +125,11 @@ def _intended(places: CTE) -> ColumnElement[int]:
     )
 
 
-def _cut(places: CTE) -> ColumnElement[int]:
+def _select_cut(places: CTE) -> ColumnElement[int]:
     """Select the end of a conversation's newest window; windows do not overlap."""
     return (
         select(windows.c.to_seq)
-        .where(owned(windows), windows.c.conversation == places.c.conversation)
+        .where(is_owned(windows), windows.c.conversation == places.c.conversation)
         .order_by(windows.c.from_seq.desc())
         .limit(1)
         .correlate(places)
@@ -139,22 +137,23 @@ def _cut(places: CTE) -> ColumnElement[int]:
     )
 
 
-def _covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
+def _select_covered(by: CoveredBy, places: CTE) -> ColumnElement[int]:
     if by == "summaries":
-        return _furthest(SUMMARIES, places)
+        return _select_furthest(SUMMARIES, places)
     # A window in the table was cut above everything that events say of the conversation. Without such a
     # window, as after a rebuild, the events are read.
     return func.coalesce(
-        _cut(places), func.greatest(_furthest(["window.answered"], places), _intended(places))
+        _select_cut(places),
+        func.greatest(_select_furthest(["window.answered"], places), _select_intended(places)),
     )
 
 
-def _begun(by: CoveredBy) -> Select[Any]:
+def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
     """Select the position above which a conversation is not covered, with its spans above that."""
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    floor = func.greatest(parts.discarded(timeline), func.coalesce(func.max(cleared.c.seq), 0))
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans)
+    floor = func.greatest(parts.select_discard_floor(timeline), func.coalesce(func.max(cleared.c.seq), 0))
     conversation = timeline.c.conversation
     places = (
         select(conversation, floor.label("floor"))
@@ -163,7 +162,7 @@ def _begun(by: CoveredBy) -> Select[Any]:
         .group_by(conversation)
         .cte("places")
     )
-    covered = func.coalesce(_covered(by, places), 0)
+    covered = func.coalesce(_select_covered(by, places), 0)
     # Materialized: otherwise the joined spans would derive it again.
     begun = (
         select(places.c.conversation, func.greatest(places.c.floor, covered).label("beyond"))
@@ -177,14 +176,18 @@ def _begun(by: CoveredBy) -> Select[Any]:
     )
 
 
-def _between(columns: Sequence[str]) -> Select[Any]:
+def _select_between(columns: Sequence[str]) -> Select[Any]:
     """Select the oldest messages between two positions that name a conversation, or those on `-`."""
     # Sort by the conversation too, although it is the same in all rows: this is the order of the index.
     order = messages.c.conversation, messages.c.seq
     scans = (
-        select(*(messages.c[name] for name in columns))
+        select(*messages.c[tuple(columns)])
         .where(
-            owned(messages), messages.c.role.isnot(None), place, messages.c.seq > _LOW, messages.c.seq < _HIGH
+            is_owned(messages),
+            messages.c.role.isnot(None),
+            place,
+            messages.c.seq > _LOW,
+            messages.c.seq < _HIGH,
         )
         .order_by(*order)
         .limit(_AT_MOST)
@@ -196,72 +199,66 @@ def _between(columns: Sequence[str]) -> Select[Any]:
     return select(union_all(*scans).subquery("between"))
 
 
-_BEGUN_AFTER_SUMMARIES: Final = Lookup(_begun("summaries"))
-_BEGUN_AFTER_WINDOWS: Final = Lookup(_begun("windows"))
-_BEGUN: Final = {"summaries": _BEGUN_AFTER_SUMMARIES, "windows": _BEGUN_AFTER_WINDOWS}
-_BETWEEN: Final = Lookup(_between(SpokenRow._fields))
-_NUMBER: Final = Lookup(select(func.count()).select_from(_between(["seq"]).subquery("counted")))
+_SPANS_AFTER_SUMMARIES: Final = Lookup(_select_uncovered_spans("summaries"))
+_SPANS_AFTER_WINDOWS: Final = Lookup(_select_uncovered_spans("windows"))
+_UNCOVERED_SPANS: Final = {"summaries": _SPANS_AFTER_SUMMARIES, "windows": _SPANS_AFTER_WINDOWS}
+_BETWEEN: Final = Lookup(_select_between(SpokenRow._fields))
+_COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(["seq"]).subquery("counted")))
 
 
-def uncovered(
-    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
-) -> Query[list[list[UnsummarisedMessages]]]:
+@query
+async def load_uncovered_messages(
+    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
+) -> list[list[UnsummarisedMessages]]:
     """Return for each request its uncovered messages by conversation; no conversation is empty."""
-
-    async def query(connection: Connection) -> list[list[UnsummarisedMessages]]:
-        places = await _scans(connection, wanted, covered_by)
-        found = iter(await _BETWEEN.rows(connection, [scan for _, _, scan in places]))
-        stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
-        for number, conversation, _ in places:
-            if rows := next(found):
-                said = stretches[number].setdefault(conversation, [])
-                said += [SpokenRow._make(row[1:]) for row in rows]
-        return [
-            [
-                UnsummarisedMessages(conversation, sorted(said)[: whose.at_most])
-                for conversation, said in sorted(of.items())
-            ]
-            for whose, of in zip(wanted, stretches, strict=True)
+    places = await _list_scans(connection, wanted, covered_by)
+    found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
+    stretches: list[dict[str, list[SpokenRow]]] = [{} for _ in wanted]
+    for number, conversation, _ in places:
+        if rows := next(found):
+            said = stretches[number].setdefault(conversation, [])
+            said += [SpokenRow._make(row) for row in rows]
+    return [
+        [
+            UnsummarisedMessages(conversation, sorted(said)[: request.at_most])
+            for conversation, said in sorted(of.items())
         ]
+        for request, of in zip(wanted, stretches, strict=True)
+    ]
 
-    return query
 
-
-def long_uncovered(
-    wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
-) -> Query[list[list[str]]]:
+@query
+async def list_long_conversations(
+    connection: Connection, wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
+) -> list[list[str]]:
     """Return for each request the conversations with at least `at_most` uncovered messages."""
-
-    async def query(connection: Connection) -> list[list[str]]:
-        places = await _scans(connection, wanted, covered_by)
-        found = await _NUMBER.rows(connection, [scan for _, _, scan in places])
-        numbers: list[Counter[str]] = [Counter() for _ in wanted]
-        for (number, conversation, _), ((_, count),) in zip(places, found, strict=True):
-            numbers[number][conversation] += count
-        return [
-            [conversation for conversation in sorted(of) if of[conversation] >= whose.at_most]
-            for whose, of in zip(wanted, numbers, strict=True)
-        ]
-
-    return query
+    places = await _list_scans(connection, wanted, covered_by)
+    found = await _COUNT_BETWEEN.fetch_each(connection, [scan for _, _, scan in places])
+    numbers: list[Counter[str]] = [Counter() for _ in wanted]
+    for (number, conversation, _), ((count,),) in zip(places, found, strict=True):
+        numbers[number][conversation] += count
+    return [
+        [conversation for conversation in sorted(of) if of[conversation] >= request.at_most]
+        for request, of in zip(wanted, numbers, strict=True)
+    ]
 
 
-async def _scans(
+async def _list_scans(
     connection: Connection, wanted: Sequence[UnsummarisedQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
-    """List the scans to run: number of the request, conversation, and parameters of `_between`."""
-    begun = await _BEGUN[by].rows(
+    """List the scans to run: number of the request, conversation, and parameters of `_select_between`."""
+    begun = await _UNCOVERED_SPANS[by].fetch_each(
         connection,
-        [owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
+        [bind_owner(each.tenant, each.user) | {"conversation": each.conversation} for each in wanted],
     )
     scans: list[tuple[int, str, dict[str, Any]]] = []
-    for number, (whose, rows) in enumerate(zip(wanted, begun, strict=True)):
-        bounds = {"of_tenant": whose.tenant, "of_user": whose.user, "at_most": whose.at_most}
-        high = whose.up_to + 1
-        for conversation, beyond in {row[1:3] for row in rows}:
+    for number, (request, rows) in enumerate(zip(wanted, begun, strict=True)):
+        bounds = {"of_tenant": request.tenant, "of_user": request.user, "at_most": request.at_most}
+        high = request.up_to + 1
+        for conversation, beyond in {row[:2] for row in rows}:
             named = {"conversation": conversation, "low": beyond, "high": high}
             scans.append((number, conversation, bounds | named))
-        for _, conversation, beyond, begins, ends in rows:
+        for conversation, beyond, begins, ends in rows:
             if begins is not None:
                 span = {"conversation": None, "low": max(beyond, begins - 1), "high": min(ends, high)}
                 scans.append((number, conversation, bounds | span))

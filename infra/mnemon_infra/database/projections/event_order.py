@@ -14,9 +14,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     FromClause,
-    String,
     and_,
-    bindparam,
     exists,
     false,
     func,
@@ -28,45 +26,46 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
 from mnemon_contracts.identity import first_conversation
+from mnemon_infra.database.engine import parameter
 from mnemon_infra.database.tables import clears, messages, starts
 
-_TENANT = bindparam("of_tenant", type_=String)
-_USER = bindparam("of_user", type_=String)
-_FIRST = bindparam("first", type_=String)
+_TENANT = parameter("of_tenant", str)
+_USER = parameter("of_user", str)
+_FIRST = parameter("first", str)
 
 
-def owner(tenant: str, user: str) -> dict[str, Any]:
+def bind_owner(tenant: str, user: str) -> dict[str, Any]:
     """Return the bind parameters that every part of this module takes."""
     return {"of_tenant": tenant, "of_user": user, "first": first_conversation(tenant, user)}
 
 
-def owned(table: FromClause) -> ColumnElement[bool]:
+def is_owned(table: FromClause) -> ColumnElement[bool]:
     """Select the rows of the user."""
     return and_(table.c.tenant == _TENANT, table.c.user_id == _USER)
 
 
-def timeline() -> CTE:
+def select_timeline() -> CTE:
     """Select every start: `started` events, the first message that names a conversation, and position 0."""
-    named = _first_messages()
+    named = _select_first_messages()
     earlier = starts.alias("earlier")
     started_before = exists().where(
-        owned(earlier), earlier.c.conversation == named.c.conversation, earlier.c.seq < named.c.seq
+        is_owned(earlier), earlier.c.conversation == named.c.conversation, earlier.c.seq < named.c.seq
     )
     return union_all(
-        select(starts.c.seq, starts.c.conversation, starts.c.discard_previous).where(owned(starts)),
+        select(starts.c.seq, starts.c.conversation, starts.c.discard_previous).where(is_owned(starts)),
         select(named.c.seq, named.c.conversation, false().label("discard_previous")).where(~started_before),
         select(literal(0, BigInteger), _FIRST, false()),
     ).cte("timeline")
 
 
-def _first_messages() -> CTE:
+def _select_first_messages() -> CTE:
     """Select the first message of each named conversation, with one index lookup for each conversation."""
     place = messages.c.conversation, messages.c.seq
-    first = select(*place).where(owned(messages), messages.c.conversation.isnot(None))
+    first = select(*place).where(is_owned(messages), messages.c.conversation.isnot(None))
     named = first.order_by(*place).limit(1).cte("named", recursive=True)
     others = messages.alias("others")
     beyond = select(others.c.conversation, others.c.seq).where(
-        owned(others), others.c.conversation > named.c.conversation
+        is_owned(others), others.c.conversation > named.c.conversation
     )
     following = beyond.order_by(others.c.conversation, others.c.seq).limit(1).lateral("following")
     return named.union_all(
@@ -74,32 +73,39 @@ def _first_messages() -> CTE:
     )
 
 
-def spans(timeline: CTE) -> CTE:
+def select_spans(timeline: CTE) -> CTE:
     """Select for each start the log positions up to the next start."""
     following = func.lead(timeline.c.seq).over(order_by=timeline.c.seq)
     span = func.int8range(timeline.c.seq, following, type_=INT8RANGE)
     return select(timeline.c.conversation, span.label("span")).cte("spans")
 
 
-def current(timeline: CTE) -> Any:
+def select_current(timeline: CTE) -> Any:
     """Select the conversation that was started last."""
     return select(timeline.c.conversation).order_by(timeline.c.seq.desc()).limit(1).scalar_subquery()
 
 
-def discarded(timeline: CTE, *only: ColumnElement[bool]) -> Any:
+def select_discard_floor(timeline: CTE, *only: ColumnElement[bool]) -> Any:
     """Select the floor of all conversations: the last start that discards, of all starts or only of some."""
     last = func.coalesce(func.max(timeline.c.seq), 0)
     return select(last).where(timeline.c.discard_previous, *only).scalar_subquery()
 
 
-def cleared(spans: CTE, *only: ColumnElement[bool]) -> CTE:
+def select_clear_floors(spans: CTE, *only: ColumnElement[bool]) -> CTE:
     """Select the floor of each cleared conversation: its last clear, of all clears or only of some."""
     place = and_(clears.c.conversation.is_(None), clears.c.seq.op("<@")(spans.c.span))
     conversation = func.coalesce(clears.c.conversation, spans.c.conversation)
     return (
         select(conversation.label("conversation"), func.max(clears.c.seq).label("seq"))
         .select_from(clears.outerjoin(spans, place))
-        .where(owned(clears), *only)
+        .where(is_owned(clears), *only)
         .group_by(conversation)
         .cte("cleared")
     )
+
+
+def select_floor(timeline: CTE, spans: CTE, conversation: ColumnElement[str]) -> Any:
+    """Select the floor of one conversation; 0 without any."""
+    floors = select_clear_floors(spans)
+    own_floor = select(floors.c.seq).where(floors.c.conversation == conversation).scalar_subquery()
+    return func.greatest(select_discard_floor(timeline), func.coalesce(own_floor, 0))

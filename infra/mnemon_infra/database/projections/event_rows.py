@@ -21,22 +21,22 @@ Projected = tuple[str, Mapping[str, Any]]
 """A table, and the values of its own columns."""
 
 
-def _started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
+def _project_started(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, StartedV1)
     conversation = address.conversation or started_conversation(*key)
     return "starts", {"conversation": conversation, "discard_previous": event.discard_previous}
 
 
-def _cleared(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
+def _project_cleared(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     return "clears", {"conversation": address.conversation}
 
 
-def _profile_set(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
+def _project_profile_set(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, ProfileSetV1)
     return "profile_sets", {"fields": event.fields}
 
 
-def _erased(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
+def _project_erased(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, UserErasedV1)
     # Messages after the event belong to a new user, whatever position the event names.
     up_to = min(event.up_to_seq, delivery.sequence)
@@ -54,7 +54,7 @@ def _erased(event: Event, address: Address, key: EventRowKey, delivery: Delivery
     }
 
 
-def _model_called(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
+def _project_model_called(event: Event, address: Address, key: EventRowKey, delivery: Delivery) -> Projected:
     assert isinstance(event, ModelCalledV1)
     return "model_calls", {
         "at": datetime.fromtimestamp(delivery.stored_at, UTC),
@@ -70,10 +70,10 @@ def _model_called(event: Event, address: Address, key: EventRowKey, delivery: De
 
 
 PROJECTIONS: Final[Mapping[type[Event], Callable[[Event, Address, EventRowKey, Delivery], Projected]]] = {
-    StartedV1: _started,
-    ClearedV1: _cleared,
-    ProfileSetV1: _profile_set,
-    ModelCalledV1: _model_called,
-    UserErasedV1: _erased,
+    StartedV1: _project_started,
+    ClearedV1: _project_cleared,
+    ProfileSetV1: _project_profile_set,
+    ModelCalledV1: _project_model_called,
+    UserErasedV1: _project_erased,
 }
 """Projection function of each event type."""

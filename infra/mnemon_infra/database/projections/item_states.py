@@ -11,7 +11,6 @@ from sqlalchemy import (
     Subquery,
     Text,
     any_,
-    bindparam,
     case,
     cast,
     func,
@@ -20,22 +19,23 @@ from sqlalchemy import (
     select,
 )
 
-from mnemon_infra.database.projections.event_order import owned
+from mnemon_infra.database.engine import parameter
+from mnemon_infra.database.projections.event_order import is_owned
 from mnemon_infra.database.tables import memory_events as events
 
 VERSIONS: Final = ("fact.saved", "fact.updated", "fact.merged")
 SUMMARIES: Final = ("summary.written", "summary.merged")
 
-WANTED: Final = events.c.item == any_(bindparam("items", type_=ARRAY(Text)))
+IS_WANTED: Final = events.c.item == any_(parameter("items", list[str]))
 """Selects only the items of the parameter `items`."""
 
 
-def named(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
+def has_name(names: Iterable[str], table: FromClause = events) -> ColumnElement[bool]:
     """Select the events with these names."""
     return table.c.event == any_(literal(list(names), ARRAY(Text)))
 
 
-def sequence(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
+def extract_position(name: Literal["from_seq", "to_seq"], table: FromClause = events) -> ColumnElement[int]:
     """Return a log position from the body of an event.
 
     The expression is written exactly as in the index: only then does PostgreSQL use it.
@@ -43,13 +43,13 @@ def sequence(name: Literal["from_seq", "to_seq"], table: FromClause = events) ->
     return cast(table.c.body.op("->>")(literal_column(f"'{name}'")), BigInteger)
 
 
-def last_seq(name: str) -> ColumnElement[int]:
+def select_last_position(name: str) -> ColumnElement[int]:
     """Return the log position of the item's last event with this name; 0 without one."""
     last = func.max(events.c.seq).filter(events.c.event == name).over(partition_by=events.c.item)
     return func.coalesce(last, 0)
 
 
-def newest(
+def select_newest(
     versions: Iterable[str],
     others: Iterable[str],
     *only: ColumnElement[bool],
@@ -63,11 +63,11 @@ def newest(
         only: conditions on items or events.
         also: further columns, computed over all rows of the item.
     """
-    content = case((named(versions), 0), else_=1)
+    content = case((has_name(versions), 0), else_=1)
     place = func.row_number().over(partition_by=events.c.item, order_by=(content, events.c.seq.desc()))
     columns = [column.label(name) for name, column in also.items()]
     return (
         select(events, place.label("place"), *columns)
-        .where(owned(events), named((*versions, *others)), *only)
+        .where(is_owned(events), has_name((*versions, *others)), *only)
         .subquery("newest")
     )

@@ -10,7 +10,7 @@ from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Address, InvalidSubject
 from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.database.projections.rows import read
+from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
 
@@ -34,7 +34,7 @@ class LoggedEvent(NamedTuple):
         return self.delivery.sequence
 
 
-async def logged_events(
+async def stream_events(
     connection: Client, pattern: str, after: int = 0
 ) -> AsyncGenerator[LoggedEvent, None]:
     """Yield the events of a subject pattern beyond a log position, in log order.
@@ -46,7 +46,7 @@ async def logged_events(
         async for page in answers:
             for delivery in page:
                 try:
-                    address, event, event_id = read(delivery)
+                    address, event, event_id = decode_event(delivery)
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # `persist` wrote a dead letter for it
                 yield LoggedEvent(delivery, address, event, event_id)

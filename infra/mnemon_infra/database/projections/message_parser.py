@@ -30,7 +30,7 @@ class ParsedMessage(msgspec.Struct):
     tool_calls: list[_ToolCall] | None = None
     metadata: dict[str, Any] | None = None
 
-    def spoken_at(self) -> float | None:
+    def compute_sent_time(self) -> float | None:
         """Return `sent_at` in seconds since 1970; without an offset it counts as UTC."""
         if self.sent_at is None:
             return None
@@ -38,7 +38,7 @@ class ParsedMessage(msgspec.Struct):
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-DEEPEST = 100
+MOST_BRACKETS = 100
 """Most opening brackets in a body that is parsed without a check of its nesting.
 
 The limit exists because the contract's parser limits the depth.
@@ -47,27 +47,27 @@ The limit exists because the contract's parser limits the depth.
 _decode = msgspec.json.Decoder(ParsedMessage).decode
 
 
-def read(body: bytes) -> ParsedMessage | None:
+def parse_message(body: bytes) -> ParsedMessage | None:
     """Parse a message; None if the contract has to decide.
 
     That covers bodies that do not fit, and bodies that PostgreSQL might reject: with U+0000, with bytes that
     are not UTF-8, or with numbers out of range.
     """
-    if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > DEEPEST:
+    if len(body) > BODY_LIMIT or b"\\u0000" in body or body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         return None
     try:
         body.decode()
         message = _decode(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    if not _fits(message.id) or not _fits(message.task_id):
+    if not _is_valid_id(message.id) or not _is_valid_id(message.task_id):
         return None
     if message.sent_at is not None and not MINYEAR < message.sent_at.year < MAXYEAR:
         return None
     return message
 
 
-def _fits(identifier: str | None) -> bool:
+def _is_valid_id(identifier: str | None) -> bool:
     return identifier is None or (
         0 < len(identifier) <= ID_LIMIT // 4 or 0 < len(identifier.encode()) <= ID_LIMIT
     )

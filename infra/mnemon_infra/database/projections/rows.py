@@ -1,42 +1,23 @@
 """Conversion of an event to its row. All functions are pure: they use no connection and no clock."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import msgspec
 
-from mnemon_contracts.base import Event
-from mnemon_contracts.decode import find_contract, upcast_body
+from mnemon_contracts.base import Event, InvalidBody
+from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
+from mnemon_contracts.events import memory
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
-from mnemon_contracts.events.memory import (
-    BatchCompletedV1,
-    BatchFailedV1,
-    BatchIntendedV1,
-    BatchSubmittedV1,
-    DocumentAddedV1,
-    DocumentRemovedV1,
-    FactConfirmedV1,
-    FactEvictedV1,
-    FactExpiredV1,
-    FactForgottenV1,
-    FactRejectedV1,
-    FactSavedV1,
-    FactUpdatedV1,
-    SummaryMergedV1,
-    SummaryWrittenV1,
-    TaskAddedV1,
-    TaskDoneV1,
-    TaskRemovedV1,
-    WindowAnsweredV1,
-)
 from mnemon_contracts.identity import event_identity
 from mnemon_contracts.registry import EventContract
-from mnemon_contracts.subjects import Address, Owner, parse_subject
+from mnemon_contracts.subjects import Address, InvalidSubject, Owner, parse_subject
 from mnemon_infra.database.projections import message_parser
 from mnemon_infra.database.projections.event_rows import PROJECTIONS
 from mnemon_infra.delivery import Delivery
@@ -62,7 +43,7 @@ They are endings, removals, and events that may reach the log after the end of t
 of their messages.
 """
 
-_TAKING: Final = {"clears", "erasures", "conversation_erasures"}
+_REMOVING_TABLES: Final = {"clears", "erasures", "conversation_erasures"}
 """Tables of events that remove others."""
 
 
@@ -106,6 +87,14 @@ class Rows:
     memories: dict[EventKey, MemoryRow] = field(default_factory=dict)
     events: dict[tuple[str, EventKey], EventRow] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, deliveries: Iterable[Delivery]) -> Self:
+        """Return the rows of events, without the invalid ones."""
+        rows = cls()
+        for row in build_rows(deliveries):
+            rows.add(row)
+        return rows
+
     def add(self, row: Row) -> None:
         """Add a row, unless a copy of its event with a lower log position is there."""
         if isinstance(row, MessageRow):  # nearly always, so without a function call
@@ -122,7 +111,7 @@ class Rows:
             case EventRow():
                 _keep_first(self.events, (row.table, row.key), row)
 
-    def changed(self) -> dict[Owner, int]:
+    def map_owners(self) -> dict[Owner, int]:
         """Return the users of these rows, each with the highest log position."""
         users: dict[Owner, int] = {}
         rows: Iterable[Row] = chain(self.messages.values(), self.memories.values(), self.events.values())
@@ -131,16 +120,16 @@ class Rows:
             users[owner] = max(row.seq, users.get(owner, 0))
         return users
 
-    def watermarked(self) -> set[Owner]:
+    def find_watermarked_owners(self) -> set[Owner]:
         """Return the users who may now have content below a watermark."""
         cleared = (
             row.key[:2]
             for row in self.events.values()
-            if row.table in _TAKING or row.values.get("discard_previous")
+            if row.table in _REMOVING_TABLES or row.values.get("discard_previous")
         )
         return {*cleared, *(row.key[:2] for row in self.memories.values() if row.event in SWEPT_AFTER)}
 
-    def discarded(self) -> set[Owner]:
+    def find_discarding_owners(self) -> set[Owner]:
         """Return the users whose earlier messages are discarded."""
         return {row.key[:2] for row in self.events.values() if row.values.get("discard_previous")}
 
@@ -151,7 +140,7 @@ def _keep_first(rows: dict[RowPlaceT, AnyRow], place: RowPlaceT, row: AnyRow) ->
         rows[place] = row
 
 
-def row_of(delivery: Delivery) -> Row | None:
+def build_row(delivery: Delivery) -> Row | None:
     """Return the row of an event; None if no projection reads such events.
 
     Raises:
@@ -159,18 +148,20 @@ def row_of(delivery: Delivery) -> Row | None:
         UnknownEvent: there is no such event, or no such version of it.
         InvalidBody: the body does not satisfy its contract.
     """
-    address, contract, opening = _route(delivery.subject)
+    address, contract, opening = _parse_route(delivery.subject)
     if contract.latest is MessageV1 and address.version == 1:
-        message = message_parser.read(delivery.body)
+        message = message_parser.parse_message(delivery.body)
         if message is not None:
-            return _message_row(delivery, address, opening, message.id, message.spoken_at(), delivery.body)
+            return _build_message_row(
+                delivery, address, opening, message.id, message.compute_sent_time(), delivery.body
+            )
     event = upcast_body(contract, address.version, delivery.body)
     if isinstance(event, MessageV1):
         spoken_at = event.sent_at.timestamp() if event.sent_at else None
-        return _message_row(delivery, address, opening, event.id, spoken_at, event.body())
-    key = address.tenant, address.user, event_id_of(delivery, address, event.id)
+        return _build_message_row(delivery, address, opening, event.id, spoken_at, event.body())
+    key = address.tenant, address.user, get_event_id(delivery, address, event.id)
     if type(event) in _ITEMS:
-        return _memory_row(delivery, address, key, event)
+        return _build_memory_row(delivery, address, key, event)
     projection = PROJECTIONS.get(type(event))
     if projection is None:
         return None
@@ -178,7 +169,22 @@ def row_of(delivery: Delivery) -> Row | None:
     return EventRow(key, delivery.sequence, table, values)
 
 
-def _message_row(
+def build_rows(deliveries: Iterable[Delivery]) -> Iterator[Row]:
+    """Yield the rows of events; an invalid event has none, because `persist` wrote a dead letter for it."""
+    for delivery in deliveries:
+        with suppress(InvalidSubject, UnknownEvent, InvalidBody):
+            if (row := build_row(delivery)) is not None:
+                yield row
+
+
+def get_table(row: Row) -> str:
+    """Return the name of the table that a row belongs to."""
+    if isinstance(row, EventRow):
+        return row.table
+    return "memory_events" if isinstance(row, MemoryRow) else "messages"
+
+
+def _build_message_row(
     delivery: Delivery,
     address: Address,
     opening: bytes,
@@ -186,7 +192,7 @@ def _message_row(
     spoken_at: float | None,
     body: bytes,
 ) -> MessageRow:
-    event_id = event_id_of(delivery, address, own_id)
+    event_id = get_event_id(delivery, address, own_id)
     values = b'%b,"seq":%d,"event_id":%b,"sent_at":%f,"body":%b}' % (
         opening,
         delivery.sequence,
@@ -197,8 +203,8 @@ def _message_row(
     return MessageRow((address.tenant, address.user, event_id), delivery.sequence, values)
 
 
-def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
-    decision = event if isinstance(event, FactRejectedV1) else getattr(event, "decision", None)
+def _build_memory_row(delivery: Delivery, address: Address, key: EventKey, event: Event) -> MemoryRow:
+    decision = event if isinstance(event, memory.FactRejectedV1) else getattr(event, "decision", None)
     if getattr(event, "by", None):
         decision = None  # the first decision remains the only one on the proposal
     tenant, user, event_id = key
@@ -207,7 +213,7 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
         "user_id": user,
         "event_id": event_id,
         "seq": delivery.sequence,
-        "at": happened_at(event, delivery),
+        "at": get_event_time(event, delivery),
         "event": address.name,
         "item": getattr(event, _ITEMS[type(event)]),
         "proposal_id": decision.proposal_id if decision else None,
@@ -218,14 +224,14 @@ def _memory_row(delivery: Delivery, address: Address, key: EventKey, event: Even
 
 
 @lru_cache(maxsize=65_536)
-def _route(subject: str) -> tuple[Address, EventContract, bytes]:
+def _parse_route(subject: str) -> tuple[Address, EventContract, bytes]:
     """Parse a subject: address, contract, and the first bytes of the JSON rows of its messages."""
     address = parse_subject(subject)
     place = {"tenant": address.tenant, "user_id": address.user, "conversation": address.conversation}
     return address, find_contract(address), msgspec.json.encode(place)[:-1]
 
 
-def read(delivery: Delivery) -> tuple[Address, Event, str]:
+def decode_event(delivery: Delivery) -> tuple[Address, Event, str]:
     """Decode an event of the log.
 
     Returns:
@@ -238,10 +244,10 @@ def read(delivery: Delivery) -> tuple[Address, Event, str]:
     """
     address = parse_subject(delivery.subject)
     event = upcast_body(find_contract(address), address.version, delivery.body)
-    return address, event, event_id_of(delivery, address, event.id)
+    return address, event, get_event_id(delivery, address, event.id)
 
 
-def happened_at(event: Event, delivery: Delivery) -> float:
+def get_event_time(event: Event, delivery: Delivery) -> float:
     """Return the time of an event in seconds since 1970.
 
     An imported event has its own time, which lies before the log took it.
@@ -250,7 +256,7 @@ def happened_at(event: Event, delivery: Delivery) -> float:
     return delivery.stored_at if at is None else at.timestamp()
 
 
-def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str:
+def get_event_id(delivery: Delivery, address: Address, own_id: str | None) -> str:
     """Return the id of an event, the same for every reader.
 
     Raises:
@@ -262,26 +268,13 @@ def event_id_of(delivery: Delivery, address: Address, own_id: str | None) -> str
 
 
 _ITEMS: Final[Mapping[type[Event], str]] = {
-    FactSavedV1: "fact_id",
-    FactUpdatedV1: "fact_id",
-    FactConfirmedV1: "fact_id",
-    FactComparedV1: "fact_id",
-    FactMergedV1: "fact_id",
-    FactRejectedV1: "fact_id",
-    FactForgottenV1: "fact_id",
-    FactExpiredV1: "fact_id",
-    FactEvictedV1: "fact_id",
-    SummaryWrittenV1: "summary_id",
-    SummaryMergedV1: "summary_id",
-    TaskAddedV1: "task_id",
-    TaskDoneV1: "task_id",
-    TaskRemovedV1: "task_id",
-    DocumentAddedV1: "document_id",
-    DocumentRemovedV1: "document_id",
-    BatchIntendedV1: "batch_id",
-    BatchSubmittedV1: "batch_id",
-    BatchCompletedV1: "batch_id",
-    BatchFailedV1: "batch_id",
-    WindowAnsweredV1: "batch_id",
+    **dict.fromkeys((memory.FactSavedV1, memory.FactUpdatedV1, memory.FactConfirmedV1), "fact_id"),
+    **dict.fromkeys((FactComparedV1, FactMergedV1, memory.FactRejectedV1), "fact_id"),
+    **dict.fromkeys((memory.FactForgottenV1, memory.FactExpiredV1, memory.FactEvictedV1), "fact_id"),
+    **dict.fromkeys((memory.SummaryWrittenV1, memory.SummaryMergedV1), "summary_id"),
+    **dict.fromkeys((memory.TaskAddedV1, memory.TaskDoneV1, memory.TaskRemovedV1), "task_id"),
+    **dict.fromkeys((memory.DocumentAddedV1, memory.DocumentRemovedV1), "document_id"),
+    **dict.fromkeys((memory.BatchIntendedV1, memory.BatchSubmittedV1, memory.BatchCompletedV1), "batch_id"),
+    **dict.fromkeys((memory.BatchFailedV1, memory.WindowAnsweredV1), "batch_id"),
 }
 """The memory events that become rows, each with the field that holds the id of its item."""

@@ -8,7 +8,6 @@ from sqlalchemy import (
     ColumnElement,
     Update,
     and_,
-    bindparam,
     cast,
     exists,
     func,
@@ -20,10 +19,10 @@ from sqlalchemy import (
 )
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Database, Statement
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, named
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import SUMMARIES, VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS, REMOVALS
 from mnemon_infra.database.tables import (
     clears,
@@ -35,96 +34,94 @@ from mnemon_infra.database.tables import (
 )
 
 _CONTENT: Final = ("role", "content", "name", "task_id", "tool_calls", "metadata")
-_UP_TO: Final = bindparam("up_to", type_=BigInteger)
+_UP_TO: Final = parameter("up_to", int)
 _APPLIED: Final = clears.c.seq <= _UP_TO
 
 
-def gone_messages() -> ColumnElement[bool]:
+def is_message_gone() -> ColumnElement[bool]:
     """Return the condition that a message lies below a floor."""
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans, _APPLIED)
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    cleared = parts.select_clear_floors(spans, _APPLIED)
     place = select(spans.c.conversation).where(messages.c.seq.op("<@")(spans.c.span)).correlate(messages)
     conversation = func.coalesce(messages.c.conversation, place.scalar_subquery())
     below_own_floor = exists().where(cleared.c.conversation == conversation, messages.c.seq < cleared.c.seq)
-    return or_(messages.c.seq < parts.discarded(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
+    return or_(
+        messages.c.seq < parts.select_discard_floor(timeline, timeline.c.seq <= _UP_TO), below_own_floor
+    )
 
 
-def gone_memories() -> ColumnElement[bool]:
+def is_memory_gone() -> ColumnElement[bool]:
     """Return the condition that the fact, task or document of an event has ended."""
     ends = memory_events.alias("ends")
-    ended = select(ends.c.item).where(owned(ends), named(ENDINGS, ends), ends.c.seq <= _UP_TO)
+    ended = select(ends.c.item).where(is_owned(ends), has_name(ENDINGS, ends), ends.c.seq <= _UP_TO)
     removed = exists().where(
-        owned(ends),
+        is_owned(ends),
         ends.c.event == func.replace(memory_events.c.event, ".added", ".removed"),
         ends.c.item == memory_events.c.item,
         ends.c.seq > memory_events.c.seq,
         ends.c.seq <= _UP_TO,
     )
     return or_(
-        and_(named(VERSIONS), memory_events.c.item.in_(ended)),
-        and_(named(("task.added", "document.added")), removed),
+        and_(has_name(VERSIONS), memory_events.c.item.in_(ended)),
+        and_(has_name(("task.added", "document.added")), removed),
     )
 
 
-def below_floors(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
+def is_below_floor(conversation: ColumnElement[str], seq: ColumnElement[int]) -> ColumnElement[bool]:
     """Return the condition that a range of a conversation begins below a floor."""
-    timeline = parts.timeline()
-    cleared = parts.cleared(parts.spans(timeline), _APPLIED)
+    timeline = parts.select_timeline()
+    cleared = parts.select_clear_floors(parts.select_spans(timeline), _APPLIED)
     below_own_floor = exists().where(cleared.c.conversation == conversation, seq < cleared.c.seq)
-    return or_(seq < parts.discarded(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
+    return or_(seq < parts.select_discard_floor(timeline, timeline.c.seq <= _UP_TO), below_own_floor)
 
 
-def gone_summaries() -> ColumnElement[bool]:
+def is_summary_gone() -> ColumnElement[bool]:
     """Return the condition that a summary covers messages below a floor."""
     from_seq = cast(memory_events.c.body["from_seq"].astext, BigInteger)
-    return and_(named(SUMMARIES), below_floors(memory_events.c.conversation, from_seq))
+    return and_(has_name(SUMMARIES), is_below_floor(memory_events.c.conversation, from_seq))
 
 
-def _sweep() -> Update:
-    is_there = owned(messages), messages.c.role.isnot(None)
-    return update(messages).where(*is_there, gone_messages()).values({name: null() for name in _CONTENT})
+def _clear_messages() -> Update:
+    is_there = is_owned(messages), messages.c.role.isnot(None)
+    return update(messages).where(*is_there, is_message_gone()).values({name: null() for name in _CONTENT})
 
 
-def _sweep_memories() -> Update:
-    is_gone = or_(gone_memories(), gone_summaries())
+def _clear_memories() -> Update:
+    is_gone = or_(is_memory_gone(), is_summary_gone())
     return (
         update(memory_events)
-        .where(owned(memory_events), memory_events.c.body.isnot(None), is_gone)
+        .where(is_owned(memory_events), memory_events.c.body.isnot(None), is_gone)
         .values(body=null())
     )
 
 
-def _last_watermark() -> Any:
+def _select_last_watermark() -> Any:
     seqs = union_all(
-        select(clears.c.seq).where(owned(clears)),
-        select(starts.c.seq).where(owned(starts), starts.c.discard_previous),
-        select(memory_events.c.seq).where(owned(memory_events), named((*ENDINGS, *REMOVALS))),
-        select(erasures.c.seq).where(owned(erasures)),
-        select(conversation_erasures.c.seq).where(owned(conversation_erasures)),
+        select(clears.c.seq).where(is_owned(clears)),
+        select(starts.c.seq).where(is_owned(starts), starts.c.discard_previous),
+        select(memory_events.c.seq).where(is_owned(memory_events), has_name((*ENDINGS, *REMOVALS))),
+        select(erasures.c.seq).where(is_owned(erasures)),
+        select(conversation_erasures.c.seq).where(is_owned(conversation_erasures)),
     ).subquery()
     return select(func.coalesce(func.max(seqs.c.seq), 0))
 
 
-_SWEEPS = Statement(_sweep()), Statement(_sweep_memories())
-_LAST_WATERMARK = Statement(_last_watermark())
+_SWEEPS = Statement(_clear_messages()), Statement(_clear_memories())
+_LAST_WATERMARK = Statement(_select_last_watermark())
 
 
-async def last_watermark(database: Database, tenant: str, user: str) -> int:
-    """Return the log position of the user's last event that removes others; 0 without one.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+async def load_last_watermark(database: Database, tenant: str, user: str) -> int:
+    """Return the log position of the user's last event that removes others; 0 without one."""
 
     async def query(connection: Connection) -> int:
-        (seq,) = await _LAST_WATERMARK.row(connection, owner(tenant, user))
+        seq = await _LAST_WATERMARK.fetch_value(connection, bind_owner(tenant, user))
         return int(seq)
 
-    return await database.read(query)
+    return await database.run_query(query)
 
 
-async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> int:
+async def sweep_owner(database: Database, tenant: str, user: str, *, up_to: int) -> int:
     """Remove the content below the user's watermarks and of items that have ended; event ids stay.
 
     Args:
@@ -137,19 +134,12 @@ async def sweep(database: Database, tenant: str, user: str, *, up_to: int) -> in
 
     Returns:
         The number of events that lost their content.
-
-    Raises:
-        DatabaseUnavailable: nothing is removed.
     """
-    return await sweep_together(database, [(tenant, user)], up_to=up_to)
+    return await sweep_owners(database, [(tenant, user)], up_to=up_to)
 
 
-async def sweep_together(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
-    """Sweep several users in one transaction, which takes a third of the time of separate sweeps.
-
-    Raises:
-        DatabaseUnavailable: nothing is removed.
-    """
-    parameters = [owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
+async def sweep_owners(database: Database, owners: Iterable[Owner], *, up_to: int) -> int:
+    """Sweep several users in one transaction, which takes a third of the time of separate sweeps."""
+    parameters = [bind_owner(tenant, user) | {"up_to": up_to} for tenant, user in owners]
     async with database.transaction() as connection:
-        return sum([await statement.change(connection, parameters) for statement in _SWEEPS])
+        return sum([await statement.execute_each(connection, parameters) for statement in _SWEEPS])

@@ -3,11 +3,11 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, DateTime, Integer, Select, bindparam, cast, exists, func, select
+from sqlalchemy import ColumnElement, DateTime, Select, cast, exists, func, select
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
-from mnemon_infra.database.projections.item_states import VERSIONS, named
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
+from mnemon_infra.database.projections.item_states import VERSIONS, has_name
 from mnemon_infra.database.projections.rows import ENDINGS
 from mnemon_infra.database.tables import memory_events as events
 
@@ -25,42 +25,42 @@ class FactCounts(NamedTuple):
 _ended = events.alias("ended")
 
 
-def _live() -> ColumnElement[bool]:
+def _has_not_ended() -> ColumnElement[bool]:
     over = select(_ended.c.item).where(
         _ended.c.tenant == events.c.tenant,
         _ended.c.user_id == events.c.user_id,
-        named(ENDINGS, _ended),
+        has_name(ENDINGS, _ended),
         _ended.c.item == events.c.item,
     )
     return ~over.exists()
 
 
-def _expired() -> Select[Any]:
+def _select_expired() -> Select[Any]:
     later = events.alias("later")
     is_rewritten = exists().where(
         later.c.tenant == events.c.tenant,
         later.c.user_id == events.c.user_id,
-        named(("fact.updated", "fact.merged"), later),
+        has_name(("fact.updated", "fact.merged"), later),
         later.c.item == events.c.item,
         later.c.seq > events.c.seq,
     )
     expires_at = cast(events.c.body["fact"]["expires_at"].astext, DateTime(timezone=True))
-    is_due = expires_at <= bindparam("now", type_=DateTime(timezone=True))
+    is_due = expires_at <= parameter("now", datetime)
     return (
         select(events.c.tenant, events.c.user_id)
-        .where(named(VERSIONS), is_due, ~is_rewritten, _live())
+        .where(has_name(VERSIONS), is_due, ~is_rewritten, _has_not_ended())
         .distinct()
     )
 
 
-def _crowded() -> Select[Any]:
+def _select_crowded() -> Select[Any]:
     place = func.row_number().over(
         partition_by=(events.c.tenant, events.c.user_id, events.c.item), order_by=events.c.seq.desc()
     )
     tier = events.c.body["fact"]["tier"].astext.label("tier")
     facts = (
         select(events.c.tenant, events.c.user_id, tier, place.label("place"))
-        .where(named(VERSIONS), _live())
+        .where(has_name(VERSIONS), _has_not_ended())
         .subquery("facts")
     )
     return (
@@ -73,29 +73,23 @@ def _crowded() -> Select[Any]:
         )
         .where(facts.c.place == 1)
         .group_by(facts.c.tenant, facts.c.user_id)
-        .having(func.count() > bindparam("more_than", type_=Integer))
+        .having(func.count() > parameter("more_than", int))
     )
 
 
-_EXPIRED = Lookup(_expired())
-_CROWDED = Lookup(_crowded())
+_EXPIRED = Lookup(_select_expired())
+_CROWDED = Lookup(_select_crowded())
 
 
-def with_expired_facts(now: datetime) -> Query[list[Owner]]:
+@query
+async def list_owners_of_expired_facts(connection: Connection, now: datetime) -> list[Owner]:
     """Return the users who have a fact whose date has passed."""
-
-    async def query(connection: Connection) -> list[Owner]:
-        (found,) = await _EXPIRED.rows(connection, [{"now": now}])
-        return [(tenant, user) for _, tenant, user in found]
-
-    return query
+    found = await _EXPIRED.fetch(connection, now=now)
+    return [(tenant, user) for tenant, user in found]
 
 
-def with_more_facts(than: int) -> Query[list[FactCounts]]:
+@query
+async def count_excess_facts(connection: Connection, than: int) -> list[FactCounts]:
     """Return the users with more than so many facts, and their counts."""
-
-    async def query(connection: Connection) -> list[FactCounts]:
-        (found,) = await _CROWDED.rows(connection, [{"more_than": than}])
-        return [FactCounts(*row[1:]) for row in found]
-
-    return query
+    found = await _CROWDED.fetch(connection, more_than=than)
+    return [FactCounts(*row) for row in found]

@@ -8,9 +8,9 @@ from sqlalchemy import Table, bindparam, cast, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_infra.database.engine import Connection, Database, Query, QueryResult, Statement
-from mnemon_infra.database.erasure.conversations import begin
-from mnemon_infra.database.erasure.predicates import TAKEN, is_kept
-from mnemon_infra.database.erasure.users import begin_writing, lies_beyond
+from mnemon_infra.database.erasure.conversations import apply_erasures
+from mnemon_infra.database.erasure.predicates import CONVERSATION_TABLES, is_kept
+from mnemon_infra.database.erasure.users import is_above_erasure, lock_for_writing
 from mnemon_infra.database.projections.rows import EventRow, MemoryRow, MessageRow, Rows
 from mnemon_infra.database.tables import (
     clears,
@@ -89,10 +89,12 @@ _INSERT_MEMORIES: Final = Statement(
 )
 
 
-def _insertion(table: Table) -> Statement:
+def _insert(table: Table) -> Statement:
     row = {column.name: cast(bindparam(column.name), column.type) for column in table.c}
-    kept = [is_kept(table.name, row)] if table in TAKEN else []
-    insertion = insert(table).from_select(list(row), select(*row.values()).where(lies_beyond(row), *kept))
+    kept = [is_kept(table.name, row)] if table in CONVERSATION_TABLES else []
+    insertion = insert(table).from_select(
+        list(row), select(*row.values()).where(is_above_erasure(row), *kept)
+    )
     changed = {column.name: insertion.excluded[column.name] for column in table.c if not column.primary_key}
     return Statement(
         insertion.on_conflict_do_update(
@@ -104,12 +106,11 @@ def _insertion(table: Table) -> Statement:
 
 
 _INSERT_EVENTS: Final = {
-    table.name: _insertion(table)
-    for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
+    table.name: _insert(table) for table in (starts, clears, profile_sets, model_calls, conversation_erasures)
 }
 
 
-async def write(database: Database, rows: Rows) -> None:
+async def write_rows(database: Database, rows: Rows) -> None:
     """Write a batch in one transaction.
 
     Batches may be written again, and copies of an event in any order: the copy with the lowest position
@@ -120,10 +121,10 @@ async def write(database: Database, rows: Rows) -> None:
         DatabaseRefused: nothing is written, because the database rejects at least one of the rows.
     """
     async with database.transaction() as connection:
-        await _write(connection, rows)
+        await _write_rows(connection, rows)
 
 
-async def suppose(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:
+async def simulate_rows(database: Database, rows: Rows, query: Query[QueryResult]) -> QueryResult:
     """Run a query as if these rows were written, then roll them back; no other transaction sees them.
 
     Raises:
@@ -131,39 +132,39 @@ async def suppose(database: Database, rows: Rows, query: Query[QueryResult]) -> 
         DatabaseRefused: the database rejects one of the rows.
     """
     async with database.transaction(keep=False) as connection:
-        await _write(connection, rows)
+        await _write_rows(connection, rows)
         return await query(connection)
 
 
-async def _write(connection: Connection, rows: Rows) -> None:
-    by_table = _by_table(rows.events.values())
+async def _write_rows(connection: Connection, rows: Rows) -> None:
+    by_table = _group_by_table(rows.events.values())
     conversations = by_table.pop(conversation_erasures.name, [])
-    await begin_writing(connection, by_table.pop(erasures.name, []), others=bool(conversations))
+    await lock_for_writing(connection, by_table.pop(erasures.name, []), others=bool(conversations))
     if conversations:
-        await _INSERT_EVENTS[conversation_erasures.name].change(connection, conversations)
-        await begin(connection, sorted({(row["tenant"], row["user_id"]) for row in conversations}))
+        await _INSERT_EVENTS[conversation_erasures.name].execute_each(connection, conversations)
+        await apply_erasures(connection, sorted({(row["tenant"], row["user_id"]) for row in conversations}))
     if rows.messages:
-        await _INSERT_MESSAGES.change(connection, [_together(rows.messages.values())])
+        await _INSERT_MESSAGES.execute_each(connection, [_join_values(rows.messages.values())])
     if rows.memories:
-        await _INSERT_MEMORIES.change(connection, [_together(rows.memories.values())])
+        await _INSERT_MEMORIES.execute_each(connection, [_join_values(rows.memories.values())])
     for table, events in by_table.items():
-        await _INSERT_EVENTS[table].change(connection, events)
+        await _INSERT_EVENTS[table].execute_each(connection, events)
 
 
-def _together(rows: Iterable[MessageRow | MemoryRow]) -> dict[str, Any]:
+def _join_values(rows: Iterable[MessageRow | MemoryRow]) -> dict[str, Any]:
     return {"rows": Jsonb(b"[" + b",".join(row.values for row in rows) + b"]", dumps=bytes)}
 
 
-def _by_table(events: Iterable[EventRow]) -> dict[str, list[dict[str, Any]]]:
+def _group_by_table(events: Iterable[EventRow]) -> dict[str, list[dict[str, Any]]]:
     tables: dict[str, list[dict[str, Any]]] = {}
     for row in sorted(events, key=lambda row: row.key):
         tenant, user, event_id = row.key
         identity = {"tenant": tenant, "user_id": user, "event_id": event_id, "seq": row.seq}
         tables.setdefault(row.table, []).append(
-            {**identity, **{name: _adapted(value) for name, value in row.values.items()}}
+            {**identity, **{name: _adapt_value(value) for name, value in row.values.items()}}
         )
     return tables
 
 
-def _adapted(value: Any) -> Any:
+def _adapt_value(value: Any) -> Any:
     return Jsonb(value) if isinstance(value, dict) else value

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import DateTime, Select, bindparam, func, select, text
+from sqlalchemy import Select, func, select, text
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import DIED, IS_OPEN, WAITS, batches, memory_events, windows
 
 
@@ -44,7 +44,7 @@ class Backlog(NamedTuple):
     batches: Sequence[OpenBatches]
 
 
-class InHand(NamedTuple):
+class TenantBacklog(NamedTuple):
     """Unanswered windows of a tenant. `oldest`: when the first of them was cut."""
 
     tenant: str
@@ -54,17 +54,17 @@ class InHand(NamedTuple):
     oldest: datetime
 
 
-_NOW: Final = bindparam("now", type_=DateTime(timezone=True))
+_NOW: Final = parameter("now", datetime)
 
 
-def _counted() -> Select[Any]:
+def _select_counts() -> Select[Any]:
     waiting = select(func.count()).select_from(windows).where(text(WAITS))
     open_batches = select(batches.c.batch_id).where(text(IS_OPEN))
     in_batches = windows.c.batch_id.in_(open_batches) & ~windows.c.is_answered
     dead = (
         select(func.count())
         .select_from(memory_events)
-        .where(text(DIED), memory_events.c.at >= bindparam("since", type_=DateTime(timezone=True)))
+        .where(text(DIED), memory_events.c.at >= parameter("since", datetime))
     )
     return select(
         waiting.where(windows.c.due_at <= _NOW).scalar_subquery(),
@@ -74,7 +74,7 @@ def _counted() -> Select[Any]:
     )
 
 
-def _open_batches() -> Select[Any]:
+def _select_open_batches() -> Select[Any]:
     return (
         select(
             batches.c.state,
@@ -87,7 +87,7 @@ def _open_batches() -> Select[Any]:
     )
 
 
-def _by_tenant() -> Select[Any]:
+def _select_by_tenant() -> Select[Any]:
     waits = text(WAITS)
     return (
         select(
@@ -102,27 +102,21 @@ def _by_tenant() -> Select[Any]:
     )
 
 
-_COUNTED = Lookup(_counted())
-_OPEN_BATCHES = Lookup(_open_batches())
-_BY_TENANT = Lookup(_by_tenant())
+_COUNTED = Lookup(_select_counts())
+_OPEN_BATCHES = Lookup(_select_open_batches())
+_BY_TENANT = Lookup(_select_by_tenant())
 
 
-def backlog(now: datetime, since: datetime) -> Query[Backlog]:
+@query
+async def load_backlog(connection: Connection, now: datetime, since: datetime) -> Backlog:
     """Return the backlog of extraction, with the windows that failed for good since a moment."""
-
-    async def query(connection: Connection) -> Backlog:
-        ((counted,),) = await _COUNTED.rows(connection, [{"now": now, "since": since}])
-        (found,) = await _OPEN_BATCHES.rows(connection, [{"now": now}])
-        return Backlog._make((*counted[1:], sorted(OpenBatches(*row[1:]) for row in found)))
-
-    return query
+    (counted,) = await _COUNTED.fetch(connection, now=now, since=since)
+    found = await _OPEN_BATCHES.fetch(connection, now=now)
+    return Backlog._make((*counted, sorted(map(OpenBatches._make, found))))
 
 
-def by_tenant(now: datetime) -> Query[list[InHand]]:
+@query
+async def load_tenant_backlogs(connection: Connection, now: datetime) -> list[TenantBacklog]:
     """Return the unanswered windows of each tenant, sorted."""
-
-    async def query(connection: Connection) -> list[InHand]:
-        (found,) = await _BY_TENANT.rows(connection, [{"now": now}])
-        return sorted(InHand(*row[1:]) for row in found)
-
-    return query
+    found = await _BY_TENANT.fetch(connection, now=now)
+    return sorted(map(TenantBacklog._make, found))

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import BigInteger, Select, String, bindparam, exists, func, select, text
+from sqlalchemy import Select, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.events.memory import BatchIntendedV1, Window
 from mnemon_contracts.settings.models import Provider
-from mnemon_infra.database.engine import Connection, Database, Lookup, Query, Statement
-from mnemon_infra.database.erasure.users import not_erased
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
+from mnemon_infra.database.erasure.users import drop_erased_windows
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import OF_BATCHES, batches, windows
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.windows import batches as batch_rows
@@ -22,7 +22,7 @@ from mnemon_infra.database.windows.batches import StoredBatch
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
 
-class _Noted(NamedTuple):
+class _BatchEvent(NamedTuple):
     """An event of a batch; events sort by log position."""
 
     seq: int
@@ -33,47 +33,47 @@ class _Noted(NamedTuple):
     body: dict[str, Any]
 
 
-_ITS = text(OF_BATCHES)
+_OF_BATCHES = text(OF_BATCHES)
 _PLACE = ("tenant", "user_id", "conversation", "from_seq")
 _VALUES = (*_PLACE, "to_seq", "cut_at", "due_at", "batch_id", "line")
 
-LINES: Final = 1_000_000
+MOST_LINES: Final = 1_000_000
 """More lines than any provider takes in a batch."""
 
 
-def _unknown() -> Select[Any]:
+def _select_unknown() -> Select[Any]:
     is_known = exists().where(batches.c.batch_id == events.c.item)
     return (
         select(events.c.item)
-        .where(_ITS, events.c.event == "batch.intended", events.c.body.isnot(None), ~is_known)
+        .where(_OF_BATCHES, events.c.event == "batch.intended", events.c.body.isnot(None), ~is_known)
         .group_by(events.c.item)
         .order_by(func.min(events.c.seq))
-        .limit(bindparam("at_most", type_=BigInteger))
+        .limit(parameter("at_most", int))
     )
 
 
-def _its_events() -> Select[Any]:
-    columns = (events.c.seq, events.c.tenant, events.c.user_id, events.c.event, events.c.at, events.c.body)
+def _select_events() -> Select[Any]:
+    columns = events.c["seq", "tenant", "user_id", "event", "at", "body"]
     return select(*columns).where(
-        _ITS, events.c.item == bindparam("of_batch", type_=String), events.c.body.isnot(None)
+        _OF_BATCHES, events.c.item == parameter("of_batch", str), events.c.body.isnot(None)
     )
 
 
-def _answered() -> Any:
+def _insert_answered() -> Any:
     """Insert all answered windows of a user; messages that these do not cover are cut into windows again."""
     rows = select(
         events.c.tenant,
         events.c.user_id,
         events.c.conversation,
-        sequence("from_seq"),
-        sequence("to_seq"),
+        extract_position("from_seq"),
+        extract_position("to_seq"),
         events.c.at,
         events.c.at,
         text("0"),
         text("true"),
     ).where(
-        events.c.tenant == bindparam("of_tenant", type_=String),
-        events.c.user_id == bindparam("of_user", type_=String),
+        events.c.tenant == parameter("of_tenant", str),
+        events.c.user_id == parameter("of_user", str),
         events.c.event == "window.answered",
         events.c.conversation.isnot(None),
         events.c.body.isnot(None),
@@ -82,7 +82,7 @@ def _answered() -> Any:
     return insert(windows).from_select(names, rows).on_conflict_do_nothing()
 
 
-def _intended() -> Any:
+def _insert_intended() -> Any:
     insertion = insert(windows).values(
         {name: bindparam(name) for name in _VALUES} | {"attempts": 0, "is_answered": False}
     )
@@ -91,13 +91,13 @@ def _intended() -> Any:
     return insertion.on_conflict_do_update(index_elements=_PLACE, set_=had, where=~windows.c.is_answered)
 
 
-_UNKNOWN = Lookup(_unknown())
-_ITS_EVENTS = Lookup(_its_events())
-_ANSWERED = Statement(_answered())
-_INTENDED = Statement(_intended())
+_UNKNOWN = Lookup(_select_unknown())
+_BATCH_EVENTS = Lookup(_select_events())
+_ANSWERED = Statement(_insert_answered())
+_INTENDED = Statement(_insert_intended())
 
 
-async def adopt(database: Database, deadline_of: Callable[[str], timedelta]) -> int:
+async def recover_batches(database: Database, deadline_of: Callable[[str], timedelta]) -> int:
     """Insert the batches that only their events record, each with its windows.
 
     Args:
@@ -111,24 +111,24 @@ async def adopt(database: Database, deadline_of: Callable[[str], timedelta]) -> 
         DatabaseUnavailable: some batches may be missing; the call can be repeated.
     """
     adopted = 0
-    while unknown := await database.read(_next_unknown()):
+    while unknown := await database.run_query(_find_unknown()):
         async with database.transaction() as connection:
-            await _adopt(connection, unknown, deadline_of)
+            await _recover_batch(connection, unknown, deadline_of)
         adopted += 1
     return adopted
 
 
-def _next_unknown() -> Query[str | None]:
-    async def query(connection: Connection) -> str | None:
-        (found,) = await _UNKNOWN.rows(connection, [{"at_most": 1}])
-        return found[0][1] if found else None
-
-    return query
+@query
+async def _find_unknown(connection: Connection) -> str | None:
+    found = await _UNKNOWN.fetch(connection, at_most=1)
+    return found[0][0] if found else None
 
 
-async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[str], timedelta]) -> None:
-    (found,) = await _ITS_EVENTS.rows(connection, [{"of_batch": batch_id}])
-    noted = sorted(_Noted._make(row[1:]) for row in found)
+async def _recover_batch(
+    connection: Connection, batch_id: str, deadline_of: Callable[[str], timedelta]
+) -> None:
+    found = await _BATCH_EVENTS.fetch(connection, of_batch=batch_id)
+    noted = sorted(map(_BatchEvent._make, found))
     intended = [
         (each, BatchIntendedV1.model_validate(each.body)) for each in noted if each.event == "batch.intended"
     ]
@@ -141,12 +141,14 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
         for window in event.windows
         if (window.tenant, window.user) == each[1:3]
     ]
-    asked = await _not_erased(connection, named)
+    asked = await _drop_erased(connection, named)
     owners = {(window.tenant, window.user) for window in asked}
     begun = intended[0][0].at
-    await _ANSWERED.change(connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners])
-    await _INTENDED.change(connection, [_row(each, batch_id, begun, over) for each in asked])
-    await batch_rows.put(
+    await _ANSWERED.execute_each(
+        connection, [{"of_tenant": tenant, "of_user": user} for tenant, user in owners]
+    )
+    await _INTENDED.execute_each(connection, [_make_row(each, batch_id, begun, over) for each in asked])
+    await batch_rows.insert_batch(
         connection,
         StoredBatch(
             batch_id=batch_id,
@@ -162,16 +164,16 @@ async def _adopt(connection: Connection, batch_id: str, deadline_of: Callable[[s
     )
 
 
-async def _not_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
+async def _drop_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
     """Drop the windows of erased conversations: the batch's own event still names them."""
     held = [
         StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
     ]
-    left = set(await not_erased(held)(connection))
+    left = set(await drop_erased_windows(held)(connection))
     return [each for each, window in zip(asked, held, strict=True) if window in left]
 
 
-def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the row of a window.
 
     It has no batch if that is over for the user, or if the line is impossible: then it waits for another one.
@@ -192,4 +194,4 @@ def _row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, 
 
 def _has_line(window: Window) -> bool:
     """Return whether the number of the line is one that a batch can have."""
-    return (window.line or 0) < LINES
+    return (window.line or 0) < MOST_LINES

@@ -6,11 +6,11 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any, Final, Literal
 
-from sqlalchemy import ARRAY, DateTime, Integer, String, bindparam, func, select, text, update
+from sqlalchemy import bindparam, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.settings.models import Provider
-from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import IS_OPEN, batches
 
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
@@ -59,16 +59,18 @@ class StoredBatch:
 
 
 _COLUMNS: Final = (
-    batches.c.batch_id,
-    batches.c.provider,
-    batches.c.model,
-    batches.c.state,
-    batches.c.provider_batch_id,
-    batches.c.lines,
-    batches.c.created_at,
-    batches.c.changed_at,
-    batches.c.deadline_at,
-    batches.c.error,
+    *batches.c[
+        "batch_id",
+        "provider",
+        "model",
+        "state",
+        "provider_batch_id",
+        "lines",
+        "created_at",
+        "changed_at",
+        "deadline_at",
+        "error",
+    ],
 )
 _PURPOSE: Final = "extract"
 
@@ -84,7 +86,7 @@ _CHANGE = Statement(
         state=bindparam("into"),
         changed_at=bindparam("at"),
         lines=bindparam("number"),
-        provider_batch_id=func.coalesce(bindparam("named", type_=String), batches.c.provider_batch_id),
+        provider_batch_id=func.coalesce(parameter("named", str), batches.c.provider_batch_id),
         error=bindparam("for_what"),
     )
 )
@@ -92,22 +94,22 @@ _OPEN = Lookup(select(batches.c.batch_id, batches.c.created_at).where(text(IS_OP
 _NEWEST = Lookup(
     select(*_COLUMNS)
     .where(
-        batches.c.created_at < bindparam("before", type_=DateTime(timezone=True)),
-        batches.c.state == func.any(bindparam("among", type_=ARRAY(String))),
+        batches.c.created_at < parameter("before", datetime),
+        batches.c.state == func.any(parameter("among", list[str])),
     )
     .order_by(batches.c.created_at.desc())
-    .limit(bindparam("most", type_=Integer))
+    .limit(parameter("most", int))
 )
-_ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == bindparam("of_batch", type_=String)))
+_ONE = Lookup(select(*_COLUMNS).where(batches.c.batch_id == parameter("of_batch", str)))
 
 
-async def put(connection: Connection, batch: StoredBatch) -> None:
+async def insert_batch(connection: Connection, batch: StoredBatch) -> None:
     """Insert a batch; an existing one stays unchanged."""
     row = {column.name: getattr(batch, column.name) for column in _COLUMNS}
-    await _INSERT.change(connection, [{**row, "purpose": _PURPOSE}])
+    await _INSERT.execute_each(connection, [{**row, "purpose": _PURPOSE}])
 
 
-async def change(
+async def update_batch(
     connection: Connection,
     batch: StoredBatch,
     state: BatchState,
@@ -126,36 +128,29 @@ async def change(
         "named": provider_batch_id,
         "for_what": error,
     }
-    await _CHANGE.change(connection, [changed])
+    await _CHANGE.execute_each(connection, [changed])
 
 
-def open_batches() -> Query[list[str]]:
+@query
+async def list_open_batches(connection: Connection) -> list[str]:
     """Return the ids of open batches, oldest first."""
-
-    async def query(connection: Connection) -> list[str]:
-        (found,) = await _OPEN.rows(connection, [{}])
-        return [batch_id for _, batch_id, _ in sorted(found, key=itemgetter(2))]
-
-    return query
+    found = await _OPEN.fetch(connection)
+    return [batch_id for batch_id, _ in sorted(found, key=itemgetter(1))]
 
 
-def stored(batch_id: str) -> Query[StoredBatch | None]:
+@query
+async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | None:
     """Return the current row of a batch; None if there is none."""
-
-    async def query(connection: Connection) -> StoredBatch | None:
-        (found,) = await _ONE.rows(connection, [{"of_batch": batch_id}])
-        return StoredBatch(*found[0][1:]) if found else None
-
-    return query
+    found = await _ONE.fetch(connection, of_batch=batch_id)
+    return StoredBatch(*found[0]) if found else None
 
 
-def newest(states: Sequence[BatchState], before: datetime, most: int) -> Query[list[StoredBatch]]:
+@query
+async def list_newest_batches(
+    connection: Connection, states: Sequence[BatchState], before: datetime, most: int
+) -> list[StoredBatch]:
     """Return the batches in these states that were created before a moment, newest first."""
-
-    async def query(connection: Connection) -> list[StoredBatch]:
-        wanted = {"among": list(states), "before": before, "most": most}
-        (found,) = await _NEWEST.rows(connection, [wanted])
-        made = (StoredBatch(*row[1:]) for row in found)
-        return sorted(made, key=lambda each: each.created_at, reverse=True)
-
-    return query
+    wanted = {"among": list(states), "before": before, "most": most}
+    found = await _NEWEST.fetch(connection, **wanted)
+    made = (StoredBatch(*row) for row in found)
+    return sorted(made, key=lambda each: each.created_at, reverse=True)

@@ -3,42 +3,28 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Select,
-    String,
-    bindparam,
-    cast,
-    func,
-    or_,
-    select,
-    true,
-    union_all,
-)
+from sqlalchemy import BigInteger, ColumnElement, Select, cast, func, or_, select, true, union_all
 from sqlalchemy.dialects.postgresql import INT8RANGE
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.database.projections import event_order as parts
-from mnemon_infra.database.projections.event_order import owned, owner
-from mnemon_infra.database.projections.item_states import sequence
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.projections.item_states import extract_position
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import messages
 from mnemon_infra.database.windows.window_repository import StoredWindow
 
-_CONVERSATION: Final = bindparam("conversation", type_=String)
-_FROM: Final = bindparam("from_seq", type_=BigInteger)
-_TO: Final = bindparam("to_seq", type_=BigInteger)
-_ATTEMPTS: Final = bindparam("attempts", type_=BigInteger)
+_CONVERSATION: Final = parameter("conversation", str)
+_FROM: Final = parameter("from_seq", int)
+_TO: Final = parameter("to_seq", int)
+_ATTEMPTS: Final = parameter("attempts", int)
 
 
-def _spoken() -> Select[Any]:
-    timeline = parts.timeline()
-    spans = parts.spans(timeline)
-    cleared = parts.cleared(spans)
-    own_floor = select(cleared.c.seq).where(cleared.c.conversation == _CONVERSATION).scalar_subquery()
-    lowest = func.greatest(parts.discarded(timeline), func.coalesce(own_floor, 0))
+def _select_spoken() -> Select[Any]:
+    timeline = parts.select_timeline()
+    spans = parts.select_spans(timeline)
+    lowest = parts.select_floor(timeline, spans, _CONVERSATION)
     # Materialized: otherwise each of the scans would derive it again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
@@ -51,7 +37,7 @@ def _spoken() -> Select[Any]:
     def scan(*place: ColumnElement[bool]) -> Select[Any]:
         columns = (messages.c[name] for name in SpokenRow._fields)
         beyond = messages.c.seq > select(floor.c.seq).scalar_subquery()
-        return select(*columns).where(owned(messages), messages.c.role.isnot(None), beyond, *place)
+        return select(*columns).where(is_owned(messages), messages.c.role.isnot(None), beyond, *place)
 
     named = scan(messages.c.conversation == _CONVERSATION, messages.c.seq >= _FROM, messages.c.seq <= _TO)
     on_current = scan(
@@ -65,16 +51,16 @@ def _spoken() -> Select[Any]:
     )
 
 
-_SPOKEN = Lookup(_spoken())
+_SPOKEN = Lookup(_select_spoken())
 _NOTED = Lookup(
     select(events.c.seq)
     .where(
-        owned(events),
+        is_owned(events),
         events.c.event == "window.answered",
         events.c.conversation == _CONVERSATION,
         events.c.body.isnot(None),
-        sequence("from_seq") == _FROM,
-        sequence("to_seq") == _TO,
+        extract_position("from_seq") == _FROM,
+        extract_position("to_seq") == _TO,
         or_(
             events.c.body["outcome"].astext != "dead",
             func.coalesce(cast(events.c.body["attempts"].astext, BigInteger), 0) >= _ATTEMPTS,
@@ -84,33 +70,29 @@ _NOTED = Lookup(
 )
 
 
-def spoken(windows: Sequence[StoredWindow]) -> Query[list[list[SpokenRow]]]:
+@query
+async def load_window_messages(
+    connection: Connection, windows: Sequence[StoredWindow]
+) -> list[list[SpokenRow]]:
     """Return for each window its visible messages, oldest first."""
-
-    async def query(connection: Connection) -> list[list[SpokenRow]]:
-        found = await _SPOKEN.rows(connection, [_place(each) for each in windows])
-        return [sorted(SpokenRow._make(row[1:]) for row in rows) for rows in found]
-
-    return query
+    found = await _SPOKEN.fetch_each(connection, [_bind_window(each) for each in windows])
+    return [sorted(map(SpokenRow._make, rows)) for rows in found]
 
 
-def noted(windows: Sequence[StoredWindow]) -> Query[set[StoredWindow]]:
+@query
+async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows that have a projected answer in the log.
 
     A window that failed for good and was reopened is not one of them: it has one attempt more than its
     answer.
     """
-
-    async def query(connection: Connection) -> set[StoredWindow]:
-        places = [{**_place(each), "attempts": each.attempts} for each in windows]
-        found = await _NOTED.rows(connection, places)
-        return {each for each, rows in zip(windows, found, strict=True) if rows}
-
-    return query
+    places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
+    found = await _NOTED.fetch_each(connection, places)
+    return {each for each, rows in zip(windows, found, strict=True) if rows}
 
 
-def _place(window: StoredWindow) -> dict[str, Any]:
-    return owner(window.tenant, window.user) | {
+def _bind_window(window: StoredWindow) -> dict[str, Any]:
+    return bind_owner(window.tenant, window.user) | {
         "conversation": window.conversation,
         "from_seq": window.from_seq,
         "to_seq": window.to_seq,

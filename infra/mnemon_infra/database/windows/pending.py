@@ -4,30 +4,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    Boolean,
-    ColumnElement,
-    DateTime,
-    Select,
-    String,
-    bindparam,
-    exists,
-    func,
-    or_,
-    select,
-    text,
-    true,
-)
+from sqlalchemy import CTE, ColumnElement, Select, exists, func, or_, select, text, true
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import WAITS, windows
-from mnemon_infra.database.windows.window_repository import COLUMNS, StoredWindow, window_of
+from mnemon_infra.database.windows.window_repository import WINDOW_COLUMNS, StoredWindow, make_window
 
 
-class Waiting(NamedTuple):
+class WaitingWindows(NamedTuple):
     """Due windows of a tenant that wait for a batch: their number, and when the first was due."""
 
     tenant: str
@@ -36,12 +21,12 @@ class Waiting(NamedTuple):
 
 
 _WAITS: Final = text(WAITS)
-_NOW: Final = bindparam("now", type_=DateTime(timezone=True))
-_AT_MOST: Final = bindparam("at_most", type_=BigInteger)
-_IS_WANTED: Final = or_(bindparam("every", type_=Boolean), windows.c.is_online)
+_NOW: Final = parameter("now", datetime)
+_AT_MOST: Final = parameter("at_most", int)
+_IS_WANTED: Final = or_(parameter("every", bool), windows.c.is_online)
 
 
-def _tenants() -> CTE:
+def _select_tenants() -> CTE:
     """Select the tenants with waiting windows, with one index lookup for each tenant."""
     others = windows.alias("others")
     first = select(windows.c.tenant).where(_WAITS).order_by(windows.c.tenant).limit(1)
@@ -56,8 +41,8 @@ def _tenants() -> CTE:
     return tenants.union_all(select(following.c.tenant).select_from(tenants.join(following, true())))
 
 
-def _for_batches() -> Select[Any]:
-    tenants = _tenants()
+def _select_for_batches() -> Select[Any]:
+    tenants = _select_tenants()
     due = (
         select(windows.c.due_at)
         .where(_WAITS, windows.c.tenant == tenants.c.tenant, ~windows.c.is_online, windows.c.due_at <= _NOW)
@@ -73,12 +58,12 @@ def _for_batches() -> Select[Any]:
     )
 
 
-def _due(*only: ColumnElement[bool]) -> Select[Any]:
+def _select_due(*only: ColumnElement[bool]) -> Select[Any]:
     return (
-        select(*COLUMNS)
+        select(*WINDOW_COLUMNS)
         .where(
             _WAITS,
-            windows.c.tenant == bindparam("of_tenant", type_=String),
+            windows.c.tenant == parameter("of_tenant", str),
             windows.c.due_at <= _NOW,
             *only,
         )
@@ -87,7 +72,7 @@ def _due(*only: ColumnElement[bool]) -> Select[Any]:
     )
 
 
-def _of_user() -> Select[Any]:
+def _select_of_user() -> Select[Any]:
     """Select the first waiting window of each conversation, if it is due.
 
     Later windows wait for it, so that facts arrive in order.
@@ -101,46 +86,40 @@ def _of_user() -> Select[Any]:
         ~earlier.c.is_answered,
         earlier.c.batch_id.is_(None),
     )
-    user = windows.c.user_id == bindparam("of_user", type_=String)
-    return _due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
+    user = windows.c.user_id == parameter("of_user", str)
+    return _select_due(user, _IS_WANTED, ~waits_before).order_by(windows.c.conversation, windows.c.from_seq)
 
 
-_ALL = Lookup(select(_tenants().c.tenant))
-_FOR_BATCHES = Lookup(_for_batches())
-_FOR_BATCH = Lookup(_due(~windows.c.is_online).order_by(windows.c.due_at))
-_OF_USER = Lookup(_of_user())
-_ONLINE = Lookup(_due(_IS_WANTED))
+_ALL = Lookup(select(_select_tenants().c.tenant))
+_FOR_BATCHES = Lookup(_select_for_batches())
+_FOR_BATCH = Lookup(_select_due(~windows.c.is_online).order_by(windows.c.due_at))
+_OF_USER = Lookup(_select_of_user())
+_ONLINE = Lookup(_select_due(_IS_WANTED))
 
 
-def tenants_waiting() -> Query[list[str]]:
+@query
+async def list_waiting_tenants(connection: Connection) -> list[str]:
     """Return the tenants with waiting windows, due or not."""
-
-    async def query(connection: Connection) -> list[str]:
-        (found,) = await _ALL.rows(connection, [{}])
-        return sorted(tenant for _, tenant in found)
-
-    return query
+    found = await _ALL.fetch(connection)
+    return sorted(tenant for (tenant,) in found)
 
 
-def waiting_for_batches(now: datetime, at_most: int) -> Query[list[Waiting]]:
+@query
+async def count_waiting_windows(connection: Connection, now: datetime, at_most: int) -> list[WaitingWindows]:
     """Count each tenant's due windows that wait for a batch, up to `at_most`."""
-
-    async def query(connection: Connection) -> list[Waiting]:
-        (found,) = await _FOR_BATCHES.rows(connection, [{"now": now, "at_most": at_most}])
-        return sorted(Waiting._make(row[1:]) for row in found)
-
-    return query
+    found = await _FOR_BATCHES.fetch(connection, now=now, at_most=at_most)
+    return sorted(map(WaitingWindows._make, found))
 
 
-async def take_for_batch(
+async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the windows of a tenant that are due longest, until the end of the transaction."""
-    (found,) = await _FOR_BATCH.rows(connection, [{"of_tenant": tenant, "now": now, "at_most": at_most}])
-    return sorted(map(window_of, found))
+    found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
+    return sorted(map(make_window, found))
 
 
-async def take_of_users(
+async def lock_windows_of_users(
     connection: Connection, users: Iterable[tuple[Owner, bool]], now: datetime, at_most: int
 ) -> list[StoredWindow]:
     """Lock and return the first waiting window of each conversation of users, if it is due.
@@ -155,16 +134,16 @@ async def take_of_users(
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}
         for (tenant, user), every in users
     ]
-    found = await _OF_USER.rows(connection, wanted)
-    return sorted(window_of(row) for rows in found for row in rows)
+    found = await _OF_USER.fetch_each(connection, wanted)
+    return sorted(make_window(row) for rows in found for row in rows)
 
 
-async def users_online(
+async def list_online_users(
     connection: Connection, tenants: Iterable[tuple[str, bool]], now: datetime, at_most: int
 ) -> list[Owner]:
     """Return users with due windows for online requests that no other transaction has locked."""
     wanted = [
         {"of_tenant": tenant, "every": every, "now": now, "at_most": at_most} for tenant, every in tenants
     ]
-    found = await _ONLINE.rows(connection, wanted)
-    return sorted({window_of(row).owner for rows in found for row in rows})
+    found = await _ONLINE.fetch_each(connection, wanted)
+    return sorted({make_window(row).owner for rows in found for row in rows})

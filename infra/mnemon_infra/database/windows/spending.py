@@ -4,27 +4,15 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    ColumnElement,
-    Date,
-    DateTime,
-    Double,
-    Select,
-    String,
-    bindparam,
-    cast,
-    func,
-    select,
-    text,
-)
+from sqlalchemy import ColumnElement, Date, Double, Select, cast, func, select, text
 
-from mnemon_infra.database.engine import Connection, Lookup, Query
+from mnemon_infra.database.engine import Connection, Lookup, parameter, query
 from mnemon_infra.database.tables import IS_OPEN, OF_BATCHES, batches
 from mnemon_infra.database.tables import memory_events as events
 from mnemon_infra.database.tables import model_calls as calls
 
 
-class Calls(NamedTuple):
+class CallTotals(NamedTuple):
     """Totals of the model calls of one day (UTC) with the same tenant, purpose, provider, model and mode.
 
     Attributes:
@@ -51,30 +39,30 @@ class Calls(NamedTuple):
     usd: float
 
 
-BELIEVED: Final = 1_000_000_000.0
+MOST_USD: Final = 1_000_000_000.0
 """Most US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
 
-_SINCE: Final = calls.c.at >= bindparam("since", type_=DateTime(timezone=True))
-_OF_TENANT: Final = calls.c.tenant == bindparam("of_tenant", type_=String)
+_SINCE: Final = calls.c.at >= parameter("since", datetime)
+_OF_TENANT: Final = calls.c.tenant == parameter("of_tenant", str)
 
 
-def _total(usd: ColumnElement[float]) -> Any:
-    return func.coalesce(func.sum(func.least(usd, BELIEVED)).filter(usd.isnot(None)), 0.0)
+def _sum_usd(usd: ColumnElement[float]) -> Any:
+    return func.coalesce(func.sum(func.least(usd, MOST_USD)).filter(usd.isnot(None)), 0.0)
 
 
 def _usd() -> Any:
-    return _total(calls.c.usd)
+    return _sum_usd(calls.c.usd)
 
 
-def _spent() -> Select[Any]:
+def _select_spent() -> Select[Any]:
     return select(_usd()).where(_OF_TENANT, _SINCE)
 
 
-def _spent_by_tenant() -> Select[Any]:
+def _select_spent_by_tenant() -> Select[Any]:
     return select(calls.c.tenant, _usd()).where(_SINCE).group_by(calls.c.tenant)
 
 
-def _usage() -> Select[Any]:
+def _select_usage() -> Select[Any]:
     day = cast(func.timezone("UTC", calls.c.at), Date)
     common = (calls.c.tenant, calls.c.purpose, day, calls.c.provider, calls.c.model, calls.c.in_batch)
     return (
@@ -85,81 +73,71 @@ def _usage() -> Select[Any]:
             *map(func.sum, (calls.c.input_tokens, calls.c.cached_tokens, calls.c.output_tokens)),
             _usd(),
         )
-        .where(_SINCE, calls.c.at < bindparam("until", type_=DateTime(timezone=True)))
+        .where(_SINCE, calls.c.at < parameter("until", datetime))
         .group_by(*common)
     )
 
 
-def _reserved() -> Select[Any]:
+def _select_reserved() -> Select[Any]:
     return (
-        select(_total(cast(events.c.body["usd"].astext, Double)))
+        select(_sum_usd(cast(events.c.body["usd"].astext, Double)))
         .select_from(events.join(batches, batches.c.batch_id == events.c.item))
         .where(
             text(IS_OPEN),
             text(OF_BATCHES),
             events.c.event == "batch.intended",
-            events.c.tenant == bindparam("of_tenant", type_=String),
+            events.c.tenant == parameter("of_tenant", str),
         )
     )
 
 
-_SPENT = Lookup(_spent())
-_RESERVED = Lookup(_reserved())
-_SPENT_BY_TENANT = Lookup(_spent_by_tenant())
-_USAGE = Lookup(_usage())
-_USAGE_OF_TENANT = Lookup(_usage().where(_OF_TENANT))
+_SPENT = Lookup(_select_spent())
+_RESERVED = Lookup(_select_reserved())
+_SPENT_BY_TENANT = Lookup(_select_spent_by_tenant())
+_USAGE = Lookup(_select_usage())
+_USAGE_OF_TENANT = Lookup(_select_usage().where(_OF_TENANT))
 
 
-def spent_since(tenant: str, since: datetime) -> Query[float]:
+@query
+async def sum_spending(connection: Connection, tenant: str, since: datetime) -> float:
     """Return the US dollars that a tenant's calls have cost since a moment; unpriced calls cost nothing."""
-
-    async def query(connection: Connection) -> float:
-        ((row,),) = await _SPENT.rows(connection, [{"of_tenant": tenant, "since": since}])
-        return float(row[1])
-
-    return query
+    (row,) = await _SPENT.fetch(connection, of_tenant=tenant, since=since)
+    return float(row[0])
 
 
-def reserved_in_batches(tenant: str) -> Query[float]:
+@query
+async def sum_reserved(connection: Connection, tenant: str) -> float:
     """Return the US dollars that a tenant's lines in open batches may cost."""
-
-    async def query(connection: Connection) -> float:
-        ((row,),) = await _RESERVED.rows(connection, [{"of_tenant": tenant}])
-        return float(row[1])
-
-    return query
+    (row,) = await _RESERVED.fetch(connection, of_tenant=tenant)
+    return float(row[0])
 
 
-def spent_by_tenant(since: datetime) -> Query[dict[str, float]]:
+@query
+async def sum_spending_by_tenant(connection: Connection, since: datetime) -> dict[str, float]:
     """Return the US dollars that calls have cost since a moment, for each tenant that made any."""
-
-    async def query(connection: Connection) -> dict[str, float]:
-        (rows,) = await _SPENT_BY_TENANT.rows(connection, [{"since": since}])
-        return {tenant: usd for _, tenant, usd in rows}
-
-    return query
+    rows = await _SPENT_BY_TENANT.fetch(connection, since=since)
+    return dict(rows)
 
 
-def usage(tenant: str | None, since: datetime, until: datetime) -> Query[list[Calls]]:
+@query
+async def load_usage(
+    connection: Connection, tenant: str | None, since: datetime, until: datetime
+) -> list[CallTotals]:
     """Return the totals of model calls between two moments, of a tenant or of all, sorted."""
-
-    async def query(connection: Connection) -> list[Calls]:
-        found = []
-        # One query per day: a busy month would exceed the statement timeout.
-        for begin, end in _days(since, until):
-            period: dict[str, Any] = {"since": begin, "until": end}
-            if tenant is None:
-                (rows,) = await _USAGE.rows(connection, [period])
-            else:
-                (rows,) = await _USAGE_OF_TENANT.rows(connection, [{**period, "of_tenant": tenant}])
-            # A sum of bigints is numeric, which Python reads as Decimal.
-            found += [Calls._make((*row[1:9], *map(int, row[9:12]), row[12])) for row in rows]
-        return sorted(found)
-
-    return query
+    found = []
+    # One query per day: a busy month would exceed the statement timeout.
+    for begin, end in _split_days(since, until):
+        period: dict[str, Any] = {"since": begin, "until": end}
+        if tenant is None:
+            rows = await _USAGE.fetch(connection, **period)
+        else:
+            rows = await _USAGE_OF_TENANT.fetch(connection, **{**period, "of_tenant": tenant})
+        # A sum of bigints is numeric, which Python reads as Decimal.
+        found += [CallTotals._make((*row[:8], *map(int, row[8:11]), row[11])) for row in rows]
+    return sorted(found)
 
 
-def _days(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+def _split_days(since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
     begin = since.astimezone(UTC)
     while begin < until:
         midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -4,24 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Boolean,
-    ColumnElement,
-    Integer,
-    Select,
-    String,
-    Update,
-    and_,
-    bindparam,
-    func,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Select, Update, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.database.engine import Connection, Lookup, Query, Statement
+from mnemon_infra.database.engine import Connection, Lookup, Statement, parameter, query
 from mnemon_infra.database.tables import windows
 
 
@@ -48,7 +35,7 @@ class StoredWindow(NamedTuple):
         return self.tenant, self.user
 
 
-class Failed(NamedTuple):
+class FailedWindow(NamedTuple):
     """A window that has to be requested again.
 
     Attributes:
@@ -64,15 +51,8 @@ class Failed(NamedTuple):
     is_online: bool = False
 
 
-COLUMNS: Final = (
-    windows.c.tenant,
-    windows.c.user_id,
-    windows.c.conversation,
-    windows.c.from_seq,
-    windows.c.to_seq,
-    windows.c.attempts,
-    windows.c.batch_id,
-    windows.c.line,
+WINDOW_COLUMNS: Final = (
+    *windows.c["tenant", "user_id", "conversation", "from_seq", "to_seq", "attempts", "batch_id", "line"],
 )
 _THIS: Final = and_(
     windows.c.tenant == bindparam("of_tenant"),
@@ -82,43 +62,43 @@ _THIS: Final = and_(
 )
 
 
-def _insertion() -> Any:
+def _insert_unknown() -> Any:
     values: dict[str, Any] = {
         column.name: bindparam(column.name) for column in windows.c if column.name != "is_online"
     }
     return insert(windows).values(values).on_conflict_do_nothing()
 
 
-def _changed(**values: Any) -> Update:
+def _update_window(**values: Any) -> Update:
     return update(windows).where(_THIS).values(**values)
 
 
-def _of_batch(*only: ColumnElement[bool]) -> Select[Any]:
-    return select(*COLUMNS).where(windows.c.batch_id == bindparam("of_batch", type_=String), *only)
+def _select_of_batch(*only: ColumnElement[bool]) -> Select[Any]:
+    return select(*WINDOW_COLUMNS).where(windows.c.batch_id == parameter("of_batch", str), *only)
 
 
-_INSERT = Statement(_insertion())
-_OF_BATCH = Lookup(_of_batch(~windows.c.is_answered))
-_OF_LINE = Lookup(_of_batch(windows.c.line == bindparam("of_line", type_=Integer), ~windows.c.is_answered))
+_INSERT = Statement(_insert_unknown())
+_OF_BATCH = Lookup(_select_of_batch(~windows.c.is_answered))
+_OF_LINE = Lookup(_select_of_batch(windows.c.line == parameter("of_line", int), ~windows.c.is_answered))
 _COUNTED = Lookup(
     select(windows.c.tenant, windows.c.user_id, func.count().filter(windows.c.is_answered), func.count())
-    .where(windows.c.batch_id == bindparam("of_batch", type_=String))
+    .where(windows.c.batch_id == parameter("of_batch", str))
     .group_by(windows.c.tenant, windows.c.user_id)
 )
-_HOLD = Statement(_changed(batch_id=bindparam("batch"), line=bindparam("place")))
-_ANSWERED = Statement(_changed(is_answered=True))
+_HOLD = Statement(_update_window(batch_id=bindparam("batch"), line=bindparam("place")))
+_ANSWERED = Statement(_update_window(is_answered=True))
 _AGAIN = Statement(
-    _changed(
+    _update_window(
         attempts=bindparam("failed"),
         due_at=bindparam("due"),
         batch_id=None,
         line=None,
-        is_online=or_(windows.c.is_online, bindparam("by_itself", type_=Boolean)),
+        is_online=or_(windows.c.is_online, parameter("by_itself", bool)),
     ).where(~windows.c.is_answered)
 )
 _REOPENED = Statement(
-    _changed(
-        attempts=func.greatest(windows.c.attempts + 1, bindparam("failed", type_=Integer)),
+    _update_window(
+        attempts=func.greatest(windows.c.attempts + 1, parameter("failed", int)),
         due_at=bindparam("due"),
         batch_id=None,
         line=None,
@@ -128,7 +108,7 @@ _REOPENED = Statement(
 )
 
 
-async def put(
+async def insert_windows(
     connection: Connection, cut: Iterable[StoredWindow], now: datetime, *, answered: bool = False
 ) -> None:
     """Insert windows; existing ones stay unchanged."""
@@ -149,71 +129,71 @@ async def put(
         for each in cut
     ]
     if rows:
-        await _INSERT.change(connection, rows)
+        await _INSERT.execute_each(connection, rows)
 
 
-async def hold(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
+async def assign_to_batch(connection: Connection, batch_id: str, taken: Iterable[StoredWindow]) -> None:
     """Assign windows to a batch, each with its line."""
-    await _HOLD.change(connection, [{**_key(each), "batch": batch_id, "place": each.line} for each in taken])
+    await _HOLD.execute_each(
+        connection, [{**_bind_window(each), "batch": batch_id, "place": each.line} for each in taken]
+    )
 
 
 async def mark_answered(connection: Connection, answered: Iterable[StoredWindow]) -> None:
     """Mark windows as answered, so that they are not requested again."""
-    if rows := [_key(each) for each in answered]:
-        await _ANSWERED.change(connection, rows)
+    if rows := [_bind_window(each) for each in answered]:
+        await _ANSWERED.execute_each(connection, rows)
 
 
-async def reopen(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
+async def reopen_windows(connection: Connection, given_up: Iterable[StoredWindow], now: datetime) -> None:
     """Reopen windows that were given up, for another attempt, online."""
     windows_of_it = list(given_up)
-    await put(connection, windows_of_it, now, answered=True)
-    if rows := [{**_key(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
-        await _REOPENED.change(connection, rows)
+    await insert_windows(connection, windows_of_it, now, answered=True)
+    if rows := [{**_bind_window(each), "failed": each.attempts, "due": now} for each in windows_of_it]:
+        await _REOPENED.execute_each(connection, rows)
 
 
-async def ask_again(connection: Connection, failed: Iterable[Failed]) -> None:
+async def requeue_windows(connection: Connection, failed: Iterable[FailedWindow]) -> None:
     """Return failed windows to the waiting ones, without a batch."""
     rows = [
-        {**_key(each.window), "failed": each.attempts, "due": each.due_at, "by_itself": each.is_online}
+        {
+            **_bind_window(each.window),
+            "failed": each.attempts,
+            "due": each.due_at,
+            "by_itself": each.is_online,
+        }
         for each in failed
     ]
     if rows:
-        await _AGAIN.change(connection, rows)
+        await _AGAIN.execute_each(connection, rows)
 
 
-def of_batch(batch_id: str) -> Query[list[StoredWindow]]:
+@query
+async def load_batch_windows(connection: Connection, batch_id: str) -> list[StoredWindow]:
     """Return the unanswered windows of a batch, by user and position."""
-
-    async def query(connection: Connection) -> list[StoredWindow]:
-        (found,) = await _OF_BATCH.rows(connection, [{"of_batch": batch_id}])
-        return sorted(map(window_of, found))
-
-    return query
+    found = await _OF_BATCH.fetch(connection, of_batch=batch_id)
+    return sorted(map(make_window, found))
 
 
-def of_lines(batch_id: str, lines: Iterable[int]) -> Query[dict[int, StoredWindow]]:
+@query
+async def load_windows_by_line(
+    connection: Connection, batch_id: str, lines: Iterable[int]
+) -> dict[int, StoredWindow]:
     """Return the unanswered windows of some lines of a batch, by line."""
     numbers = list(lines)
-
-    async def query(connection: Connection) -> dict[int, StoredWindow]:
-        wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
-        found = await _OF_LINE.rows(connection, wanted)
-        return {line: window_of(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
-
-    return query
+    wanted = [{"of_batch": batch_id, "of_line": line} for line in numbers]
+    found = await _OF_LINE.fetch_each(connection, wanted)
+    return {line: make_window(row) for line, rows in zip(numbers, found, strict=True) for row in rows}
 
 
-def counted(batch_id: str) -> Query[dict[Owner, tuple[int, int]]]:
+@query
+async def count_answered_windows(connection: Connection, batch_id: str) -> dict[Owner, tuple[int, int]]:
     """Count for each user in a batch the answered windows and all windows."""
-
-    async def query(connection: Connection) -> dict[Owner, tuple[int, int]]:
-        (found,) = await _COUNTED.rows(connection, [{"of_batch": batch_id}])
-        return {(tenant, user): (answered, all_) for _, tenant, user, answered, all_ in found}
-
-    return query
+    found = await _COUNTED.fetch(connection, of_batch=batch_id)
+    return {(tenant, user): (answered, all_) for tenant, user, answered, all_ in found}
 
 
-def _key(window: StoredWindow) -> dict[str, Any]:
+def _bind_window(window: StoredWindow) -> dict[str, Any]:
     return {
         "of_tenant": window.tenant,
         "of_user": window.user,
@@ -222,6 +202,6 @@ def _key(window: StoredWindow) -> dict[str, Any]:
     }
 
 
-def window_of(row: tuple[Any, ...]) -> StoredWindow:
-    """Make a window from a row of a `Lookup` of `COLUMNS`."""
-    return StoredWindow._make(row[1:])
+def make_window(row: tuple[Any, ...]) -> StoredWindow:
+    """Make a window from a row of a `Lookup` of `WINDOW_COLUMNS`."""
+    return StoredWindow._make(row)

@@ -17,7 +17,7 @@ from mnemon_infra.database.messages.unsummarised import (
     CoveredBy,
     UnsummarisedMessages,
     UnsummarisedQuery,
-    uncovered,
+    load_uncovered_messages,
 )
 from mnemon_producers.client import MemoryClient
 from tests.support.pipelines.compaction import KEY, PATIENCE, CompactionHarness
@@ -112,7 +112,7 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
         looked.append(wanted)
         if len(looked) == 2:
             raise DatabaseUnavailable("it restarts")
-        return uncovered(wanted, covered_by)
+        return load_uncovered_messages(wanted, covered_by)
 
     monkeypatch.setattr(module, "uncovered", looking)
     async with compaction.running():

@@ -11,8 +11,8 @@ from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.sweep_candidates import with_expired_facts
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.sweep_candidates import list_owners_of_expired_facts
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.integration.mnemon.operations.test_import_export import another, bring, exported
 from tests.support.admin.http_browser import browsing, words
@@ -125,7 +125,7 @@ async def test_expiry_of_former_version_does_not_expire_the_merged_fact(database
     )
     for seq, (name, event) in enumerate((("saved", saved), ("merged", merged)), 1):
         delivery = Delivery(f"memory.acme.u1.fact.{name}.v1", event.body(), name, "LOG", seq, 1, 1.8e9)
-        await write(database, plan([delivery]).rows)
+        await write_rows(database, plan([delivery]).rows)
     now = datetime(2026, 6, 1, tzinfo=UTC)
-    assert await database.read(with_expired_facts(now)) == []
-    assert await database.read(with_expired_facts(later)) == [("acme", "u1")]
+    assert await database.run_query(list_owners_of_expired_facts(now)) == []
+    assert await database.run_query(list_owners_of_expired_facts(later)) == [("acme", "u1")]

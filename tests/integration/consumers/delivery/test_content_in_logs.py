@@ -10,7 +10,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from tests.integration.consumers.delivery.test_poison import letters, persisted
 from tests.support.stock_client import Stock
@@ -38,7 +38,7 @@ async def test_refused_values_are_logged_nowhere(
                 nats_url=nats_url, database_dsn=server.url, database_schema=f"test_{uuid4().hex[:12]}"
             )
             assert deployment.database_url is not None
-            migrate(deployment.database_url, deployment.database_schema)
+            migrate_schema(deployment.database_url, deployment.database_schema)
             for body in REFUSED:
                 await stock.publish("chat.acme.u1.-.message.v1", body)
             await stock.publish(

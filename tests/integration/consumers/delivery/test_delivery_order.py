@@ -13,9 +13,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from mnemon_consumers.persist.decide import plan
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import user_memory
-from mnemon_infra.database.memory.user_memory import NewestMessages
-from mnemon_infra.database.projections.sweep import last_watermark, sweep
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
+from mnemon_infra.database.projections.sweep import load_last_watermark, sweep_owner
+from mnemon_infra.database.projections.writer import write_rows
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.interleaving import Interleaving
 from tests.support.log.projected_state import delivery_of, shown, texts_of
@@ -26,7 +26,7 @@ RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(20)))
 
 
 async def state_of(database: Database, *places: str) -> State:
-    state = await database.read(shown(places))
+    state = await database.run_query(shown(places))
     return replace(state, texts=await texts_of(database))
 
 
@@ -63,11 +63,11 @@ async def test_removed_merged_summary_replaces_no_summary(database: Database) ->
         LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
         LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
     ]
-    await write(database, plan([delivery_of(event) for event in log]).rows)
+    await write_rows(database, plan([delivery_of(event) for event in log]).rows)
     for _ in range(2):
         state = await state_of(database)
         assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
-        await sweep(database, TENANT, USER, up_to=5)
+        await sweep_owner(database, TENANT, USER, up_to=5)
     assert await texts_of(database) == {"of the second"}
 
 
@@ -82,12 +82,12 @@ async def test_swept_event_may_be_delivered_again(database: Database) -> None:
     late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
     for part in early, late:
         rows = plan([delivery_of(event) for event in part]).rows
-        await write(database, rows)
-        assert rows.watermarked() == {(TENANT, USER)}
-        await sweep(database, TENANT, USER, up_to=6)
+        await write_rows(database, rows)
+        assert rows.find_watermarked_owners() == {(TENANT, USER)}
+        await sweep_owner(database, TENANT, USER, up_to=6)
     assert await state_of(database) == fold([*early, *late])
     assert await texts_of(database) == {"again"}
-    assert await last_watermark(database, TENANT, USER) == 4
+    assert await load_last_watermark(database, TENANT, USER) == 4
 
 
 async def test_clear_waits_for_earlier_events(database: Database) -> None:
@@ -100,10 +100,10 @@ async def test_clear_waits_for_earlier_events(database: Database) -> None:
         LoggedEvent(5, "clear", "cleared"),
     ]
     early = [event for event in log if event.id not in ("c2", "back")]
-    await write(database, plan([delivery_of(event) for event in early]).rows)
-    assert await sweep(database, TENANT, USER, up_to=1) == 0
-    await write(database, plan([delivery_of(event) for event in log]).rows)
-    await sweep(database, TENANT, USER, up_to=5)
+    await write_rows(database, plan([delivery_of(event) for event in early]).rows)
+    assert await sweep_owner(database, TENANT, USER, up_to=1) == 0
+    await write_rows(database, plan([delivery_of(event) for event in log]).rows)
+    await sweep_owner(database, TENANT, USER, up_to=5)
     assert await state_of(database, "c2") == fold(log)
     assert fold(log).messages == {"c2": ["in c2"]}
 
@@ -111,6 +111,8 @@ async def test_clear_waits_for_earlier_events(database: Database) -> None:
 @pytest.mark.parametrize("copies", [1, 3])
 async def test_event_twice_in_a_batch_is_applied_once(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
-    await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
-    (view,) = await database.read(user_memory.newest_messages([NewestMessages(TENANT, USER, "c1", 10)]))
+    await write_rows(database, plan([delivery_of(event) for event in reversed(events)]).rows)
+    (view,) = await database.run_query(
+        user_memory.load_newest_messages([NewestMessagesQuery(TENANT, USER, "c1", 10)])
+    )
     assert [(row.seq, row.event_id) for row in view.messages] == [(1, "same")]

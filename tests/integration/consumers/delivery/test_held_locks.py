@@ -20,7 +20,7 @@ from mnemon_infra.broker.outcomes import ACK, Retry
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import _key, locked
+from mnemon_infra.database.locks import _hash_name, hold_lock
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings, change
@@ -36,7 +36,7 @@ SUMMARIES = "memory.acme.u1.summary.written.v1"
 
 async def waiters(database: Database, *of: str) -> int:
     """How many wait for a lock."""
-    key = _key(of)
+    key = _hash_name(of)
     async with database.transaction() as connection:
         cursor = await connection.execute(
             "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -80,7 +80,7 @@ async def test_fact_change_waits_for_the_lock_of_its_user(
     assert saved["decision"] == "saved"
     before = await facts(stock)
     async with Database(mnemon_with_vectors) as database:
-        async with locked(database, *OWNER):
+        async with hold_lock(database, *OWNER):
             asked = asyncio.ensure_future(REQUESTS[name](stock, saved["id"]))
             await is_waited_for(database, *OWNER)
             assert not asked.done()
@@ -92,7 +92,7 @@ async def test_fact_change_waits_for_the_lock_of_its_user(
 async def test_fact_change_ignores_locks_of_other_users(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
-    async with Database(mnemon_with_vectors) as database, locked(database, *OWNER):
+    async with Database(mnemon_with_vectors) as database, hold_lock(database, *OWNER):
         saved = await stock.ask("save", "acme.u2", text="Likes otters")
         assert (await stock.ask("forget", "acme.u2", id=saved["id"])).get("error") is None
         assert await waiters(database, *OWNER) == 0
@@ -108,7 +108,7 @@ async def test_facts_expire_under_the_user_s_lock(
     expired = {"text": "Is in Riga", "expires_at": "2020-01-01T00:00:00Z"}
     body = {"fact_id": "pf_001", "fact": expired, "decision": {"proposal_id": "p"}}
     async with run_consumers(("persist", "maintain"), deployment), Database(deployment) as database:
-        async with locked(database, *OWNER):
+        async with hold_lock(database, *OWNER):
             await stock.publish("memory.acme.u1.fact.saved.v1", body)
             await persisted(connection)
             await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
@@ -132,7 +132,7 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
     async with AsyncExitStack() as opened, Database(deployment) as database, settings.watched(connection):
         patience = CircuitBreaker(LanguageModels(deployment, opened))
         compacting = Compacting(database, settings, patience, Budgets(database, settings))
-        async with locked(database, *place, "compact"):
+        async with hold_lock(database, *place, "compact"):
             assert await compacting.compact(connection, place) == Retry(BUSY)
             assert not await last_position(connection, SUMMARIES)
         ended = await compacting.compact(connection, place)
@@ -161,13 +161,13 @@ async def test_batches_claimed_by_another_process_are_skipped(
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
             await extraction._cutting.cut(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
-            async with locked(database, "extract", "pool"):
+            async with hold_lock(database, "extract", "pool"):
                 await extraction.tick(connection)
                 assert await extracting.sql("SELECT * FROM batches") == []
             await extraction._batching._pooling.claim()
             ((batch_id, state),) = await extracting.sql("SELECT batch_id, state FROM batches")
             assert state == "claimed"
-            async with locked(database, "batch", batch_id):
+            async with hold_lock(database, "batch", batch_id):
                 await extraction.tick(connection)
                 assert await extracting.sql("SELECT state FROM batches") == [("claimed",)]
                 assert server.state.requests == []

@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
-from mnemon_infra.rebuild.generations import site
+from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import made_by_of
 from mnemon_infra.vectors.port import Collection, Point
@@ -158,7 +158,7 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
 
 
 async def audit(deployment: Deployment) -> Audit:
-    async with site(deployment) as place, live_pages(place) as pages:
+    async with open_site(deployment) as place, live_pages(place) as pages:
         return await examine(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 

@@ -17,7 +17,7 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import texts_of
 from tests.support.stock_client import Stock
@@ -136,7 +136,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
     taken = await take(connection, 4)
     database = Database(deployment)
     await database.open()
-    await write(database, plan([Delivery.of(message) for message in taken]).rows)
+    await write_rows(database, plan([Delivery.of(message) for message in taken]).rows)
     await database.close()
     before = rows(deployment, "*")
     assert len(before) == 2

@@ -31,7 +31,7 @@ from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import delivery_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.projections import applied_events
+from mnemon_infra.database.projections import row_positions
 from mnemon_infra.delivery import Delivery
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
 from tests.support.stock_client import Stock
@@ -43,7 +43,7 @@ PATIENCE = 60.0
 async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
     database = Database(deployment)
     await database.open()
-    yield partial(applied_events.is_applied, database)
+    yield partial(row_positions.is_applied, database)
     await database.close()
 
 

@@ -23,14 +23,14 @@ from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.erasure.conversations import load_spans
+from mnemon_infra.database.generations.comparison import compare_page
 from mnemon_infra.database.generations.generation_repository import PROJECTIONS
-from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
-from mnemon_infra.database.messages.conversations import spans_of
-from mnemon_infra.database.projections.sweep import sweep
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
+from mnemon_infra.database.projections.sweep import sweep_owner
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.rebuild.generations import made, site_alone
+from mnemon_infra.rebuild.generations import open_exclusive_site, open_generation
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
@@ -86,9 +86,9 @@ def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: 
 
 
 async def state_of(database: Database, log: Sequence[LoggedEvent], last: int) -> State:
-    await sweep(database, *OWNER, up_to=last)
+    await sweep_owner(database, *OWNER, up_to=last)
     places = [started_conversation(*OWNER, each.id) for each in log if each.kind == "started"]
-    state = await database.read(shown([FIRST, *places]))
+    state = await database.run_query(shown([FIRST, *places]))
     return replace(state, texts=await texts_of(database))
 
 
@@ -111,9 +111,9 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
         """As the verb does it: what it has to know is looked up while all before it is there."""
         await forget_all(other_database)
-        await write(other_database, plan([delivery_of(each) for each in before]).rows)
+        await write_rows(other_database, plan([delivery_of(each) for each in before]).rows)
         below = len(before) + 1
-        spans, discarded = await other_database.read(spans_of(OWNER, conversation, below))
+        spans, discarded = await other_database.run_query(load_spans(OWNER, conversation, below))
         event = UserErasedV1(
             up_to_seq=below,
             conversation=conversation,
@@ -132,16 +132,16 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         await forget_all(database)
         for batch in [*batches, list(deliveries)]:
             chosen = [deliveries[1 + each % last] for each in batch]
-            await write(database, plan(chosen).rows)
+            await write_rows(database, plan(chosen).rows)
         left = [each for each in log if each.seq not in taking.derived]
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
         await forget_all(other_database)
         kept = [each for each in deliveries.values() if not taking.takes(each)]
-        await write(other_database, plan(kept).rows)
+        await write_rows(other_database, plan(kept).rows)
         assert await state_of(other_database, log, last) == expected
         for table in PROJECTIONS:
-            page = await database.read(compared(table, *schemas, None, last))
+            page = await database.run_query(compare_page(table, *schemas, None, last))
             assert page.differences == []
 
     @settings(max_examples=RUNS, suppress_health_check=[*HealthCheck])
@@ -198,7 +198,10 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         await stock.say("I am back", "acme.u1.home")
         await decided(connection)
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
-        async with site_alone(deployment) as place, made(place, "as of", RebuildReport(), bad) as replay:
+        async with (
+            open_exclusive_site(deployment) as place,
+            open_generation(place, "as of", RebuildReport(), bad) as replay,
+        ):
             await replay.reach(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
         assert there["generations"] == 2
@@ -209,7 +212,9 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert (receipt["removed"], receipt["pending"]) == (there, [])
         assert receipt["generations"] == [replay.schema]
         async with Database(deployment.model_copy(update={"database_schema": replay.schema})) as former:
-            (home_view,) = await former.read(newest_messages([NewestMessages(TENANT, USER, "home", 9)]))
+            (home_view,) = await former.run_query(
+                load_newest_messages([NewestMessagesQuery(TENANT, USER, "home", 9)])
+            )
             assert [each.content for each in home_view.messages] == ["I live in Riga"]
         left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
         assert set(left["left"].values()) == set(left["found"].values()) == {0}
@@ -228,7 +233,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         assert await stock.contents() == ["off again"], "it is the current one still"
         assert len((await stock.ask("read"))["facts"]) == 2
 
-        async with site_alone(deployment) as place:
+        async with open_exclusive_site(deployment) as place:
             verdict = await verdict_on(place, RebuildReport())
             assert (verdict.is_settled, verdict.first) == (True, [])
             audit = await examine(connection, place.database, UserSample(), lambda *_: None)

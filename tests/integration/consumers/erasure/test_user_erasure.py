@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,13 +14,15 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.purge import erasures_of
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import begin_writing, counted_below
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.erasure.erased_rows import count_covered_rows
+from mnemon_infra.database.erasure.users import lock_for_writing
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.integration.consumers.delivery.test_redelivery import give_back, persisted, rows, swept, take
 from tests.support.log.dead_letters import kept
@@ -107,7 +110,7 @@ async def test_redelivery_after_user_erasure_stores_nothing(
     await provision(connection)
     anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
     assert anew.database_url is not None
-    migrate(anew.database_url, anew.database_schema)
+    migrate_schema(anew.database_url, anew.database_schema)
     async with run_consumers(("persist", "retrieve"), anew):
         await persisted(connection)
         await swept(connection)
@@ -199,16 +202,18 @@ async def test_erasure_waits_for_writers_below_it(database: Database) -> None:
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
     async with database.transaction() as other:
-        await begin_writing(other, [])
+        await lock_for_writing(other, [])
         await other.execute(
             "INSERT INTO messages (tenant, user_id, event_id, seq, role, content, sent_at)"
             " VALUES ('acme', 'u1', 'm', 3, 'user', 'old', now())"
         )
-        erasing = asyncio.create_task(write(database, erased))
+        erasing = asyncio.create_task(write_rows(database, erased))
         done, _ = await asyncio.wait([erasing], timeout=0.5)
         assert not done
     await erasing
-    assert await database.read(counted_below("acme", "u1", 100)) == {}
+    assert (
+        await database.run_query(count_covered_rows(ErasedUser(("acme", "u1"), 100, datetime.now(UTC)))) == {}
+    )
 
 
 async def test_erasure_withdraws_windows_sent_to_a_model(

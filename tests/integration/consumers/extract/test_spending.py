@@ -20,8 +20,14 @@ from mnemon_contracts.settings.models import Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.projections.writer import write
-from mnemon_infra.database.windows.spending import BELIEVED, Calls, spent_by_tenant, spent_since, usage
+from mnemon_infra.database.projections.writer import write_rows
+from mnemon_infra.database.windows.spending import (
+    MOST_USD,
+    CallTotals,
+    load_usage,
+    sum_spending,
+    sum_spending_by_tenant,
+)
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import LiveSettings
 from tests.support.hypothesis_profiles import scale_examples
@@ -59,7 +65,7 @@ class Call:
         return Delivery(subject, body, self.id, "LOG", self.seq, 1, self.at.timestamp())
 
 
-def summed(calls: Iterable[Call], since: datetime, until: datetime) -> list[Calls]:
+def summed(calls: Iterable[Call], since: datetime, until: datetime) -> list[CallTotals]:
     """Usage in the plainest words: of several copies the first in the log counts."""
     first: dict[tuple[str, str, str], Call] = {}
     for call in sorted(calls, key=lambda call: call.seq):
@@ -71,7 +77,7 @@ def summed(calls: Iterable[Call], since: datetime, until: datetime) -> list[Call
             common = (call.tenant, call.purpose, call.at.date(), "openai", call.model, in_batch)
             groups[common].append(call)
     return sorted(
-        Calls(
+        CallTotals(
             *common,
             calls=len(group),
             unpriced=sum(call.usd is None for call in group),
@@ -111,28 +117,28 @@ async def test_spending_is_equal_in_any_order_batches_and_copies(
     chance.shuffle(copies)
     while copies:
         size = chance.randint(1, 6)
-        await write(database, plan([call.delivery() for call in copies[:size]]).rows)
+        await write_rows(database, plan([call.delivery() for call in copies[:size]]).rows)
         copies = copies[size:]
     since, until = MIDNIGHT - 17 * HOUR, (MIDNIGHT + 23 * HOUR).astimezone(timezone(7 * HOUR))
     expected = summed(log, since, until)
-    assert await database.read(usage(None, since, until)) == expected
+    assert await database.run_query(load_usage(None, since, until)) == expected
     for tenant in ("acme", "globex"):
         own = [calls for calls in expected if calls.tenant == tenant]
-        assert await database.read(usage(tenant, since, until)) == own
+        assert await database.run_query(load_usage(tenant, since, until)) == own
     ever = summed(log, since, MIDNIGHT + 99 * HOUR)
     totals = {tenant: sum(each.usd for each in ever if each.tenant == tenant) for tenant, *_ in ever}
-    assert await database.read(spent_by_tenant(since)) == totals
-    assert await database.read(spent_since("acme", since)) == totals.get("acme", 0)
+    assert await database.run_query(sum_spending_by_tenant(since)) == totals
+    assert await database.run_query(sum_spending("acme", since)) == totals.get("acme", 0)
 
 
 async def test_impossible_cost_hides_no_other_cost(database: Database) -> None:
     forged = [Call(seq, f"forged {seq}", usd=1e308, tokens=(2**63 - 1, 0, 2**63 - 1)) for seq in (1, 2)]
     await spend(database, *forged, Call(3, "theirs", tenant="globex"))
     since, until = MIDNIGHT, MIDNIGHT + HOUR
-    acme, globex = await database.read(usage(None, since, until))
-    assert (acme.usd, globex.usd) == (2 * BELIEVED, 0.25)
-    assert await database.read(spent_by_tenant(since)) == {"acme": 2 * BELIEVED, "globex": 0.25}
-    assert await database.read(spent_since("acme", since)) == 2 * BELIEVED
+    acme, globex = await database.run_query(load_usage(None, since, until))
+    assert (acme.usd, globex.usd) == (2 * MOST_USD, 0.25)
+    assert await database.run_query(sum_spending_by_tenant(since)) == {"acme": 2 * MOST_USD, "globex": 0.25}
+    assert await database.run_query(sum_spending("acme", since)) == 2 * MOST_USD
 
 
 class Clock:
@@ -158,7 +164,7 @@ def nowhere() -> Database:
 
 
 async def spend(database: Database, *calls: Call) -> None:
-    await write(database, plan([call.delivery() for call in calls]).rows)
+    await write_rows(database, plan([call.delivery() for call in calls]).rows)
 
 
 async def test_budget_left_is_the_limit_minus_spending_of_today(database: Database) -> None:

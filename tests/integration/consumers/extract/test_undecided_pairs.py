@@ -10,7 +10,7 @@ from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_consumers.extract.batch import lifecycle
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.support.facts.undecided_facts import (
     answering,
     facts,
@@ -57,7 +57,7 @@ async def test_pair_called_same_is_merged_without_another_call(
             await audited.settled()
             assert await audited.faults() == []
         await settled(vector_extraction)
-        async with site_alone(vector_extraction.deployment) as place:
+        async with open_exclusive_site(vector_extraction.deployment) as place:
             verdict = await verdict_on(place, RebuildReport())
         assert (verdict.differences, verdict.is_settled) == (0, True)
     (pair,) = find_pairs(vector_extraction.server.state.questions[0].text)

@@ -21,7 +21,7 @@ from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.settings.store import LiveSettings, change
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.settings_edit import setting
@@ -102,7 +102,7 @@ async def test_user_windowed_by_another_process_is_skipped(cutter: Cutter) -> No
     for owner in (ANNA, BORIS, CLARA):
         await cutter.say(owner, "home", 2000, 1000)
     await cutter.project()
-    async with locked(cutter.database, *ANNA, "extract"):
+    async with hold_lock(cutter.database, *ANNA, "extract"):
         assert await cutter.cutting.cut(cutter.connection, [ANNA, BORIS, CLARA]) == {ANNA}
         cut = await cutter.windows(ANNA, BORIS, CLARA)
         assert [len(cut[owner]) for owner in (ANNA, BORIS, CLARA)] == [0, 1, 1]
@@ -113,7 +113,7 @@ async def test_user_windowed_by_another_process_is_skipped(cutter: Cutter) -> No
 async def test_other_lock_of_the_user_does_not_block_windowing(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
-    async with locked(cutter.database, *ANNA), locked(cutter.database, *ANNA, "compact"):
+    async with hold_lock(cutter.database, *ANNA), hold_lock(cutter.database, *ANNA, "compact"):
         assert await cutter.cutting.cut(cutter.connection, [ANNA]) == set()
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
 
@@ -123,7 +123,7 @@ async def test_scan_running_in_another_process_is_skipped(cutter: Cutter) -> Non
     interval = Interval(cutter.database, settings, cutter.cutting)
     await cutter.say(ANNA, "home", 10)
     await cutter.project()
-    async with locked(cutter.database, "extract", "rounds"):
+    async with hold_lock(cutter.database, "extract", "rounds"):
         await interval.tick(cutter.connection)
         async with cutter.database.transaction() as connection:
             cursor = await connection.execute("SELECT count(*) FROM rounds")

@@ -15,9 +15,9 @@ from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
-from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import Site, made, site_alone
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -34,13 +34,13 @@ class ToldOfBoth(RebuildReport):
 async def kept(site: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with made(site, "as of", RebuildReport(), position) as replay:
+        async with open_generation(site, "as of", RebuildReport(), position) as replay:
             await replay.reach(position)
-            await replay.forget_later()
+            await replay.apply_later_erasures()
 
 
 async def dropped(site: Site, position: int) -> None:
-    await drop(site.database, name_of(site.live, "as of", position))
+    await drop_schema(site.database, name_of(site.live, "as of", position))
 
 
 async def fact(stock: Stock, event: str, text: str, **fields: Any) -> int:
@@ -107,7 +107,7 @@ async def test_search_as_of_finds_the_state_of_that_moment(
     question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
     async with (
         run_consumers(("persist", "index", "retrieve"), with_vectors),
-        site_alone(with_vectors) as place,
+        open_exclusive_site(with_vectors) as place,
     ):
         moments = await lived(stock)
         await indexed(stock, moments[-1][0])
@@ -169,7 +169,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with made(site, "as of", RebuildReport(), 2) as replay:
+    async with open_generation(site, "as of", RebuildReport(), 2) as replay:
         await replay.reach(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
@@ -220,7 +220,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with made(site, "as of", RebuildReport(), said) as replay:
+    async with open_generation(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(
@@ -232,7 +232,7 @@ async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: S
                     await asyncio.sleep(0.02)
             assert (await stock.ask("erase"))["pending"] == ["vectors"]
         await writing
-        await replay.forget_later()
+        await replay.apply_later_erasures()
     assert (await stock.ask("erase", verify=True, text="mine"))["found"]["generations"] == 0
 
 
@@ -245,7 +245,7 @@ async def waits(site: Site) -> bool:
         )
         return await found.fetchone() is not None
 
-    return await site.database.read(query)
+    return await site.database.run_query(query)
 
 
 async def test_a_gap_in_the_log_changes_nothing(site: Site, stock: Stock) -> None:

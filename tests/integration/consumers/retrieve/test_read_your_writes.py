@@ -25,8 +25,8 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
@@ -208,7 +208,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
         nats_url=server.url, database_dsn=database_url, database_schema=f"test_{os.urandom(6).hex()}"
     )
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     stock = Stock(connection)
     database = Database(deployment)
     await database.open()
@@ -222,7 +222,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
             missed = Delivery(
                 "chat.acme.u1.-.message.v1", b'{"role":"user","content":"missed"}', None, LOG, 1000, 1, 1.8e9
             )
-            await write(database, plan([missed]).rows)
+            await write_rows(database, plan([missed]).rows)
             await server.start()
             reply = await answer(stock, "history")
             assert [message["content"] for message in reply["messages"]] == ["first", "missed"]
@@ -243,7 +243,7 @@ async def test_stopped_database_is_named(connection: Client, nats_url: str, tmp_
     await server.start()
     deployment = Deployment(nats_url=nats_url, database_dsn=server.url)
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     stock = Stock(connection)
     try:
         async with run_consumers(("persist", "retrieve"), deployment):

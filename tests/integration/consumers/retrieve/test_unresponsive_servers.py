@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
 from mnemon_producers.timeouts import DEFAULTS
@@ -65,7 +65,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
         nats_url=nats_url, database_dsn=own_database.url, vectors_folder=tmp_path / "vectors"
     )
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     return deployment
 
 

@@ -19,7 +19,7 @@ from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_dr
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.health.log_identity import LogLost
+from mnemon_infra.health.consistency import LogLost
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.support.log.projected_state import contents_of

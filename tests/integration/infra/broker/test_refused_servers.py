@@ -17,7 +17,7 @@ from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUn
 from mnemon_infra.broker.provisioning.authorization import anybody
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
-from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, migrate
+from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, load_revision, migrate_schema
 from mnemon_infra.embedded.nats_server import NatsServer
 
 _BOT = "authorization { user: bot, password: secret }\n"
@@ -100,18 +100,18 @@ def role(database_url: str) -> URL:
 
 async def test_refused_database_login_names_cause_and_address(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg", username="nobody", password="secret")
-    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
-        migrate(url, "mnemon")
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Check DATABASE_URL") as refused:
+        migrate_schema(url, "mnemon")
     assert "secret" not in str(refused.value)
     database = Database(Deployment(database_dsn=url.render_as_string(hide_password=False)))
-    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Check DATABASE_URL") as refused:
         await database.open()
     assert "secret" not in str(refused.value)
 
 
 def test_a_role_without_rights_is_told_what_to_do(role: URL) -> None:
     with pytest.raises(DatabaseUnavailable, match=r"permission denied.*allow it to the role"):
-        migrate(role, f"test_{uuid4().hex[:12]}")
+        migrate_schema(role, f"test_{uuid4().hex[:12]}")
 
 
 def _set_revision(deployment: Deployment, revision: str) -> None:
@@ -127,13 +127,13 @@ async def test_a_schema_from_the_future_is_left_alone(deployment: Deployment) ->
     url, schema = deployment.database_url, deployment.database_schema
     assert url
     _set_revision(deployment, "9001")
-    with pytest.raises(SchemaTooNew, match=r"newer mnemon .*9001.*upgrade mnemon"):
-        migrate(url, schema)
+    with pytest.raises(SchemaTooNew, match=r"newer mnemon .*9001.*Upgrade mnemon"):
+        migrate_schema(url, schema)
     with pytest.raises(SchemaTooNew):
         async with run_consumers(["persist"], deployment):
             pass
-    assert current_revision(url, schema) == "9001"
-    _set_revision(deployment, head_revision())
+    assert load_revision(url, schema) == "9001"
+    _set_revision(deployment, find_head_revision())
     async with run_consumers(["persist"], deployment):
         pass
 

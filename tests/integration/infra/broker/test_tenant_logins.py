@@ -24,7 +24,7 @@ from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.authorization import Login
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
@@ -224,7 +224,7 @@ async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: s
         vectors_folder=tmp_path / "vectors",
     )
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     async with (
         run_consumers(("persist", "index", "dedupe", "retrieve", "maintain"), deployment),
         MemoryClient.connect(guarded.address("A"), tenant="A") as memory,

@@ -8,8 +8,8 @@ from sqlalchemy.pool import NullPool
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.users import counted_in_statistics
-from mnemon_infra.database.migration import _config, migrate
+from mnemon_infra.database.erasure.users import count_statistics_with
+from mnemon_infra.database.migration import _make_config, migrate_schema
 from mnemon_infra.database.tables import metadata
 from tests.support.stock_client import Stock
 
@@ -55,12 +55,12 @@ async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock
     async with Database(mnemon) as database:
         with engine.connect() as connection:
             assert sampled(connection) == []
-            assert await database.read(counted_in_statistics("otter")) == 0
+            assert await database.run_query(count_statistics_with("otter")) == 0
             # A column that somebody has sampled all the same is found by who looks after an erasure.
             connection.exec_driver_sql("ALTER TABLE messages ALTER COLUMN content SET STATISTICS 100")
             assert sampled(connection) == ["messages.content"]
             connection.commit()
-        assert await database.read(counted_in_statistics("The OTTER")) == 1
+        assert await database.run_query(count_statistics_with("The OTTER")) == 1
 
 
 def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
@@ -70,7 +70,7 @@ def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
     engine = create_engine(url, poolclass=NullPool, connect_args=options)
     with engine.connect() as connection:
         connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
-        config = _config()
+        config = _make_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "0008")
         connection.exec_driver_sql(
@@ -80,7 +80,7 @@ def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
         assert sampled(connection) == ["messages.content"]
         connection.exec_driver_sql("DELETE FROM messages")
         connection.commit()
-    migrate(url, schema)
+    migrate_schema(url, schema)
     with engine.connect() as connection:
         assert [row[0] for row in connection.exec_driver_sql(_SAMPLED)] == []
         assert connection.exec_driver_sql("SELECT count(*) FROM pg_stats WHERE attname = 'role'").scalar()
@@ -89,7 +89,7 @@ def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
 def test_every_column_of_content_is_left_out(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     schema = f"test_{uuid4().hex[:12]}"
-    migrate(url, schema)
+    migrate_schema(url, schema)
     engine = create_engine(url, poolclass=NullPool)
     with engine.connect() as connection:
         left_out = connection.exec_driver_sql(

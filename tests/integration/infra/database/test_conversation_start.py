@@ -7,8 +7,8 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.identity import first_conversation
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 from tests.support.log.projected_state import forget_all
 
@@ -31,8 +31,8 @@ def started(seq: int, conversation: str, *, discard: bool = False) -> Delivery:
 async def shown(database: Database) -> tuple[str, dict[str, list[int]]]:
     """The current conversation, and the positions of all messages by conversation."""
     places = [None, FIRST, "a", "b"]
-    views = await database.read(
-        newest_messages([NewestMessages("acme", "u1", place, 100) for place in places])
+    views = await database.run_query(
+        load_newest_messages([NewestMessagesQuery("acme", "u1", place, 100) for place in places])
     )
     held = {
         place: [row.seq for row in view.messages]
@@ -49,7 +49,7 @@ async def hold(
     for batches in ([events], [[each] for each in reversed(events)]):
         await forget_all(database)
         for batch in batches:
-            await write(database, plan(batch).rows)
+            await write_rows(database, plan(batch).rows)
         assert await shown(database) == (current, expected)
 
 

@@ -8,9 +8,9 @@ from sqlalchemy import Table, insert
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.database.engine import Database, Statement
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.database.tables import batches, windows
-from mnemon_infra.database.windows.backlog import Backlog, OpenBatches, backlog
+from mnemon_infra.database.windows.backlog import Backlog, OpenBatches, load_backlog
 from mnemon_infra.delivery import Delivery
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 async def put(database: Database, table: Table, *rows: dict[str, object]) -> None:
     for row in rows:
         async with database.transaction() as connection:
-            await Statement(insert(table).values(row)).change(connection, [{}])
+            await Statement(insert(table).values(row)).execute_each(connection, [{}])
 
 
 def window(number: int, **fields: object) -> dict[str, object]:
@@ -44,7 +44,7 @@ def answered(seq: int, outcome: str, at: datetime) -> Delivery:
 
 
 async def test_backlog_of_empty_database_is_zero(database: Database) -> None:
-    assert await database.read(backlog(NOW, MIDNIGHT)) == Backlog(0, 0, 0, 0, [])
+    assert await database.run_query(load_backlog(NOW, MIDNIGHT)) == Backlog(0, 0, 0, 0, [])
 
 
 async def test_backlog_counts_windows_and_batches(database: Database) -> None:
@@ -74,8 +74,8 @@ async def test_backlog_counts_windows_and_batches(database: Database) -> None:
         answered(3, "proposed", NOW),
         answered(4, "dead", NOW),
     ]
-    await write(database, plan(letters).rows)
-    assert await database.read(backlog(NOW, MIDNIGHT)) == Backlog(
+    await write_rows(database, plan(letters).rows)
+    assert await database.run_query(load_backlog(NOW, MIDNIGHT)) == Backlog(
         due=2,
         later=1,
         in_batches=2,

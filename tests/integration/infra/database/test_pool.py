@@ -8,7 +8,7 @@ from sqlalchemy.engine import make_url
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.migration import migrate_schema
 
 
 async def _named(connection: Connection) -> int:
@@ -34,11 +34,11 @@ async def test_as_many_connections_as_configured_are_kept_and_no_more_are_made(
     monkeypatch.setenv("MNEMON_PG_POOL_MAX", "3")
     deployment = Deployment(database_schema=f"test_{uuid4().hex[:12]}")
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
 
     async with Database(deployment, name=f"pool-{uuid4().hex[:8]}") as database:
         await database._pool.wait()
-        assert await database.read(_named) == 2
+        assert await database.run_query(_named) == 2
         held, release = asyncio.Semaphore(0), asyncio.Event()
 
         async def hold() -> None:
@@ -52,6 +52,6 @@ async def test_as_many_connections_as_configured_are_kept_and_no_more_are_made(
             for _ in range(3):
                 await held.acquire()
             with pytest.raises(DatabaseUnavailable):
-                await database.read(_named)
+                await database.run_query(_named)
             release.set()
-        assert await database.read(_named) == 3
+        assert await database.run_query(_named) == 3

@@ -12,8 +12,8 @@ from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
-from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessagesQuery
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, QueryBatcher
 from mnemon_infra.delivery import Delivery
 
@@ -35,7 +35,7 @@ def touched(plan: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("conversation", [None, "talk"])
 async def test_read_touches_only_shown_rows(database: Database, conversation: str | None) -> None:
-    await write(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
+    await write_rows(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
     wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
 
     async with database.transaction() as connection:
@@ -49,15 +49,15 @@ async def test_read_touches_only_shown_rows(database: Database, conversation: st
 
 
 async def test_concurrent_reads_share_a_query(database: Database) -> None:
-    await write(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
+    await write_rows(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
-    def counted(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+    def counted(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
         round_trips.append(len(wanted))
-        return user_memory.newest_messages(wanted)
+        return user_memory.load_newest_messages(wanted)
 
     together = QueryBatcher(database, counted)
-    asked = [NewestMessages("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
+    asked = [NewestMessagesQuery("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
     views = await asyncio.gather(*map(together.ask, asked))
 
     for wanted, view in zip(asked, views, strict=True):
@@ -67,9 +67,11 @@ async def test_concurrent_reads_share_a_query(database: Database) -> None:
 
 
 async def test_cancelled_read_cancels_no_other(database: Database) -> None:
-    await write(database, plan([said("anna", 1)]).rows)
-    together = QueryBatcher(database, user_memory.newest_messages)
-    asked = [asyncio.create_task(together.ask(NewestMessages("acme", "anna", None, 5))) for _ in range(300)]
+    await write_rows(database, plan([said("anna", 1)]).rows)
+    together = QueryBatcher(database, user_memory.load_newest_messages)
+    asked = [
+        asyncio.create_task(together.ask(NewestMessagesQuery("acme", "anna", None, 5))) for _ in range(300)
+    ]
     await asyncio.sleep(0)
     for task in asked[::2]:
         task.cancel()
@@ -81,16 +83,16 @@ async def test_cancelled_read_cancels_no_other(database: Database) -> None:
 
 
 async def test_reads_fail_without_database_and_recover(database: Database) -> None:
-    await write(database, plan([said("anna", 1)]).rows)
+    await write_rows(database, plan([said("anna", 1)]).rows)
     gone = [True]
 
-    def query(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+    def query(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
         if gone[0]:
             raise psycopg.OperationalError("gone")
-        return user_memory.newest_messages(wanted)
+        return user_memory.load_newest_messages(wanted)
 
     together = QueryBatcher(database, query)
-    question = NewestMessages("acme", "anna", None, 5)
+    question = NewestMessagesQuery("acme", "anna", None, 5)
     failed = await asyncio.gather(*(together.ask(question) for _ in range(200)), return_exceptions=True)
     assert all(isinstance(each, psycopg.OperationalError | DatabaseUnavailable) for each in failed)
 

@@ -7,16 +7,16 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from mnemon_infra.database.migration import current_revision, head_revision, migrate
+from mnemon_infra.database.migration import find_head_revision, load_revision, migrate_schema
 from mnemon_infra.database.tables import metadata
 
 
 def test_migrations_and_tables_agree(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg")
     schema = f"test_{uuid4().hex[:12]}"
-    assert current_revision(url, schema) is None
-    assert migrate(url, schema) == migrate(url, schema) == head_revision()
-    assert current_revision(url, schema) == head_revision()
+    assert load_revision(url, schema) is None
+    assert migrate_schema(url, schema) == migrate_schema(url, schema) == find_head_revision()
+    assert load_revision(url, schema) == find_head_revision()
     engine = create_engine(url, poolclass=NullPool, connect_args={"options": f"-csearch_path={schema}"})
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})

@@ -19,8 +19,8 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, pair_records, pairs_of_batch
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, load_batch_pairs, load_pair_records
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 OWNER, OTHER = ("acme", "u1"), ("acme", "u2")
@@ -40,7 +40,7 @@ class Rows:
         subject = f"memory.acme.{user}.{name}.v1"
         known_as = event_id or f"e{self._seq}"
         delivery = Delivery(subject, event.body(), known_as, "LOG", self._seq, 1, 1.8e9 + self._seq)
-        await write(self.database, plan([delivery]).rows)
+        await write_rows(self.database, plan([delivery]).rows)
 
     async def save(self, number: int, *undecided: str, user: str = "u1") -> None:
         by = Decision(proposal_id=f"p{number}", undecided=undecided)
@@ -70,7 +70,7 @@ async def test_what_dedupe_left_undecided_opens_pairs_of_its_user_alone(rows: Ro
     updated = FactUpdatedV1(fact_id="ar_001", fact=fact, former=fact, decision=by)
     await rows.put("fact.updated", updated, "u1")
     await rows.put("fact.updated", FactUpdatedV1(fact_id="ar_001", fact=fact, former=fact), "by hand")
-    records = await rows.database.read(pair_records([OWNER, OTHER]))
+    records = await rows.database.run_query(load_pair_records([OWNER, OTHER]))
     assert records.keys() == {OWNER}
     assert records[OWNER].opened == [
         OpenedPairs(2, "ar_002", "s2", ("ar_001",)),
@@ -84,7 +84,7 @@ async def test_answers_and_questions_without_one_are_told_apart(rows: Rows) -> N
     await rows.put("fact.compared", FactComparedV1(**PAIR.model_dump(), relation="different"))
     for _ in range(2):
         await rows.put("fact.compared", FactComparedV1(**ANOTHER.model_dump()))
-    records = await rows.database.read(pair_records([OTHER, OWNER]))
+    records = await rows.database.run_query(load_pair_records([OTHER, OWNER]))
     assert (records[OWNER].answered, records[OWNER].unanswered) == ({PAIR}, [ANOTHER, ANOTHER])
     assert (records[OTHER].answered, records[OTHER].unanswered) == (set(), [])
 
@@ -96,7 +96,7 @@ async def test_merges_name_the_surviving_fact(rows: Rows) -> None:
         fact_id="ar_001", merged_id="ar_003", relation="same", fact=fact, former=fact, compared_id="c"
     )
     await rows.put("fact.merged", merged, "m1")
-    record = (await rows.database.read(pair_records([OWNER])))[OWNER]
+    record = (await rows.database.run_query(load_pair_records([OWNER])))[OWNER]
     assert (record.merged, record.merges) == ({"ar_003": "ar_001"}, {"m1"})
 
 
@@ -108,11 +108,11 @@ async def test_batch_reserves_its_pairs_until_it_ends(rows: Rows, is_completed: 
     await rows.intend("b1", ANOTHER, user="u2")
 
     async def asked(batch_id: str | None = None) -> set[FactPair]:
-        return (await rows.database.read(pair_records([OWNER], batch_id)))[OWNER].asked
+        return (await rows.database.run_query(load_pair_records([OWNER], batch_id)))[OWNER].asked
 
     assert await asked() == {PAIR, ANOTHER}
     assert await asked("b1") == {ANOTHER}, "what it asks about itself, it may ask about after a crash"
-    assert await rows.database.read(pairs_of_batch("b1", [OWNER])) == {(OWNER, 3): [PAIR]}
+    assert await rows.database.run_query(load_batch_pairs("b1", [OWNER])) == {(OWNER, 3): [PAIR]}
     end: tuple[str, Event] = (
         ("batch.completed", BatchCompletedV1(batch_id="b1", answered=1))
         if is_completed
@@ -125,5 +125,5 @@ async def test_batch_reserves_its_pairs_until_it_ends(rows: Rows, is_completed: 
 
 
 async def test_pairs_of_no_users_need_no_query(rows: Rows) -> None:
-    assert await rows.database.read(pair_records([])) == {}
-    assert await rows.database.read(pairs_of_batch("b1", [])) == {}
+    assert await rows.database.run_query(load_pair_records([])) == {}
+    assert await rows.database.run_query(load_batch_pairs("b1", [])) == {}

@@ -14,11 +14,11 @@ from mnemon_infra.database.messages.unsummarised import (
     CoveredBy,
     SpokenRow,
     UnsummarisedQuery,
-    long_uncovered,
-    uncovered,
+    list_long_conversations,
+    load_uncovered_messages,
 )
 from mnemon_infra.database.projections.rows import MemoryRow, Rows
-from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 END = 2**62
@@ -49,7 +49,7 @@ async def stretches(
     conversation: str | None = None,
 ) -> dict[str, list[int]]:
     wanted = UnsummarisedQuery("acme", "anna", at_most, up_to, conversation)
-    (found,) = await database.read(uncovered([wanted], covered_by))
+    (found,) = await database.run_query(load_uncovered_messages([wanted], covered_by))
     return {each.conversation: [message.seq for message in each.messages] for each in found}
 
 
@@ -58,7 +58,7 @@ async def noted(database: Database, seq: int, name: str, conversation: str | Non
     values = {"tenant": "acme", "user_id": "anna", "event_id": f"e{seq}", "seq": seq, "at": 1.8e9}
     values |= {"event": name, "item": "i", "conversation": conversation, "body": body}
     row = MemoryRow(("acme", "anna", f"e{seq}"), seq, name, json.dumps(values).encode())
-    await write(database, Rows(memories={row.key: row}))
+    await write_rows(database, Rows(memories={row.key: row}))
 
 
 async def cut(database: Database, conversation: str, *ranges: tuple[int, int]) -> None:
@@ -82,7 +82,7 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
         said(5, "a", tool_calls=[call]),
         said(6, user="boris"),
     ]
-    await write(database, plan(events).rows)
+    await write_rows(database, plan(events).rows)
 
     assert await stretches(database, "summaries") == {"a": [2, 5], "b": [3, 4]}
     assert await stretches(database, "windows") == {"a": [2, 5], "b": [3, 4]}
@@ -91,7 +91,9 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
     assert await stretches(database, "summaries", at_most=1) == {"a": [2], "b": [3]}
     assert await stretches(database, "summaries", up_to=4) == {"a": [2], "b": [3, 4]}
 
-    ((a, _),) = await database.read(uncovered([UnsummarisedQuery("acme", "anna", 10, END)], "windows"))
+    ((a, _),) = await database.run_query(
+        load_uncovered_messages([UnsummarisedQuery("acme", "anna", 10, END)], "windows")
+    )
     first, second = a.messages
     at = datetime(2026, 3, 1, 7, tzinfo=UTC)
     assert first == SpokenRow(2, "e2", "user", "words 2", "Anna", "t", None, {"from_memory": True}, at)
@@ -101,30 +103,32 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
 async def test_what_was_said_on_the_current_conversation_goes_by_its_spans(database: Database) -> None:
     events = [event(1, "started", "a"), said(2), event(3, "started", "b"), said(4), event(5, "started", "a")]
     events += [said(6), event(7, "started", "b"), said(8), said(9, "a")]
-    await write(database, plan([*events, summary(10, "a", 2, 2)]).rows)
+    await write_rows(database, plan([*events, summary(10, "a", 2, 2)]).rows)
 
     assert await stretches(database, "summaries") == {"a": [6, 9], "b": [4, 8]}
     assert await stretches(database, "summaries", at_most=1) == {"a": [6], "b": [4]}
 
 
 async def test_summaries_cover_up_to_the_furthest_that_is_not_gone(database: Database) -> None:
-    await write(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
-    await write(database, plan([summary(21, "a", 2, 6), summary(22, "a", 8, 12)]).rows)
+    await write_rows(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan([summary(21, "a", 2, 6), summary(22, "a", 8, 12)]).rows)
     assert (await stretches(database, "summaries"))["a"] == [14, 16, 18, 20]
 
-    await write(database, plan([summary(23, "a", 2, 12, "s21", "s22")]).rows)
+    await write_rows(database, plan([summary(23, "a", 2, 12, "s21", "s22")]).rows)
     assert (await stretches(database, "summaries"))["a"] == [14, 16, 18, 20]
     assert len((await stretches(database, "summaries"))["b"]) == 10
     assert len((await stretches(database, "windows"))["a"]) == 10
 
     # What covers something that is gone covers nothing: it may have been written as the clear came.
-    await write(database, plan([event(24, "cleared", "a"), summary(27, "a", 20, 26), said(25, "a")]).rows)
-    await write(database, plan([said(26, "a"), said(28, "a")]).rows)
+    await write_rows(
+        database, plan([event(24, "cleared", "a"), summary(27, "a", 20, 26), said(25, "a")]).rows
+    )
+    await write_rows(database, plan([said(26, "a"), said(28, "a")]).rows)
     assert (await stretches(database, "summaries"))["a"] == [25, 26, 28]
 
 
 async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: Database) -> None:
-    await write(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
     await noted(database, 21, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 8})
     await noted(database, 22, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 4})
     assert (await stretches(database, "windows"))["a"] == [10, 12, 14, 16, 18, 20]
@@ -142,39 +146,43 @@ async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: D
 
 async def test_removed_messages_are_not_unsummarised(database: Database) -> None:
     events = [said(1, "a"), said(2, "a"), said(3, "b"), event(4, "cleared", "a"), said(5, "a")]
-    await write(database, plan(events).rows)
+    await write_rows(database, plan(events).rows)
     assert await stretches(database, "windows") == {"a": [5], "b": [3]}
 
-    await write(database, plan([event(6, "started", "c", discard_previous=True), said(7, "a")]).rows)
+    await write_rows(database, plan([event(6, "started", "c", discard_previous=True), said(7, "a")]).rows)
     assert await stretches(database, "summaries") == {"a": [7]}
 
 
 async def test_many_users_are_looked_through_together(database: Database) -> None:
-    await write(database, plan([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows)
-    await write(database, plan([summary(200, "a", 0, 90)]).rows)
+    await write_rows(
+        database, plan([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows
+    )
+    await write_rows(database, plan([summary(200, "a", 0, 90)]).rows)
     wanted = [UnsummarisedQuery("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
 
-    found = await database.read(uncovered(wanted, "summaries"))
+    found = await database.run_query(load_uncovered_messages(wanted, "summaries"))
 
     assert [[each.conversation for each in of] for of in found] == [["a", "b"], ["a", "b"], []]
     assert [message.seq for message in found[1][1].messages] == [3, 7, 11, 15, 19]
-    assert await database.read(uncovered([], "summaries")) == []
+    assert await database.run_query(load_uncovered_messages([], "summaries")) == []
 
 
 async def test_long_conversations_are_read_in_part(database: Database) -> None:
     events = [said(seq, "a") for seq in range(1, 18)] + [said(seq, "b") for seq in range(18, 34)]
     events += [event(40, "started", "c"), *(said(seq) for seq in range(41, 50))]
     events += [said(seq, "c") for seq in range(50, 58)]
-    await write(database, plan(events).rows)
+    await write_rows(database, plan(events).rows)
     wanted = [UnsummarisedQuery("acme", "anna", number, END) for number in (16, 17, 18)]
 
-    assert await database.read(long_uncovered(wanted)) == [["a", "b", "c"], ["a", "c"], []]
-    assert await database.read(long_uncovered([UnsummarisedQuery("acme", "anna", 16, 56)])) == [
+    assert await database.run_query(list_long_conversations(wanted)) == [["a", "b", "c"], ["a", "c"], []]
+    assert await database.run_query(list_long_conversations([UnsummarisedQuery("acme", "anna", 16, 56)])) == [
         ["a", "b", "c"]
     ]
-    assert await database.read(long_uncovered([UnsummarisedQuery("acme", "anna", 17, 56)])) == [["a"]]
-    await write(database, plan([summary(60, "c", 41, 41)]).rows)
-    assert await database.read(long_uncovered(wanted)) == [["a", "b", "c"], ["a"], []]
+    assert await database.run_query(list_long_conversations([UnsummarisedQuery("acme", "anna", 17, 56)])) == [
+        ["a"]
+    ]
+    await write_rows(database, plan([summary(60, "c", 41, 41)]).rows)
+    assert await database.run_query(list_long_conversations(wanted)) == [["a", "b", "c"], ["a"], []]
 
 
 def touched(node: dict[str, Any]) -> float:
@@ -206,15 +214,17 @@ async def test_only_unsummarised_rows_are_read(
     database: Database, conversation: str | None, covered_by: CoveredBy, analysed: bool
 ) -> None:
     events = [event(1, "started", "talk"), *(said(seq, conversation) for seq in range(2, 10_002))]
-    await write(database, plan(events).rows)
+    await write_rows(database, plan(events).rows)
     covering = [(seq, seq + 5) for seq in range(2, 9_902, 6)]
-    await write(database, plan([summary(20_000 + each[0], "talk", *each) for each in covering]).rows)
+    await write_rows(database, plan([summary(20_000 + each[0], "talk", *each) for each in covering]).rows)
     await cut(database, "talk", *covering)
     bounds = {"of_tenant": "acme", "of_user": "anna", "first": "f", "at_most": 21, "high": 10_002}
     async with database.transaction() as connection:
         if analysed:
             await connection.execute("ANALYZE")
-        begun = await explained(connection, module._BEGUN[covered_by], bounds | {"conversation": None})
+        begun = await explained(
+            connection, module._UNCOVERED_SPANS[covered_by], bounds | {"conversation": None}
+        )
         place = {"conversation": conversation, "low": 9_901}
         between = await explained(connection, module._BETWEEN, bounds | place)
 

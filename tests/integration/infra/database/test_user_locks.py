@@ -4,7 +4,7 @@ import asyncio
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.locks import is_locked, locked
+from mnemon_infra.database.locks import hold_lock, is_locked
 
 
 async def _one(connection: Connection) -> int:
@@ -19,9 +19,9 @@ async def test_holders_of_locks_leave_connections_for_what_they_do(database_url:
     holding = asyncio.Barrier(2)
 
     async def hold(user: int) -> int:
-        async with locked(database, "acme", f"u{user}"):
+        async with hold_lock(database, "acme", f"u{user}"):
             await holding.wait()  # both places are taken
-            return await database.read(_one)
+            return await database.run_query(_one)
 
     assert await asyncio.gather(*(hold(user) for user in range(16))) == [1] * 16
     await database.close()
@@ -30,8 +30,8 @@ async def test_holders_of_locks_leave_connections_for_what_they_do(database_url:
 async def test_one_connection_would_be_too_few_to_hold_a_lock(database_url: str) -> None:
     database = Database(Deployment(database_dsn=database_url, pg_pool_min=0, pg_pool_max=1))
     await database._pool.open()
-    async with locked(database, "acme", "u1"):
-        assert await database.read(_one) == 1
+    async with hold_lock(database, "acme", "u1"):
+        assert await database.run_query(_one) == 1
     await database.close()
 
 
@@ -39,7 +39,7 @@ async def test_a_lock_is_seen_without_taking_it(database_url: str) -> None:
     database = Database(Deployment(database_dsn=database_url, pg_pool_max=4))
     await database._pool.open()
     for user in ("u1", "u5"):  # whose keys differ in sign
-        async with locked(database, "seen", user):
+        async with hold_lock(database, "seen", user):
             assert await is_locked(database, "seen", user)
             assert not await is_locked(database, "seen", "u3")
         assert not await is_locked(database, "seen", user)

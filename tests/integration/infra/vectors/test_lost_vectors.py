@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.edge import edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
@@ -87,7 +87,7 @@ async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: D
         with pytest.raises(VectorsLost, match="were deleted while they were open"):
             await vectors.require_kept()
         with pytest.raises(VectorsLost):
-            async with locked(database, "acme", "u1"):
+            async with hold_lock(database, "acme", "u1"):
                 await vectors.delete(Collection.MESSAGES, ("acme", "u1"))
 
 

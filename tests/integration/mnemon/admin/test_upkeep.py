@@ -9,11 +9,11 @@ from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.generations.generation_repository import begin
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.windows.batches import StoredBatch, put
+from mnemon_infra.database.generations.generation_repository import create_generation
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.windows.batches import StoredBatch, insert_batch
 from mnemon_infra.database.windows.window_repository import StoredWindow
-from mnemon_infra.database.windows.window_repository import put as put_windows
+from mnemon_infra.database.windows.window_repository import insert_windows as put_windows
 from mnemon_infra.generation_names import name_of
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
@@ -120,7 +120,7 @@ async def test_batches_page_lists_open_batches(stock: Stock, deployment: Deploym
                 error = "no quota" if state == "failed" else None
                 made = (at, at + timedelta(minutes=9), now + timedelta(hours=5), error)
                 batch = StoredBatch(f"b{number}", "openai", "m", state, f"p{number}", 3, *made)  # type: ignore[arg-type]
-                await put(connection, batch)
+                await insert_batch(connection, batch)
             cut = [StoredWindow("acme", "u1", "c", 1, 9), StoredWindow("acme", "u2", "c", 2, 9, 0, "b0", 1)]
             await put_windows(connection, cut, now)
             for model, usd in (("m", 0.5), ("unknown", None)):
@@ -149,8 +149,8 @@ async def test_generations_are_shown_while_they_are_made(stock: Stock, deploymen
         for _ in range(4):
             await stock.say("hi")
         schema = name_of(deployment.database_schema, "as of", 3)
-        await begin(database, schema, 3)
-        async with locked(database, "rebuild", deployment.database_schema):
+        await create_generation(database, schema, 3)
+        async with hold_lock(database, "rebuild", deployment.database_schema):
             busy = await browser.see("/rebuilds/live")
             assert "A rebuild is running" in busy
             assert "0 of 3 positions" in words(f"<main>{busy}")

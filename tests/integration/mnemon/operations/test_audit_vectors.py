@@ -14,7 +14,7 @@ from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.models.embedding import Sparse
-from mnemon_infra.rebuild.generations import site
+from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
 from mnemon_infra.vectors.port import Collection, Point
@@ -31,7 +31,7 @@ async def test_audit_names_missing_and_surplus_points(
     owner = "acme", "u1"
 
     async def found() -> Audit:
-        async with site(deployment) as place, live_pages(place) as pages:
+        async with open_site(deployment) as place, live_pages(place) as pages:
             return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
 
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):

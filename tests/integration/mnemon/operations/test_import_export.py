@@ -38,8 +38,13 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.messages.external_chats import ChatLogs, NotThere, other_database, said
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.messages.external_chats import (
+    ChatLogs,
+    ExternalChatsUnavailable,
+    open_external_database,
+    stream_messages,
+)
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -117,7 +122,7 @@ async def another(
         vectors_folder=tmp_path / "vectors",
     )
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     connection = await connect(server.url, name="test")
     await provision(connection)
     try:
@@ -262,20 +267,22 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as bot:
         await bot.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
         await bot.execute(SQL("SET search_path TO {}").format(Identifier(schema)))
-        async with other_database(database_url) as empty:
-            with pytest.raises(NotThere, match="there is no table"):
-                await anext(said(empty, schema))
+        async with open_external_database(database_url) as empty:
+            with pytest.raises(ExternalChatsUnavailable, match="there is no table"):
+                await anext(stream_messages(empty, schema))
         await bot.execute(CONVERSATIONS)
-        async with other_database(database_url) as tables:
-            found: list[Any] = [one async for one in RowReader().conversations(said(tables, schema))]
+        async with open_external_database(database_url) as tables:
+            found: list[Any] = [
+                one async for one in RowReader().conversations(stream_messages(tables, schema))
+            ]
         events = [(one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, Incoming)]
         assert events == [("42", ""), ("42", "Hi"), ("42", "Hello"), ("42", "")], (
             "each begins, also an empty one"
         )
 
         await bot.execute(CHAT_LOGS)
-        async with other_database(database_url) as tables:
-            logs = RowReader().chat_logs(await ChatLogs.of(tables, schema))
+        async with open_external_database(database_url) as tables:
+            logs = RowReader().chat_logs(await ChatLogs.inspect(tables, schema))
             found = [one async for one in logs]
         texts = [(one.user, getattr(one.event, "content", None) or one.event.text) for one in found]
         assert texts == [
@@ -284,11 +291,12 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
             ("anna", "Prefers to speak Russian"),
         ]
         await bot.execute("ALTER TABLE chat_logs RENAME response TO answer")
-        async with other_database(database_url) as tables:
+        async with open_external_database(database_url) as tables:
             with pytest.raises(
-                NotThere, match="has no column response; it has id, session_id, question, answer"
+                ExternalChatsUnavailable,
+                match="has no column response; it has id, session_id, question, answer",
             ):
-                await ChatLogs.of(tables, schema)
-    with pytest.raises(NotThere, match="no connection"):
-        async with other_database("postgresql://nobody@127.0.0.1:1/x"):
+                await ChatLogs.inspect(tables, schema)
+    with pytest.raises(ExternalChatsUnavailable, match="no connection"):
+        async with open_external_database("postgresql://nobody@127.0.0.1:1/x"):
             pass

@@ -14,7 +14,7 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.health.missing_rows import LOOKED_BACK, first_missing
+from mnemon_infra.health.consistency import LOOKED_BACK, find_first_missing
 from tests.support.log.audited_log import AuditedLog, every_kind
 from tests.support.stock_client import Stock
 
@@ -80,7 +80,7 @@ async def test_rows_missing_below_newer_ones_are_noticed(
             seq = await stock.say("x")
         await audited.settled()
         await audited.change("DELETE FROM messages WHERE seq = %s", seq - 1)
-        assert await first_missing(connection, audited.database) == seq - 1
+        assert await find_first_missing(connection, audited.database) == seq - 1
 
 
 async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
@@ -90,7 +90,7 @@ async def test_nothing_is_replayed_where_every_event_has_ended_as_it_must(
         await every_kind(audited)
         await stock.ask("erase", "acme.u2")
         await audited.settled()
-        assert await first_missing(connection, audited.database) is None
+        assert await find_first_missing(connection, audited.database) is None
     created = (await connection.jetstream().consumer_info(LOG, "persist")).created
     async with run_consumers(CONSUMERS, deployment):
         assert (await connection.jetstream().consumer_info(LOG, "persist")).created == created

@@ -10,12 +10,12 @@ import pytest
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
-from mnemon_infra.database.migration import migrate
-from mnemon_infra.database.projections.writer import write
-from mnemon_infra.database.windows.batch_recovery import adopt
-from mnemon_infra.database.windows.batches import StoredBatch, open_batches, stored
-from mnemon_infra.database.windows.window_repository import of_batch
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
+from mnemon_infra.database.migration import migrate_schema
+from mnemon_infra.database.projections.writer import write_rows
+from mnemon_infra.database.windows.batch_recovery import recover_batches
+from mnemon_infra.database.windows.batches import StoredBatch, list_open_batches, load_batch
+from mnemon_infra.database.windows.window_repository import load_batch_windows
 from mnemon_infra.delivery import Delivery
 from tests.support.pipelines.extraction import ExtractionHarness
 
@@ -62,8 +62,8 @@ def answered(seq: int, first: int, last: int, **fields: Any) -> Delivery:
 
 
 async def adopted(database: Database, *events: Delivery) -> int:
-    await write(database, plan(events).rows)
-    return await adopt(database, lambda _: timedelta(hours=20))
+    await write_rows(database, plan(events).rows)
+    return await recover_batches(database, lambda _: timedelta(hours=20))
 
 
 async def held(database: Database) -> list[tuple[Any, ...]]:
@@ -73,11 +73,11 @@ async def held(database: Database) -> list[tuple[Any, ...]]:
     async def windows(connection: Connection) -> list[tuple[Any, ...]]:
         return await (await connection.execute(query)).fetchall()
 
-    return await database.read(windows)
+    return await database.run_query(windows)
 
 
 async def batch(database: Database, batch_id: str) -> StoredBatch:
-    found = await database.read(stored(batch_id))
+    found = await database.run_query(load_batch(batch_id))
     assert found is not None
     return found
 
@@ -90,13 +90,15 @@ async def test_recovered_batches_are_polled_or_searched(database: Database) -> N
         intended(103, "b2", (10, 12, 0)),
     ]
     assert await adopted(database, *events) == 2
-    assert await adopt(database, lambda _: timedelta(hours=20)) == 0
-    assert await database.read(open_batches()) == ["b1", "b2"]
+    assert await recover_batches(database, lambda _: timedelta(hours=20)) == 0
+    assert await database.run_query(list_open_batches()) == ["b1", "b2"]
     first, second = await batch(database, "b1"), await batch(database, "b2")
     assert (first.state, first.provider_batch_id, first.lines) == ("submitted", "theirs", 8)
     assert (second.state, second.provider_batch_id, second.lines) == ("intended", None, 1)
     assert first.deadline_at - first.created_at == timedelta(hours=20)
-    lines = {(each.user, each.from_seq): each.line for each in await database.read(of_batch("b1"))}
+    lines = {
+        (each.user, each.from_seq): each.line for each in await database.run_query(load_batch_windows("b1"))
+    }
     assert lines == {("u1", 1): 0, ("u1", 6): 1, ("u2", 3): 7}
 
 
@@ -122,7 +124,9 @@ async def test_only_unanswered_windows_are_read_again(database: Database) -> Non
         answered(103, 11, 15, batch_id="b3"),
     ]
     await adopted(database, *events)
-    (stretches,) = await database.read(uncovered([UnsummarisedQuery("acme", "u1", 100, END)], "windows"))
+    (stretches,) = await database.run_query(
+        load_uncovered_messages([UnsummarisedQuery("acme", "u1", 100, END)], "windows")
+    )
     assert [message.seq for stretch in stretches for message in stretch.messages] == [16, 17, 18, 19, 20]
     assert [(first, is_answered) for first, _, _, is_answered in await held(database)] == [
         (1, False), (6, True), (11, True)
@@ -165,7 +169,7 @@ async def test_rebuilt_database_continues_batches_without_paying_twice(
         batch_extraction.server,
     )
     assert anew.deployment.database_url is not None
-    migrate(anew.deployment.database_url, schema)
+    migrate_schema(anew.deployment.database_url, schema)
     jetstream = anew.connection.jetstream()
     await jetstream.delete_consumer("LOG", "persist")
     async with anew.running():

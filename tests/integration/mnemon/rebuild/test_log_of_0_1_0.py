@@ -18,7 +18,7 @@ from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import wordllama
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
 from tests.support.stock_client import Stock, indexed
@@ -65,7 +65,7 @@ async def load_corrections(stock: Stock) -> list[tuple[str, tuple[int, ...]]]:
 async def assert_rows_follow_the_log(audited: AuditedLog) -> None:
     await audited.settled()
     assert await audited.faults() == []
-    async with site_alone(audited.deployment) as place:
+    async with open_exclusive_site(audited.deployment) as place:
         verdict = await verdict_on(place, RebuildReport())
     assert (verdict.is_settled, verdict.differences, verdict.first) == (True, 0, [])
 

@@ -13,8 +13,14 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.stream_reader import position_at
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
-from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
-from mnemon_infra.rebuild.verification import Verifying
+from mnemon_infra.rebuild.generations import (
+    RebuildBlocked,
+    Site,
+    catch_up,
+    open_exclusive_site,
+    open_generation,
+)
+from mnemon_infra.rebuild.verification import RowVerifier
 from tests.integration.consumers.delivery.test_poison import REFUSED
 from tests.support.pipelines.rebuild import RebuildReport, applied, change, verdict_on
 from tests.support.stock_client import Stock
@@ -76,7 +82,7 @@ async def test_unprojected_events_are_no_difference(
     deployment: Deployment, stock: Stock, told: RebuildReport
 ) -> None:
     seq = await stock.say("cleared later")
-    async with site_alone(deployment) as place:
+    async with open_exclusive_site(deployment) as place:
         async with run_consumers(("persist",), deployment):
             await applied(place)
         await stock.publish("chat.acme.u1.-.cleared.v1")
@@ -89,7 +95,7 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
     await fill_log(connection, EVENTS, users=USERS)
     await applied(site)
     with suppress(asyncio.CancelledError):
-        async with made(site, "next", told) as replay:
+        async with open_generation(site, "next", told) as replay:
             task = asyncio.create_task(catch_up(site, replay, told))
 
             class Cut(RebuildReport):
@@ -100,10 +106,10 @@ async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told:
             await task
     assert 0 < replay.reached < EVENTS
     again = RebuildReport()
-    async with made(site, "next", again) as other:
+    async with open_generation(site, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
-        verdict = await Verifying(site, other, again).verdict()
+        verdict = await RowVerifier(site, other, again).verify()
     assert again.positions[0] > replay.reached
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
@@ -124,11 +130,11 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(
     assert await position_at(site.connection, between) == saved
     assert await position_at(site.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
-        async with made(site, "as of", told, position) as replay:
+        async with open_generation(site, "as of", told, position) as replay:
             await replay.reach(position)
-            (found,) = await replay.database.read(fact_repository.live_facts([("acme", "u1")]))
+            (found,) = await replay.database.run_query(fact_repository.load_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
-    assert {each.schema: each.up_to for each in await site.generations() if each.kind == "as of"} == {
+    assert {each.schema: each.up_to for each in await site.list_generations() if each.kind == "as of"} == {
         f"{site.live}_until_{position}": position for position in (saved, updated, forgotten)
     }
 
@@ -136,12 +142,12 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(
 async def test_foreign_schemas_stay_untouched(site: Site, told: RebuildReport) -> None:
     async with site.database.transaction() as held:
         await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{site.live}_next")))
-    with pytest.raises(InTheWay, match="is not of a rebuild"):
-        async with made(site, "next", told):
+    with pytest.raises(RebuildBlocked, match="is not of a rebuild"):
+        async with open_generation(site, "next", told):
             pass
 
 
 async def test_second_rebuild_is_refused(site: Site) -> None:
-    with pytest.raises(InTheWay, match="another rebuild"):
-        async with site_alone(site.deployment):
+    with pytest.raises(RebuildBlocked, match="another rebuild"):
+        async with open_exclusive_site(site.deployment):
             pass

@@ -18,8 +18,8 @@ from mnemon_contracts.subjects import thing_filter
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
-from mnemon_infra.database.locks import locked
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
@@ -127,7 +127,7 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     audited = AuditedLog(decided.stock, decided.deployment, decided.database)
     await audited.settled()
     assert await audited.faults() == []
-    async with site_alone(decided.deployment) as place:
+    async with open_exclusive_site(decided.deployment) as place:
         verdict = await verdict_on(place, RebuildReport())
     assert verdict.is_settled
     assert [each for each in verdict.first if each.table == "memory_events"] == []
@@ -136,7 +136,7 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
 async def test_redecide_waits_for_running_decisions(decided: Decided) -> None:
     for text in (TEA, SENCHA):
         await decided.stock.ask("save", "acme.u1", text=text)
-    async with locked(decided.database, "acme", "u1"):
+    async with hold_lock(decided.database, "acme", "u1"):
         making = asyncio.create_task(decided.make(TOGETHER))
         # The one that waits for the lock is seen in the database.
         while not await waits_for_lock(decided.database):
@@ -153,4 +153,4 @@ async def waits_for_lock(database: Database) -> bool:
         )
         return await cursor.fetchone() == (True,)
 
-    return await database.read(query)
+    return await database.run_query(query)

@@ -7,7 +7,7 @@ from mnemon.operations.rebuild.live_vectors import counted
 from mnemon.operations.rebuild.swap import finish, former, take_over
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
 from tests.support.stock_client import Stock, indexed
 
@@ -19,7 +19,7 @@ async def test_foreign_vectors_are_not_taken_for_former_ones(
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(("persist", "index"), located):
         await indexed(stock, await stock.say("the walrus sings"))
-    async with site_alone(located) as place:
+    async with open_exclusive_site(located) as place:
         async with made(place, "next", told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)

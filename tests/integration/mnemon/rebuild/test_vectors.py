@@ -22,9 +22,9 @@ from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
-from mnemon_infra.database.generations.generation_repository import as_of, drop
-from mnemon_infra.rebuild.generations import Site, site_alone
-from mnemon_infra.rebuild.generations import take_over as rows_take_over
+from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site
+from mnemon_infra.rebuild.generations import swap_rows as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.edge import alone_in
@@ -50,7 +50,7 @@ async def live_vectors(vectors_deployment: Deployment, connection: Client) -> As
 
 @pytest_asyncio.fixture
 async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(vectors_deployment) as place:
+    async with open_exclusive_site(vectors_deployment) as place:
         yield place
 
 
@@ -142,7 +142,7 @@ async def test_vectors_switch_and_return_during_searches(
         over.set()
     assert asked
     assert is_held(site_with_vectors.deployment)
-    await indexed(stock, await site_with_vectors.log_end())
+    await indexed(stock, await site_with_vectors.load_log_end())
     assert lost.id in await all_points(live_vectors)
     assert (await verdict_on(site_with_vectors, told)).first == []
 
@@ -164,7 +164,7 @@ async def test_dedupe_decides_by_the_repaired_rows(
         # Of what comes after dedupe's last proposal, it reads the log.
         later = await stock.ask("save", text="Owns a red boat")
         await indexed(stock, later["seen_seq"])
-    async with run_consumers(consumers, vectors_deployment), site_alone(vectors_deployment) as place:
+    async with run_consumers(consumers, vectors_deployment), open_exclusive_site(vectors_deployment) as place:
         await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
         assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
         async with rebuilt(place, told) as replay:
@@ -205,7 +205,7 @@ async def test_stopped_deployment_switches_vectors(
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
-    async with site_alone(vectors_deployment) as place:
+    async with open_exclusive_site(vectors_deployment) as place:
         assert not is_held(vectors_deployment)
         async with made(place, "next", told) as generation, live_pages(place) as live:
             verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
@@ -214,7 +214,7 @@ async def test_stopped_deployment_switches_vectors(
         assert await finish(place, told)
         assert await counted(place, vectors_deployment) == 2
         assert await counted(place, of_generation(vectors_deployment, "former")) == 1
-        assert place.live in {each.schema for each in await place.generations()}
+        assert place.live in {each.schema for each in await place.list_generations()}
         # Cut off before the rows: the former vectors have the other name by then.
         async with former(place, told):
             pass
@@ -223,7 +223,7 @@ async def test_stopped_deployment_switches_vectors(
     # Both are indexed again, and are found once.
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
-        async with site_alone(vectors_deployment) as place:
+        async with open_exclusive_site(vectors_deployment) as place:
             assert await counted(place, vectors_deployment) == 2
 
 
@@ -235,7 +235,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         await stock.say("the walrus sings", "acme.u1.c")
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
-    async with site_alone(vectors_deployment) as place:
+    async with open_exclusive_site(vectors_deployment) as place:
         async with made(place, "next", told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)
@@ -260,14 +260,18 @@ async def test_vectors_as_of_a_position(
             raise AssertionError("it was opened")
     async with made(site_with_vectors, "as of", told, first) as generation:
         await generation.rows.reach(first)
-        assert not (await as_of(site_with_vectors.database, site_with_vectors.live, first)).is_complete
+        assert not (
+            await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
+        ).is_complete
         await generation.reach(first, told)
-    assert (await as_of(site_with_vectors.database, site_with_vectors.live, first)).is_complete
+    assert (
+        await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
+    ).is_complete
     async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension) as vectors:
         query = await live_vectors.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
-    await drop(
+    await drop_schema(
         site_with_vectors.database,
         of_generation(site_with_vectors.deployment, "as of", first).database_schema,
     )
@@ -288,10 +292,10 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
             body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
-        async with site_alone(vectors_deployment) as place:
+        async with open_exclusive_site(vectors_deployment) as place:
             assert await is_embedding(place)
     other = Embedding(provider="openai", model="eight")
-    async with site_alone(vectors_deployment) as place:
+    async with open_exclusive_site(vectors_deployment) as place:
         assert not await is_embedding(place)
         former_model = await embedding_of(place, vectors_deployment)
         async with made(place, "next", told, embedding=other) as generation:
@@ -309,7 +313,7 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
     assert near > 0.97 > far
     async with (
         run_consumers(("persist", "index"), vectors_deployment),
-        site_alone(vectors_deployment) as place,
+        open_exclusive_site(vectors_deployment) as place,
     ):
         await indexed(stock, await stock.say("it goes on"))
         assert await counted(place, vectors_deployment) == 4

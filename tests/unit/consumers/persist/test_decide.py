@@ -62,7 +62,7 @@ def test_changed_users_have_their_highest_position() -> None:
         event(9, "cleared", "c9", "u2"),
     ]
     for order in permutations(deliveries):
-        assert rows_of(order).changed() == {("acme", "u1"): 7, ("acme", "u2"): 9}
+        assert rows_of(order).map_owners() == {("acme", "u1"): 7, ("acme", "u2"): 9}
 
 
 WATERMARKS = [
@@ -83,4 +83,4 @@ WATERMARKS = [
 @pytest.mark.parametrize(("name", "body", "expected"), WATERMARKS)
 def test_users_to_sweep_are_named(name: str, body: dict[str, Any], expected: bool) -> None:
     rows = rows_of([event(9, name, "e", **body)])
-    assert rows.watermarked() == ({("acme", "u1")} if expected else set())
+    assert rows.find_watermarked_owners() == ({("acme", "u1")} if expected else set())

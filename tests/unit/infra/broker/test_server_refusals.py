@@ -4,7 +4,7 @@ import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
 from mnemon_infra.broker.connection import is_too_old, redact_address
-from mnemon_infra.database.engine import DatabaseUnavailable, meaning
+from mnemon_infra.database.engine import DatabaseUnavailable, translate_error
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,6 @@ def test_no_credentials_are_shown(url: str, seen: str) -> None:
     ],
 )
 def test_repairable_database_errors_are_transient(error: Exception, next_step: str) -> None:
-    meant = meaning(error)
+    meant = translate_error(error)
     assert isinstance(meant, DatabaseUnavailable)
     assert next_step in str(meant)

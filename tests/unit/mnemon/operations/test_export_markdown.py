@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from mnemon.operations.exports.markdown import lines
-from mnemon_infra.database.memory.export import KeptField, KeptMemory, WholeMemory
+from mnemon_infra.database.memory.export import ExportedMemory, KeptField, KeptMemory
 
 
 class Kept:
@@ -14,12 +14,12 @@ class Kept:
     def __init__(self, **facts: dict[str, Any]) -> None:
         self._facts = facts
 
-    async def memories(self) -> AsyncGenerator[KeptMemory, None]:
+    async def stream_memories(self) -> AsyncGenerator[KeptMemory, None]:
         for seq, (fact_id, fact) in enumerate(self._facts.items(), 1):
             body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": "p"}, "lineage": {}}
             yield KeptMemory(seq, f"e{seq}", "fact.saved", datetime.now(UTC), body)
 
-    async def fields(self) -> AsyncGenerator[KeptField, None]:
+    async def stream_profile_fields(self) -> AsyncGenerator[KeptField, None]:
         nothing: tuple[KeptField, ...] = ()
         for field in nothing:
             yield field
@@ -38,10 +38,10 @@ async def test_expired_fact_is_not_exported() -> None:
         wk_001=fact("Is at the dentist", now - timedelta(seconds=1)),
         wk_002=fact("Is on holiday", now + timedelta(hours=1)),
     )
-    written = [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))]
+    written = [line async for line in lines(cast("ExportedMemory", memory), ("acme", "anna"))]
     assert [line.rpartition("] ")[2] for line in written if line.startswith("- ")] == ["Is on holiday"]
 
 
 async def test_export_of_expired_facts_is_empty() -> None:
     memory = Kept(wk_001=fact("Is at the dentist", datetime.now(UTC) - timedelta(seconds=1)))
-    assert [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))] == []
+    assert [line async for line in lines(cast("ExportedMemory", memory), ("acme", "anna"))] == []

@@ -27,11 +27,19 @@ from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.streams.log_reader import last_position
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.conversations import conversation_erasures_of
-from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
-from mnemon_infra.database.facts.sources import drawn_alone
-from mnemon_infra.database.locks import locked
-from mnemon_infra.database.messages import conversations as contents
+from mnemon_infra.database.erasure.conversations import (
+    list_event_ids,
+    list_message_positions,
+    load_conversation_erasures,
+    load_spans,
+)
+from mnemon_infra.database.erasure.erased_rows import (
+    count_covered_rows,
+    count_in_inactive_generations,
+    list_provider_batches,
+)
+from mnemon_infra.database.facts.sources import find_events_from_conversation
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -55,11 +63,11 @@ class ConversationErasing:
         """
         owner = owner_of(address)
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             event, erased = await self._planned(owner, conversation)
             there = await self._count(erased)
-            batches = await self._database.read(contents.held_by_providers(erased))
-            elsewhere = await self._database.read(counted_elsewhere(erased))
+            batches = await self._database.run_query(list_provider_batches(erased))
+            elsewhere = await self._database.run_query(count_in_inactive_generations(erased))
             position = await self._log.publish(address, event)
         left = await pending(partial(self._not_done, owner, position))
         return EraseReplyV1(
@@ -76,7 +84,7 @@ class ConversationErasing:
         Raises:
             Refusal: the projections do not have all of it yet.
         """
-        (stored,) = await self._database.read(conversation_erasures_of([owner]))
+        (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         erasures = [each.erased for each in stored if each.erased.conversation == conversation]
         if erasures:
             counts = [await self._count_left(each) for each in erasures]
@@ -100,7 +108,7 @@ class ConversationErasing:
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True
             )
         below = last + 1
-        spans, discarded = await self._database.read(contents.spans_of(owner, conversation, below))
+        spans, discarded = await self._database.run_query(load_spans(owner, conversation, below))
         event = UserErasedV1(
             up_to_seq=below,
             conversation=conversation,
@@ -109,8 +117,8 @@ class ConversationErasing:
         )
         at = datetime.max.replace(tzinfo=UTC)
         of_messages = ErasedConversation.of(owner, event, "", EVERYWHERE, at)
-        said = await self._database.read(contents.positions_of(of_messages))
-        derived = await drawn_alone(self._connection, owner, conversation, below, said)
+        said = await self._database.run_query(list_message_positions(of_messages))
+        derived = await find_events_from_conversation(self._connection, owner, conversation, below, said)
         event = event.model_copy(update={"derived": tuple(derived)})
         return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
 
@@ -119,7 +127,7 @@ class ConversationErasing:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
-                events = await self._database.read(contents.events_of(erased))
+                events = await self._database.run_query(list_event_ids(erased))
                 counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
         return counts
 
@@ -133,10 +141,10 @@ class ConversationErasing:
         return counts
 
     async def _count_rows(self, erased: ErasedConversation) -> dict[str, JsonValue]:
-        rows = await self._database.read(contents.counted(erased))
+        rows = await self._database.run_query(count_covered_rows(erased))
         return await counted_stores(self._connection, self._database, erased, rows)
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
-        (stored,) = await self._database.read(conversation_erasures_of([owner]))
+        (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         is_settled = next((each.is_settled for each in stored if each.erased.seq == position), None)
         return await not_done(self._connection, owner, position, is_settled)

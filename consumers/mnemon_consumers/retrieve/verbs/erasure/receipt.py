@@ -13,8 +13,12 @@ from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erased
 from mnemon_infra.broker.streams.purge import found_in, left_of
 from mnemon_infra.broker.streams.triggers import waiting
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere, found_elsewhere
-from mnemon_infra.database.erasure.users import counted_in_statistics, counted_with, known_events
+from mnemon_infra.database.erasure.erased_rows import (
+    count_in_inactive_generations,
+    count_rows_with,
+    search_inactive_generations,
+)
+from mnemon_infra.database.erasure.users import count_statistics_with, find_known_events
 from mnemon_infra.database.tables import windows
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -101,7 +105,7 @@ async def counted_stores(
         **await left_of(connection, taking),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
-        **in_generations(await database.read(counted_elsewhere(taking))),
+        **in_generations(await database.run_query(count_in_inactive_generations(taking))),
     }
 
 
@@ -115,9 +119,9 @@ async def found_with(
     """
     return {
         **await found_in(connection, owner, words),
-        "database": await database.read(counted_with(*owner, words)),
-        "statistics": await database.read(counted_in_statistics(words)),
-        **in_generations(await database.read(found_elsewhere(*owner, words))),
+        "database": await database.run_query(count_rows_with(*owner, words)),
+        "statistics": await database.run_query(count_statistics_with(words)),
+        **in_generations(await database.run_query(search_inactive_generations(*owner, words))),
     }
 
 
@@ -146,6 +150,6 @@ async def count_old_points(database: Database, finding: VectorIndex, owner: Owne
             # Points of messages have a position; others count as old, and the check for a row decides.
             old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
             events = [str(payload["event_id"]) for payload in old]
-            known = await database.read(known_events(*owner, events))
+            known = await database.run_query(find_known_events(*owner, events))
             count += sum(event not in known for event in events)
     return count

@@ -25,16 +25,15 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, whole
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser, whole
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
-from mnemon_infra.database.erasure.users import (
-    Erasure,
-    counted_below,
-    erasure,
-    held_by_providers,
+from mnemon_infra.database.erasure.erased_rows import (
+    count_covered_rows,
+    count_in_inactive_generations,
+    list_provider_batches,
 )
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.erasure.users import Erasure, load_erasure
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -68,10 +67,10 @@ class EraseVerb:
     async def _erase(self, address: Address) -> Reply:
         owner = owner_of(address)
         there = await self._count(owner, None)
-        batches = await self._database.read(held_by_providers(*owner, EVERYWHERE))
-        elsewhere = await self._database.read(counted_elsewhere(whole(owner)))
+        batches = await self._database.run_query(list_provider_batches(whole(owner)))
+        elsewhere = await self._database.run_query(count_in_inactive_generations(whole(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
         left = await pending(partial(self._not_done, owner, position))
         return EraseReplyV1(
@@ -83,7 +82,7 @@ class EraseVerb:
         )
 
     async def _verify(self, owner: Owner, words: str | None) -> Reply:
-        erased = await self._database.read(erasure(*owner))
+        erased = await self._database.run_query(load_erasure(*owner))
         left = await self._count(owner, erased)
         found = await found_with(self._broker.connection, self._database, owner, words) if words else None
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
@@ -92,7 +91,7 @@ class EraseVerb:
         """Count by store what a user has below an erasure, or in total without one."""
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
-        rows = await self._database.read(counted_below(*owner, below))
+        rows = await self._database.run_query(count_covered_rows(taking))
         counts = await counted_stores(self._broker.connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
@@ -104,6 +103,6 @@ class EraseVerb:
         return counts
 
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
-        erased = await self._database.read(erasure(*owner))
+        erased = await self._database.run_query(load_erasure(*owner))
         is_settled = erased.is_settled if erased and erased.seq >= position else None
         return await not_done(self._broker.connection, owner, position, is_settled)

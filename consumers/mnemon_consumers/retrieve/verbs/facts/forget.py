@@ -19,7 +19,7 @@ from mnemon_contracts.verbs.tools import ForgetReplyV1, ForgetV1, SaveV1
 from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactRecord
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -58,7 +58,7 @@ class ForgetVerb:
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
         owner = owner_of(address)
         # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             if seen.value is None:
                 raise Refusal("not_found", f"there is no fact {fact_id!r}")
@@ -68,7 +68,7 @@ class ForgetVerb:
         owner = owner_of(address)
         await self._query.prepare()
         # The choice happens under the lock, so that no fact is rewritten before its removal.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             queried = await self._query.choose(owner, query, await self._log.end())
             if queried.named is not None:
                 return await self._remove(address, queried.named)

@@ -32,7 +32,7 @@ from mnemon_contracts.verbs.tools import (
 from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
@@ -104,7 +104,7 @@ class FactVerbs:
     ) -> Reply:
         owner = owner_of(address)
         # The lock serialises all rewrites of the user's facts, so that none undoes another.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
         return await self._shown(owner, fact_id, position, expected)
@@ -113,7 +113,7 @@ class FactVerbs:
         owner = owner_of(address)
         await self._query.prepare()
         # The choice happens under the lock, so that no fact is rewritten before its change.
-        async with locked(self._database, *owner):
+        async with hold_lock(self._database, *owner):
             queried = await self._query.choose(owner, query, await self._log.end())
             if queried.named is not None:
                 position = await self._rewrite(address, queried.named, changes, queried.seq)

@@ -19,7 +19,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuild.generations import site_alone, take_over
+from mnemon_infra.rebuild.generations import open_exclusive_site, swap_rows
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
 from tests.support.pipelines.rebuild import RebuildReport, rebuilt
@@ -318,8 +318,8 @@ async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: S
         await connection.execute("UPDATE messages SET content = 'no train' WHERE event_id = 'train'")
     assert "no train" in shown(await quiet.settle())
     told = RebuildReport()
-    async with site_alone(quiet.deployment) as place, rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+    async with open_exclusive_site(quiet.deployment) as place, rebuilt(place, told) as replay:
+        await swap_rows(place, replay, told)
     await reached(stock, lambda text: "no train" not in text and TRAIN in text)
 
 

@@ -18,7 +18,7 @@ from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
-from mnemon_infra.rebuild.generations import site
+from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_producers.client import MemoryClient
@@ -77,7 +77,7 @@ async def summary_points(stock: Stock) -> int:
 
 
 async def audited(connection: Client, deployment: Deployment) -> Audit:
-    async with site(deployment) as place, live_pages(place) as pages:
+    async with open_site(deployment) as place, live_pages(place) as pages:
         return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
 
 

@@ -11,7 +11,7 @@ from mnemon_consumers.retrieve.verbs.facts import query as fact_query
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.locks import locked
+from mnemon_infra.database.locks import hold_lock
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids
 from tests.integration.mnemon.rebuild.test_redecide import waits_for_lock
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
@@ -182,7 +182,7 @@ async def test_no_fact_is_changed_while_the_user_s_proposals_are_decided(
 
     await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
     async with Database(mnemon_with_vectors) as database:
-        async with locked(database, "acme", "u1"):
+        async with hold_lock(database, "acme", "u1"):
             asked = asyncio.create_task(stock.ask(verb, **request_of))
             while not await waits_for_lock(database):
                 assert not asked.done()

@@ -15,8 +15,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import FactEventRecord, fact_events
-from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.facts.fact_repository import FactEventRecord, load_fact_events
+from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
@@ -98,7 +98,7 @@ async def test_persist_applies_forget_to_the_existing_row(
 async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
     """The rows of the events about the user's facts, without texts, which a sweep may remove meanwhile."""
     async with Database(deployment) as database:
-        (events,) = await database.read(fact_events([("acme", "u1")]))
+        (events,) = await database.run_query(load_fact_events([("acme", "u1")]))
     return [each._replace(body=None) for each in events]
 
 
@@ -121,7 +121,7 @@ async def test_forget_without_database_fails(connection: Client, nats_url: str, 
     await server.start()
     deployment = Deployment(nats_url=nats_url, database_dsn=server.url)
     assert deployment.database_url is not None
-    migrate(deployment.database_url, deployment.database_schema)
+    migrate_schema(deployment.database_url, deployment.database_schema)
     stock = Stock(connection)
     try:
         async with run_consumers(("persist", "retrieve"), deployment):

@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.verbs.facts import save
 from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.database.facts.fact_repository import fact_events
+from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
@@ -363,7 +363,7 @@ async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp
         database = Database(deployment)
         await database.open()
         async with asyncio.timeout(30):
-            while (await database.read(fact_events([("acme", "u1")])))[0][0].body is not None:
+            while (await database.run_query(load_fact_events([("acme", "u1")])))[0][0].body is not None:
                 await asyncio.sleep(0.05)
         await database.close()
     async with run_consumers(CONSUMERS, with_vectors):

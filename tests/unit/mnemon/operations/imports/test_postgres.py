@@ -7,14 +7,14 @@ from zoneinfo import ZoneInfo
 from mnemon.operations.imports.postgres import RowReader
 from mnemon.operations.imports.records import Incoming, Refused
 from mnemon_contracts.events.memory import FactProposedV1
-from mnemon_infra.database.messages.external_chats import AskedRow, KnownRow, SaidRow
+from mnemon_infra.database.messages.external_chats import ExternalMessageRow, QuestionRow, SessionMemoryRow
 
 AT = datetime(2026, 3, 1, 13, 0)  # noqa: DTZ001 - such bots have times without a zone
 MOSCOW = RowReader(zone=ZoneInfo("Europe/Moscow"))
 
 
 def message(**fields: Any) -> Any:
-    row = SaidRow(user="42", conversation="c1", id="7", role="user", content="Hi", created_at=AT)
+    row = ExternalMessageRow(user="42", conversation="c1", id="7", role="user", content="Hi", created_at=AT)
     return MOSCOW.message(row._replace(**fields))
 
 
@@ -22,7 +22,7 @@ def test_row_becomes_a_user_message_with_its_time() -> None:
     found = message()
     assert (found.user, found.conversation, found.event.id) == ("42", "c1", "pg:c1:7")
     assert found.event.sent_at == datetime(2026, 3, 1, 10, tzinfo=UTC)
-    assert RowReader("me").message(SaidRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
+    assert RowReader("me").message(ExternalMessageRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
 
 
 def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:
@@ -38,7 +38,7 @@ def test_unknown_role_is_refused() -> None:
 
 
 def test_a_row_of_question_and_answer_is_two_messages() -> None:
-    row = AskedRow("42", "s1", "7", "Who?", "Me.", AT)
+    row = QuestionRow("42", "s1", "7", "Who?", "Me.", AT)
     asked, answered = [each for each in MOSCOW.exchange(row) if isinstance(each, Incoming)]
     assert (asked.event.role, answered.event.role) == ("user", "assistant")  # type: ignore[attr-defined]
     assert asked.event.sent_at < answered.event.sent_at  # type: ignore[attr-defined]
@@ -52,7 +52,7 @@ def test_session_memory_is_proposed() -> None:
         "key_facts": ["User prefers Russian", {"text": "Trades NQ"}],
         "summaries": ["We spoke of 2024."],
     }
-    found = list(MOSCOW.known(KnownRow("42", "s1", memory)))
+    found = list(MOSCOW.known(SessionMemoryRow("42", "s1", memory)))
     events = [each.event for each in found if isinstance(each, Incoming)]
     assert [(each.text, each.kind) for each in events if isinstance(each, FactProposedV1)] == [
         ("User prefers Russian", "user_fact"),
@@ -62,9 +62,9 @@ def test_session_memory_is_proposed() -> None:
 
 
 def test_memory_in_another_shape_is_refused() -> None:
-    [refused] = MOSCOW.known(KnownRow("42", "s1", ["a"]))
+    [refused] = MOSCOW.known(SessionMemoryRow("42", "s1", ["a"]))
     assert isinstance(refused, Refused)
-    [refused] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": "a"}))
+    [refused] = MOSCOW.known(SessionMemoryRow("42", "s1", {"key_facts": "a"}))
     assert refused.field == "memory.key_facts"  # type: ignore[union-attr]
-    [refused, _] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
+    [refused, _] = MOSCOW.known(SessionMemoryRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
     assert refused.field == "text"  # type: ignore[union-attr]

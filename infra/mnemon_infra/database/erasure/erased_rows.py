@@ -1,0 +1,219 @@
+"""Rows that the erasure of a user or of a conversation covers: counts, deletion, and batches that hold them.
+
+No consumer writes to the generations that are not live, so no consumer applies erasures there: functions of
+this module do.
+"""
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from psycopg.sql import SQL, Identifier
+from sqlalchemy import (
+    ColumnElement,
+    Select,
+    Table,
+    and_,
+    delete,
+    func,
+    literal_column,
+    select,
+    text,
+    tuple_,
+    update,
+)
+
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.database.erasure.predicates import (
+    CONVERSATION_TABLES,
+    bind_erasure,
+    is_covered_by_parameters,
+)
+from mnemon_infra.database.erasure.users import BELOW, PROJECTED_TABLES, is_below
+from mnemon_infra.database.projections.event_order import bind_owner, is_owned
+from mnemon_infra.database.tables import IS_OPEN, batches, conversation_erasures, erasures, windows
+from mnemon_infra.generation_names import OTHERS
+
+Erased = ErasedUser | ErasedConversation
+
+
+def _count(table: Table, *conditions: ColumnElement[bool]) -> Statement:
+    return Statement(select(func.count()).select_from(table).where(*conditions))
+
+
+def _contains_words(table: Table) -> ColumnElement[bool]:
+    """Return the condition that a row contains the parameter `words` in any column, in any case."""
+    row = func.lower(literal_column(f"{table.name}::text"))
+    return func.strpos(row, func.lower(parameter("words", str))) > 0
+
+
+def _select_providers(is_covered: ColumnElement[bool]) -> Select[Any]:
+    ids = func.coalesce(batches.c.provider_batch_id, batches.c.batch_id)
+    held = (
+        select(ids.label("id"))
+        .join(windows, windows.c.batch_id == batches.c.batch_id)
+        .where(is_covered, text(IS_OPEN), ~windows.c.is_answered)
+        .distinct()
+        .subquery("held")
+    )
+    return select(func.coalesce(func.array_agg(held.c.id), text("ARRAY[]::text[]")))
+
+
+class _ErasureStatements:
+    """Statements for erasures of one kind: of users or of conversations.
+
+    Attributes:
+        deletions: by table.
+        counts: by table, with that of windows.
+        release: deletes the windows that are not locked. A locked one waits for a model now.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[Table],
+        is_covered: Callable[[Table], ColumnElement[bool]],
+        settle: Statement,
+    ) -> None:
+        self.deletions = {table.name: Statement(delete(table).where(is_covered(table))) for table in tables}
+        self.counts = {table.name: _count(table, is_covered(table)) for table in (*tables, windows)}
+        key = tuple(windows.primary_key)
+        free = select(*key).where(is_covered(windows)).with_for_update(skip_locked=True)
+        self.release = Statement(delete(windows).where(tuple_(*key).in_(free)))
+        self.providers = Statement(_select_providers(is_covered(windows)))
+        self.settle = settle
+
+
+def _settle(table: Table, condition: ColumnElement[bool]) -> Statement:
+    return Statement(update(table).where(is_owned(table), condition).values(is_settled=True))
+
+
+_OF_USERS: Final = _ErasureStatements(
+    PROJECTED_TABLES,
+    lambda table: and_(is_owned(table), is_below(table, BELOW)),
+    _settle(erasures, erasures.c.seq == BELOW),
+)
+_OF_CONVERSATIONS: Final = _ErasureStatements(
+    CONVERSATION_TABLES,
+    is_covered_by_parameters,
+    _settle(conversation_erasures, conversation_erasures.c.event_id == parameter("erasure", str)),
+)
+_SEARCHES: Final = {
+    table.name: _count(table, is_owned(table), _contains_words(table)) for table in PROJECTED_TABLES
+}
+
+
+def _bind(erased: Erased) -> tuple[_ErasureStatements, dict[str, Any]]:
+    if isinstance(erased, ErasedUser):
+        return _OF_USERS, bind_owner(*erased.owner) | {"below": erased.below}
+    return _OF_CONVERSATIONS, bind_erasure(erased)
+
+
+@query
+async def count_covered_rows(connection: Connection, erased: Erased) -> dict[str, int]:
+    """Count the rows that an erasure covers, by table; tables without such rows are left out."""
+    statements, parameters = _bind(erased)
+    counts = {
+        name: await count.fetch_value(connection, parameters) for name, count in statements.counts.items()
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+@query
+async def list_provider_batches(connection: Connection, erased: Erased) -> list[str]:
+    """Return the providers' ids of open batches that hold windows which an erasure covers."""
+    statements, parameters = _bind(erased)
+    return sorted(await statements.providers.fetch_value(connection, parameters))
+
+
+async def release_windows(database: Database, erased: Erased) -> None:
+    """Delete the windows that an erasure covers, except those that a model is being asked about now."""
+    statements, parameters = _bind(erased)
+    async with database.transaction() as connection:
+        await statements.release.execute_each(connection, [parameters])
+
+
+async def mark_settled(database: Database, erased: Erased) -> None:
+    """Record that log, dead letters and triggers are purged too; a later erasure stays unsettled."""
+    statements, parameters = _bind(erased)
+    async with database.transaction() as connection:
+        await statements.settle.execute_each(connection, [parameters])
+
+
+@query
+async def count_rows_with(connection: Connection, tenant: str, user: str, words: str) -> int:
+    """Count the rows of a user that contain some words in any column, in any case."""
+    parameters = bind_owner(tenant, user) | {"words": words}
+    return sum([await search.fetch_value(connection, parameters) for search in _SEARCHES.values()])
+
+
+async def erase_in_inactive_generations(database: Database, erased: Erased) -> None:
+    """Delete the rows that an erasure covers in all generations that are not live.
+
+    Raises:
+        DatabaseUnavailable: some rows may be left; the call can be repeated.
+    """
+    statements, parameters = _bind(erased)
+    async with database.transaction() as connection, _open_schemas(connection) as schemas:
+        for schema in schemas:
+            for deletion in await _choose_existing(connection, schema, statements.deletions):
+                await deletion.execute_each(connection, [parameters])
+
+
+@query
+async def count_in_inactive_generations(connection: Connection, erased: Erased) -> dict[str, int]:
+    """Count the rows that an erasure covers in each generation that is not live."""
+    statements, parameters = _bind(erased)
+    return await _count_in_schemas(connection, statements.counts, parameters)
+
+
+@query
+async def search_inactive_generations(
+    connection: Connection, tenant: str, user: str, words: str
+) -> dict[str, int]:
+    """Count the rows of a user that contain some words, in any case, in each generation that is not live."""
+    return await _count_in_schemas(connection, _SEARCHES, bind_owner(tenant, user) | {"words": words})
+
+
+async def _count_in_schemas(
+    connection: Connection, statements: Mapping[str, Statement], parameters: Mapping[str, Any]
+) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    async with connection.transaction(force_rollback=True), _open_schemas(connection) as schemas:
+        for schema in schemas:
+            existing = await _choose_existing(connection, schema, statements)
+            counts[schema] = sum([await each.fetch_value(connection, parameters) for each in existing])
+    return counts
+
+
+@asynccontextmanager
+async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
+    """Yield the schemas of all other generations, within the open transaction.
+
+    At the end the search path leads to the connection's own generation again.
+    """
+    cursor = await connection.execute("SELECT current_schema(), array_agg(nspname::text) FROM pg_namespace")
+    ((live, names),) = await cursor.fetchall()
+    pattern = re.compile(rf"{re.escape(live)}{OTHERS}")
+    yield sorted(each for each in names if pattern.fullmatch(each))
+    await _set_search_path(connection, live)
+
+
+async def _choose_existing(
+    connection: Connection, schema: str, statements: Mapping[str, Statement]
+) -> list[Statement]:
+    """Return the statements on projections that exist in a generation: an older one lacks some of them."""
+    await _set_search_path(connection, schema)
+    cursor = await connection.execute(
+        "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",
+        [f'"{schema}"'],
+    )
+    ((tables,),) = await cursor.fetchall()
+    if "replay" not in (tables or ()):
+        return []  # the schema belongs to another program
+    return [each for name, each in statements.items() if name in tables and name != windows.name]
+
+
+async def _set_search_path(connection: Connection, schema: str) -> None:
+    await connection.execute(SQL("SET LOCAL search_path TO {}").format(Identifier(schema)))

@@ -1,0 +1,66 @@
+"""Log positions of rows: of the row of an event, and of the newest rows."""
+
+from functools import cache
+from typing import Final
+
+from psycopg.sql import SQL, Composed, Identifier
+from sqlalchemy import func, select
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import InvalidSubject
+from mnemon_infra.database.engine import Connection, Database, Statement, parameter, query
+from mnemon_infra.database.projections.rows import build_row, get_table
+from mnemon_infra.database.tables import KEY, memory_events, messages, metadata
+from mnemon_infra.delivery import Delivery
+
+PAGES: Final = 16
+"""Pages at the end of a table, which hold the newest rows: no index by position exists or is needed."""
+
+
+def _select_newest(table: str) -> Composed:
+    return SQL("""
+        SELECT max(seq) FROM {table} WHERE ctid >= format('(%s,0)',
+            greatest(pg_relation_size({name}) / current_setting('block_size')::bigint - {pages}, 0))::tid
+        """).format(table=Identifier(table), name=table, pages=PAGES)
+
+
+_NEWEST: Final = tuple(_select_newest(table.name) for table in (messages, memory_events))
+
+
+@query
+async def find_newest_position(connection: Connection) -> int:
+    """Return the highest log position among recently written rows.
+
+    A few other rows may have higher positions.
+    """
+    highest = 0
+    for statement in _NEWEST:
+        row = await (await connection.execute(statement)).fetchone()
+        highest = max(highest, (row and row[0]) or 0)
+    return highest
+
+
+async def is_applied(database: Database, delivery: Delivery) -> bool | None:
+    """Return whether an event has a row with its log position; None if such events have no rows.
+
+    An event that cannot be decoded has no row.
+    """
+    try:
+        row = build_row(delivery)
+    except (InvalidSubject, UnknownEvent, InvalidBody):
+        return False
+    if row is None:
+        return None
+    parameters = dict(zip(KEY, row.key, strict=True))
+    statement = _select_position(get_table(row))
+    position = await database.run_query(lambda connection: statement.fetch_value(connection, parameters))
+    return bool(position == delivery.sequence)
+
+
+@cache
+def _select_position(table: str) -> Statement:
+    columns = metadata.tables[table].c
+    return Statement(
+        select(func.max(columns.seq)).where(*(columns[name] == parameter(name, str) for name in KEY))
+    )

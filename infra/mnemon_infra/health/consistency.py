@@ -1,0 +1,127 @@
+"""Consistency checks: whether log, rows and points belong together, while processes start and run.
+
+A log that was lost, or replaced by an older one, ends before the newest rows. A log that was restored beside
+an older database has events without rows: a snapshot of a stream contains the positions of its consumers, so
+the server would never deliver those events. Points may be lost, or a former version did not write them.
+"""
+
+from collections.abc import Iterable
+from contextlib import aclosing
+from typing import Final
+
+import structlog
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.broker.dead_letters.origins import letters
+from mnemon_infra.broker.provisioning.topology import reset_consumer
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.database.audit.events import find_missing_rows
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import hold_lock
+from mnemon_infra.database.memory.indexable import has_indexable_rows, list_indexable_owners
+from mnemon_infra.database.projections.row_positions import find_newest_position
+from mnemon_infra.database.projections.rows import build_rows
+from mnemon_infra.vectors.port import Collection, VectorStore
+
+log = structlog.get_logger("app")
+
+LOOKED_BACK: Final = 200
+"""Events before the applied position that are checked even if newer rows exist."""
+
+FROM_ROWS = frozenset({Collection.MEMORIES, Collection.SUMMARIES})
+"""Collections that the index sweep of a user fills from the rows alone."""
+
+
+class LogLost(Exception):
+    """The database has rows of events that the log does not have; the message says what to do."""
+
+    def __init__(self, end: int, position: int) -> None:
+        super().__init__(
+            f"the log ends at position {end}, but the database has the event at position {position}: the "
+            "stream LOG was deleted, or an older one restored. Nothing has been changed. Restore the newest "
+            "backup (nats stream restore), or name a new schema in MNEMON_DATABASE_SCHEMA for this log"
+        )
+
+
+async def require_same_log(connection: Client, database: Database) -> None:
+    """Stop before the log assigns positions a second time: of two events at one position, readers lose one.
+
+    Raises:
+        LogLost: the database has an event beyond the end of the log.
+        DatabaseUnavailable: the database does not answer.
+        nats.errors.Error: the server does not answer.
+    """
+    # In this order: events that are written meanwhile are in the log before they are in the database.
+    position = await database.run_query(find_newest_position())
+    end = await log_end(connection.jetstream())
+    if position > end:
+        raise LogLost(end, position)
+
+
+async def find_first_missing(connection: Client, database: Database) -> int | None:
+    """Return the first of the latest log positions that `persist` has ended and that has no row.
+
+    It checks the events after the newest row, and the last `LOOKED_BACK` before the applied position; an
+    audit checks all. None if no row is missing.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        nats.errors.Error: the server does not answer.
+    """
+    # In this order: an event that is ended later may get its row later.
+    applied = await applied_position(connection.jetstream())
+    newest = await database.run_query(find_newest_position())
+    after = max(0, min(newest, applied - LOOKED_BACK))
+    dead: dict[int, str] | None = None
+    async with aclosing(whole(connection, LOG, up_to=applied, after=after)) as pages:
+        async for page in pages:
+            absent = await find_missing_rows(database, list(build_rows(delivery for _, delivery in page)))
+            if absent and dead is None:
+                dead = (await letters(connection)).of_log.get("persist", {})
+            for row in absent:
+                if row.seq not in (dead or {}):
+                    return row.seq
+    return None
+
+
+async def replay_missing_rows(connection: Client, database: Database) -> None:
+    """Have `persist` read the log from its start if rows are missing. Existing rows do not change.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+        nats.errors.Error: the server does not answer.
+    """
+    if await find_first_missing(connection, database) is None:
+        return
+    # Of several processes that start at the same time, one does it.
+    async with hold_lock(database, "persist", "replay"):
+        position = await find_first_missing(connection, database)
+        if position is not None:
+            events = await reset_consumer(connection, LOG, "persist")
+            log.warning("rows are missing, replaying the log", first_missing=position, events=events)
+
+
+async def find_lost_collections(database: Database, vectors: VectorStore) -> list[Collection]:
+    """List the collections that are empty although rows need points in them.
+
+    Raises:
+        DatabaseUnavailable, VectorsUnavailable: the database or the vector store does not answer.
+    """
+    empty = [each for each in Collection if not await vectors.count(each)]
+    return [each for each in empty if await has_indexable_rows(database, each)]
+
+
+async def list_owners_to_sweep(database: Database, collections: Iterable[Collection]) -> set[Owner]:
+    """Return the users whose index sweep fills some of these collections.
+
+    Raises:
+        DatabaseUnavailable: the database cannot answer now.
+    """
+    return {
+        owner
+        for each in FROM_ROWS.intersection(collections)
+        for owner in await list_indexable_owners(database, each)
+    }
