@@ -10,7 +10,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_bench.workers.processes import consuming
 from mnemon_bench.workloads.conversations import compacted, connected, conversations, publish, read, said
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
@@ -109,7 +109,7 @@ async def _each(deployment: Deployment, shown: int | None) -> None:
                 so_far.append(
                     PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
                 )
-                await model.complete(request(so_far[-shown:] if shown else so_far, [], settings))
+                await model.complete(build_request(so_far[-shown:] if shown else so_far, [], settings))
 
 
 def _counted(state: ProviderState) -> dict[str, float]:

@@ -150,8 +150,8 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         RUNNING.set(1, name)
 
     def measure() -> None:
-        budget.measure()
-        model_reports.measure()
+        budget.measure_spending()
+        model_reports.measure_failing_models()
 
     watch = ProcessProbe(names, deployment, measure)
     async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):

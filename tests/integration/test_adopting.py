@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
@@ -79,7 +79,7 @@ def answered(seq: int, first: int, last: int, **fields: Any) -> Delivery:
 
 
 async def adopted(database: Database, *events: Delivery) -> int:
-    await write(database, plan(events).rows)
+    await write(database, plan_batch(events).rows)
     return await adopt(database, lambda _: timedelta(hours=20))
 
 

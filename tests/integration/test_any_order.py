@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import user_memory
 from mnemon_infra.database.memory.user_memory import NewestMessages
@@ -61,7 +61,7 @@ async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Databa
         LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
         LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
     ]
-    await write(database, plan([delivery_of(event) for event in log]).rows)
+    await write(database, plan_batch([delivery_of(event) for event in log]).rows)
     for _ in range(2):
         state = await state_of(database)
         assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
@@ -79,7 +79,7 @@ async def test_what_is_swept_once_may_come_again(database: Database) -> None:
     ]
     late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
     for part in early, late:
-        rows = plan([delivery_of(event) for event in part]).rows
+        rows = plan_batch([delivery_of(event) for event in part]).rows
         await write(database, rows)
         assert rows.watermarked() == {(TENANT, USER)}
         await sweep(database, TENANT, USER, up_to=6)
@@ -98,9 +98,9 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
         LoggedEvent(5, "clear", "cleared"),
     ]
     early = [event for event in log if event.id not in ("c2", "back")]
-    await write(database, plan([delivery_of(event) for event in early]).rows)
+    await write(database, plan_batch([delivery_of(event) for event in early]).rows)
     assert await sweep(database, TENANT, USER, up_to=1) == 0
-    await write(database, plan([delivery_of(event) for event in log]).rows)
+    await write(database, plan_batch([delivery_of(event) for event in log]).rows)
     await sweep(database, TENANT, USER, up_to=5)
     assert await state_of(database, "c2") == fold(log)
     assert fold(log).messages == {"c2": ["in c2"]}
@@ -109,6 +109,6 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
 @pytest.mark.parametrize("copies", [1, 3])
 async def test_one_event_twice_in_a_batch(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
-    await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
+    await write(database, plan_batch([delivery_of(event) for event in reversed(events)]).rows)
     (view,) = await database.read(user_memory.newest_messages([NewestMessages(TENANT, USER, "c1", 10)]))
     assert [(row.seq, row.event_id) for row in view.messages] == [(1, "same")]

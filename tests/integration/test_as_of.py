@@ -272,7 +272,7 @@ async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> No
 
 
 async def test_few_are_open_at_a_time(place: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_pool, "KEPT", 1)
+    monkeypatch.setattr(snapshot_pool, "MOST_OPEN", 1)
     await kept(place, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None
     async with snapshot_pool.SnapshotPool(place.deployment, LiveSettings(), None).kept() as several:

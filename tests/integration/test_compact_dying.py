@@ -17,7 +17,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import handler
-from mnemon_consumers.compact.in_flight import Working
+from mnemon_consumers.compact.in_flight import InFlightWork
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker import lifetime
 from mnemon_infra.broker.provisioning import topology
@@ -147,7 +147,7 @@ async def test_those_who_wait_for_models_end_at_the_same_time(
     compacting: Compacting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifetime, "GRACEFUL_TIMEOUT", 3.0)
-    monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
+    monkeypatch.setattr(handler, "Working", partial(InFlightWork, 3.0))
     state = compacting.server.state
     state.seconds = 20
     asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}

@@ -106,7 +106,7 @@ async def test_an_answer_is_not_lost_while_the_log_is_away(
         return await append(connection, events)
 
     monkeypatch.setattr(module, "append", appended)
-    monkeypatch.setattr(module, "PAUSE", 0.05)
+    monkeypatch.setattr(module, "APPEND_PAUSE", 0.05)
     async with compacting.running():
         await compacting.talk(17)
         await compacting.settled()

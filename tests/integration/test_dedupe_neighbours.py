@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_consumers.dedupe.neighbours import Neighbours
 from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.events.memory import Decision, Fact, FactForgottenV1, FactSavedV1, FactUpdatedV1
@@ -33,14 +33,14 @@ def kept(text: str, **said: Any) -> Fact:
     return Fact(text=text, kind="user_fact", tier="archive", importance=5, **said)
 
 
-def saved(fact_id: str, text: str, **said: Any) -> Decided:
+def saved(fact_id: str, text: str, **said: Any) -> DecisionEvent:
     by = Decision(proposal_id=f"p-{fact_id}")
     return "fact.saved", FactSavedV1(
         id=f"saved-{fact_id}", fact_id=fact_id, fact=kept(text, **said), decision=by
     )
 
 
-def updated(fact_id: str, former: str, text: str, *, importance: int = 5) -> Decided:
+def updated(fact_id: str, former: str, text: str, *, importance: int = 5) -> DecisionEvent:
     now = kept(text).model_copy(update={"importance": importance})
     return "fact.updated", FactUpdatedV1(
         id=f"updated-{fact_id}-{importance}",
@@ -51,13 +51,13 @@ def updated(fact_id: str, former: str, text: str, *, importance: int = 5) -> Dec
     )
 
 
-def apply(neighbours: Neighbours, known: UserState, *decided: Decided) -> None:
+def apply(neighbours: Neighbours, known: UserState, *decided: DecisionEvent) -> None:
     for each in decided:
         neighbours.note(each)
         known.apply(each[1], str(each[1].id), AT)
 
 
-async def turn(finding: VectorIndex, known: UserState, *decided: Decided) -> None:
+async def turn(finding: VectorIndex, known: UserState, *decided: DecisionEvent) -> None:
     neighbours = Neighbours(finding, ANNA, known)
     apply(neighbours, known, *decided)
     await neighbours.write()

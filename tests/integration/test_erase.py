@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import running
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
@@ -201,7 +201,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
 
 
 async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(database: Database) -> None:
-    erased = plan(
+    erased = plan_batch(
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
     async with database.transaction() as other:

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from mnemon.operations.audit.run import examine
 from mnemon_consumers.app import running
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
@@ -111,7 +111,7 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
     async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
         """As the verb does it: what it has to know is looked up while all before it is there."""
         await forget_all(beside)
-        await write(beside, plan([delivery_of(each) for each in before]).rows)
+        await write(beside, plan_batch([delivery_of(each) for each in before]).rows)
         below = len(before) + 1
         spans, discarded = await beside.read(spans_of(OWNER, conversation, below))
         event = UserErasedV1(
@@ -132,13 +132,13 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
         await forget_all(database)
         for batch in [*batches, list(deliveries)]:
             chosen = [deliveries[1 + each % last] for each in batch]
-            await write(database, plan(chosen).rows)
+            await write(database, plan_batch(chosen).rows)
         left = [each for each in log if each.seq not in taking.derived]
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
         await forget_all(beside)
         kept = [each for each in deliveries.values() if not taking.takes(each)]
-        await write(beside, plan(kept).rows)
+        await write(beside, plan_batch(kept).rows)
         assert await state_of(beside, log, last) == expected
         for table in PROJECTIONS:
             page = await database.read(compared(table, *schemas, None, last))

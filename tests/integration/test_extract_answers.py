@@ -230,7 +230,7 @@ async def test_what_cannot_be_used_harms_nobody_else(
     def proposals(window: Window, *others: Any) -> list[LogEvent]:
         if window.user == "u1":
             raise KeyError("I like tea")
-        return decide.proposals(window, *others)
+        return decide.build_proposals(window, *others)
 
     monkeypatch.setattr(window_outcome, "proposals", proposals)
     await extracting.set(attempts=1)

@@ -13,8 +13,8 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon_consumers.app import running
-from mnemon_consumers.extract.periodic_scan import Interval
-from mnemon_consumers.extract.windowing import UNSETTLED, Cutting
+from mnemon_consumers.extract.periodic_scan import PeriodicScan
+from mnemon_consumers.extract.windowing import UNSETTLED_DELAY, WindowCutter
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
 from mnemon_infra.broker.streams.log_reader import pages
@@ -39,7 +39,7 @@ class Cutter:
     stock: Stock
     deployment: Deployment
     database: Database
-    cutting: Cutting
+    cutting: WindowCutter
 
     async def say(self, owner: Owner, conversation: str, *ages: float) -> list[int]:
         """Messages of so many seconds ago; returns where the log has them."""
@@ -88,7 +88,7 @@ async def cutter_of(stock: Stock, deployment: Deployment, **values: Any) -> Asyn
     edit = setting(**{f"extraction__{name}": value for name, value in values.items()})
     await change(stock.connection, edit)
     async with Database(deployment) as database, settings.watched(stock.connection):
-        cutting = Cutting(database, settings)
+        cutting = WindowCutter(database, settings)
         yield Cutter(stock.connection, stock, deployment, database, cutting)
 
 
@@ -120,7 +120,7 @@ async def test_another_lock_of_the_user_keeps_nobody_from_cutting(cutter: Cutter
 
 async def test_a_round_that_another_process_is_at_is_left_to_it(cutter: Cutter) -> None:
     settings = cutter.cutting._settings
-    interval = Interval(cutter.database, settings, cutter.cutting)
+    interval = PeriodicScan(cutter.database, settings, cutter.cutting)
     await cutter.say(ANNA, "home", 10)
     await cutter.project()
     async with locked(cutter.database, "extract", "rounds"):
@@ -136,7 +136,7 @@ async def test_a_round_that_another_process_is_at_is_left_to_it(cutter: Cutter) 
 @pytest.mark.parametrize("count", [9, 10, 11, 20, 21, 35])
 async def test_all_of_a_conversation_is_cut_however_many_pages_it_has(cutter: Cutter, count: int) -> None:
     """A page has ten messages here."""
-    assert cutter.cutting._page("acme") == 10
+    assert cutter.cutting._find_page_size("acme") == 10
     said = await cutter.say(ANNA, "home", *range(5000, 5000 - count, -1))
     await cutter.project()
     await cutter.cutting.cut(cutter.connection, [ANNA])
@@ -224,7 +224,7 @@ async def test_of_whom_something_is_not_projected_is_looked_at_again(cutter: Cut
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
     soon, rests = await cutter.looked_at(ANNA), await cutter.looked_at(BORIS)
     assert soon is not None
-    assert begun + UNSETTLED - timedelta(seconds=1) <= soon <= datetime.now(UTC) + UNSETTLED
+    assert begun + UNSETTLED_DELAY - timedelta(seconds=1) <= soon <= datetime.now(UTC) + UNSETTLED_DELAY
     assert rests is not None
     assert rests > soon, "by what is projected, it is known when that conversation rests"
     assert await cutter.looked_at(CLARA) is None

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import running
-from mnemon_consumers.compact.compaction import BUSY, Compacting
+from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.maintain.handler import EXPIRE
@@ -129,9 +129,9 @@ async def test_a_conversation_that_another_process_compacts_is_left_to_it(
     place = (*OWNER, "talk")
     async with AsyncExitStack() as opened, Database(deployment) as database, settings.watched(connection):
         patience = CircuitBreaker(LanguageModels(deployment, opened))
-        compacting = Compacting(database, settings, patience, Budgets(database, settings))
+        compacting = Compactor(database, settings, patience, Budgets(database, settings))
         async with locked(database, *place, "compact"):
-            assert await compacting.compact(connection, place) == Retry(BUSY)
+            assert await compacting.compact(connection, place) == Retry(BUSY_DELAY)
             assert not await last_position(connection, SUMMARIES)
         ended = await compacting.compact(connection, place)
         assert ended == ACK or isinstance(ended, Retry), "the next step waits for what it has written"
@@ -157,12 +157,12 @@ async def test_batches_that_another_process_claims_or_looks_after_are_left_to_it
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
-            await extraction._cutting.cut(connection, owners, rested=True)
+            await extraction._cutter.cut(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with locked(database, "extract", "pool"):
                 await extraction.tick(connection)
                 assert await extracting.sql("SELECT * FROM batches") == []
-            await extraction._batching._pooling.claim()
+            await extraction._batches._assembler.claim()
             ((batch_id, state),) = await extracting.sql("SELECT batch_id, state FROM batches")
             assert state == "claimed"
             async with locked(database, "batch", batch_id):

@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from mnemon.operations.exports import markdown
 from mnemon_consumers.app import CONSUMERS, running
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
 from mnemon_infra.config import Deployment
@@ -128,7 +128,7 @@ async def test_the_date_of_a_former_version_ends_no_merged_fact(database: Databa
     )
     for seq, (name, event) in enumerate((("saved", saved), ("merged", merged)), 1):
         delivery = Delivery(f"memory.acme.u1.fact.{name}.v1", event.body(), name, "LOG", seq, 1, 1.8e9)
-        await write(database, plan([delivery]).rows)
+        await write(database, plan_batch([delivery]).rows)
     now = datetime(2026, 6, 1, tzinfo=UTC)
     assert await database.read(with_expired_facts(now)) == []
     assert await database.read(with_expired_facts(later)) == [("acme", "u1")]

@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
@@ -35,7 +35,7 @@ def touched(plan: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("conversation", [None, "talk"])
 async def test_a_read_touches_what_it_shows(database: Database, conversation: str | None) -> None:
-    await write(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
+    await write(database, plan_batch([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
     wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
 
     async with database.transaction() as connection:
@@ -49,7 +49,7 @@ async def test_a_read_touches_what_it_shows(database: Database, conversation: st
 
 
 async def test_who_asks_at_the_same_time_is_answered_together(database: Database) -> None:
-    await write(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
+    await write(database, plan_batch([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
     def counted(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
@@ -67,7 +67,7 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
 
 
 async def test_a_question_taken_back_takes_no_other_along(database: Database) -> None:
-    await write(database, plan([said("anna", 1)]).rows)
+    await write(database, plan_batch([said("anna", 1)]).rows)
     together = QueryBatcher(database, user_memory.newest_messages)
     asked = [asyncio.create_task(together.ask(NewestMessages("acme", "anna", None, 5))) for _ in range(300)]
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_a_question_taken_back_takes_no_other_along(database: Database) ->
 
 
 async def test_when_the_database_is_gone_all_hear_of_it_and_then_it_works_again(database: Database) -> None:
-    await write(database, plan([said("anna", 1)]).rows)
+    await write(database, plan_batch([said("anna", 1)]).rows)
     gone = [True]
 
     def query(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:

@@ -255,7 +255,7 @@ async def test_a_request_asks_about_so_many_pairs_and_rules_about_none(extractin
 async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     extracting: Extracting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "SELDOM", 1.0)
+    monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 1.0)
     await extracting.set(mode="batch")
     extracting.server.state.answering = relating("same")
     # Whether the provider has it is not known: it is looked for, and not found.

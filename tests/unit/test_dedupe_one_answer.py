@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
 from mnemon_contracts.settings.groups import SettingsV1
@@ -134,7 +134,9 @@ async def test_of_fifty_distinct_facts_none_is_overwritten(listed: str, answer: 
         ]
         at = BEGIN + timedelta(milliseconds=place)
         event = FactProposedV1(text=text, lineage=Lineage(sources=(place + 1,), answer=answer))
-        ((_, decided),) = decide(Proposal(f"p{place}", at, event), known, nearest, SettingsV1(), likeness)
+        ((_, decided),) = decide_proposal(
+            Proposal(f"p{place}", at, event), known, nearest, SettingsV1(), likeness
+        )
         assert isinstance(decided, FactSavedV1), decided
         known.apply(decided, str(decided.id), at)
         kept[decided.fact_id] = place

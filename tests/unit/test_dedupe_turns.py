@@ -3,7 +3,7 @@
 import asyncio
 
 from mnemon_consumers.dedupe.state.user import TURN
-from mnemon_consumers.dedupe.turns import FAILED, LATER, Turns
+from mnemon_consumers.dedupe.turns import FAILED, PUT_OFF_SECONDS, Turns
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, Retry
 
@@ -109,4 +109,4 @@ def test_what_waits_for_another_turn_is_not_acknowledged() -> None:
     log = Log()
     turns = Turns(log.turn, log.is_decided)
     assert turns.end(ANNA, 7, 6) == ACK
-    assert turns.end(ANNA, 7, 7) == Retry(LATER)
+    assert turns.end(ANNA, 7, 7) == Retry(PUT_OFF_SECONDS)

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.retrieve.search.fusion import share_of_words
+from mnemon_consumers.retrieve.search.fusion import measure_word_share
 from mnemon_consumers.retrieve.search.query_intent import (
     LOOKED_AT,
     Day,
     QueryIntent,
     speaks_of_others,
+    split_words,
     tells_time,
-    words,
 )
 
 
@@ -107,8 +107,8 @@ def test_what_a_message_tells() -> None:
 
 def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
     huge = "word " * (LOOKED_AT // 5) + "yesterday 2024 you"
-    assert words(huge) == {"word"}
+    assert split_words(huge) == {"word"}
     assert not tells_time(huge)
     assert not speaks_of_others(huge)
-    assert share_of_words("yesterday", huge) == 0.0
-    assert share_of_words("yesterday", f"yesterday {huge}") == 1.0
+    assert measure_word_share("yesterday", huge) == 0.0
+    assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0

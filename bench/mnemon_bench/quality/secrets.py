@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
-from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_consumers.domain.policy.secrets.detection import find_secret
 from mnemon_contracts.settings.groups import Policy
 
 LIST: Final = Path(__file__).with_name("secrets.jsonl")
@@ -81,12 +81,12 @@ def run(
     policy = Policy()
     report(f"checking {len(sentences)} sentences")
     for sentence in sentences:  # loads detectors and dictionaries outside of the measurement
-        secret_in(sentence.text, policy)
+        find_secret(sentence.text, policy)
     answers: list[str | None] = []
     seconds: list[float] = []
     for sentence in sentences:
         begun = time.perf_counter()
-        answers.append(secret_in(sentence.text, policy))
+        answers.append(find_secret(sentence.text, policy))
         seconds.append(time.perf_counter() - begun)
     languages = {language: _counts(sentences, answers, language) for language in _languages(sentences)}
     ratios = dict(_ratios(languages))

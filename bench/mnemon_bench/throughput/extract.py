@@ -14,8 +14,8 @@ from pydantic import SecretStr
 from mnemon_bench.provider_server.process import provider
 from mnemon_bench.workers.processes import consuming
 from mnemon_bench.workloads.conversations import connected, publish, read, said, user
-from mnemon_consumers.extract.answers.parser import read as read_answer
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.extract.answers.parser import parse_answer as read_answer
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
@@ -110,7 +110,7 @@ async def _bare(deployment: Deployment, speakers: range) -> float:
         async def ask(speaker: int) -> None:
             messages = [said(speaker, number) for number in range(WINDOW)]
             conversation = [PromptMessage(n, each.role, each.content, now) for n, each in enumerate(messages)]
-            answer = await model.complete(request(conversation, [], settings))
+            answer = await model.complete(build_request(conversation, [], settings))
             read_answer(answer, conversation, [])
 
         begun = time.perf_counter()

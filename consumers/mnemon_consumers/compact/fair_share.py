@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from mnemon_contracts.subjects import Owner
 
 
-class Shares:
+class FairShare:
     """Gives one user at most half of the capacity, and at least one conversation.
 
     Args:
@@ -15,19 +15,19 @@ class Shares:
     """
 
     def __init__(self, room: int) -> None:
-        self._most = max(1, room // 2)
-        self._in_hand: Counter[Owner] = Counter()
+        self._limit = max(1, room // 2)
+        self._held: Counter[Owner] = Counter()
 
     @contextmanager
     def taken(self, owner: Owner) -> Iterator[bool]:
         """Yield whether the user may have one more conversation in progress, until the block ends."""
-        if self._in_hand[owner] >= self._most:
+        if self._held[owner] >= self._limit:
             yield False
             return
-        self._in_hand[owner] += 1
+        self._held[owner] += 1
         try:
             yield True
         finally:
-            self._in_hand[owner] -= 1
-            if not self._in_hand[owner]:
-                del self._in_hand[owner]
+            self._held[owner] -= 1
+            if not self._held[owner]:
+                del self._held[owner]

@@ -8,11 +8,11 @@ from typing import Final
 import nats.errors
 import structlog
 
-from mnemon_consumers.compact.compaction import BUSY, Compacting
-from mnemon_consumers.compact.fair_share import Shares
-from mnemon_consumers.compact.in_flight import Working
+from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
+from mnemon_consumers.compact.fair_share import FairShare
+from mnemon_consumers.compact.in_flight import InFlightWork
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.model_reports import reporting
+from mnemon_consumers.model_reports import report_models
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
@@ -59,8 +59,8 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
     )
     patience = CircuitBreaker(models)
-    compacting = Compacting(database, settings, patience, Budgets(database, settings))
-    working, shares = Working(), Shares(at_once)
+    compacting = Compactor(database, settings, patience, Budgets(database, settings))
+    working, shares = InFlightWork(), FairShare(at_once)
 
     async def look(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         outcomes: list[DeliveryOutcome] = []
@@ -106,7 +106,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         try:
             with shares.taken(place[:2]) as is_room:
                 if not is_room:
-                    return Retry(BUSY)
+                    return Retry(BUSY_DELAY)
                 return await compacting.compact(broker.config.connection_state.connection, place)
         except LATER as error:
             log.warning("compaction failed, retrying", error=repr(error))
@@ -140,7 +140,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         async with (
             connected(broker) as connection,
             settings.watched(connection),
-            reporting(connection, patience),
+            report_models(connection, patience),
             started(broker, (WORK, "compact-said"), (WORK, "compact")),
             working,
         ):

@@ -7,18 +7,18 @@ from typing import Any, Final, Self
 
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
-LAST_WORD: Final = 8.0
+ENDING_SECONDS: Final = 8.0
 """Seconds, less than a consumer has to end. Answers are paid for; work without one by then is retried."""
 
 
-class Working:
+class InFlightWork:
     """Work in progress: awaited at the end of the block, then cancelled. No work starts from then on.
 
     Args:
         last_word: seconds that the work has at the end of the block.
     """
 
-    def __init__(self, last_word: float = LAST_WORD) -> None:
+    def __init__(self, last_word: float = ENDING_SECONDS) -> None:
         self._last_word = last_word
         self._tasks: set[asyncio.Task[DeliveryOutcome]] = set()
         self._is_ending = False

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import nats.errors
 import structlog
 
-from mnemon_consumers.dedupe.processor import Deciding
+from mnemon_consumers.dedupe.processor import ProposalProcessor
 from mnemon_consumers.dedupe.turns import FAILED, Turns
-from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
 from mnemon_infra.broker.lifetime import build_broker, connected, started
@@ -36,7 +36,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
     """Decide on proposals and comparisons for the duration of the block."""
     broker = build_broker(deployment, "dedupe")
     settings = LiveSettings()
-    deciding = Deciding(database, finding, settings)
+    deciding = ProposalProcessor(database, finding, settings)
     room = asyncio.Semaphore(deployment.dedupe_users)
 
     async def decide(owner: Owner, limits_at: datetime | None = None) -> int | None:
@@ -98,7 +98,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
         consume=limit,
         dead_limit=deployment.dead_limit,
     )
-    await asyncio.to_thread(lexicon)  # loading takes a second
+    await asyncio.to_thread(load_lexicon)  # loading takes a second
     async with (
         connected(broker) as connection,
         settings.watched(connection),

@@ -2,14 +2,14 @@
 
 from datetime import datetime
 
-from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.eviction import in_excess
+from mnemon_consumers.dedupe.decide import DecisionEvent
+from mnemon_consumers.dedupe.eviction import find_excess
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactEvictedV1
 from mnemon_contracts.settings.groups import FactLimits
 
 
-def trim(known: UserFacts, limits: FactLimits, at: datetime) -> list[Decided]:
+def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[DecisionEvent]:
     """Return the evictions after which the user's facts exceed no limit."""
     return [
         (
@@ -21,5 +21,5 @@ def trim(known: UserFacts, limits: FactLimits, at: datetime) -> list[Decided]:
                 limit=one.limit,
             ),
         )
-        for one in in_excess(known.live(at), limits)
+        for one in find_excess(known.live(at), limits)
     ]

@@ -7,8 +7,8 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
-from mnemon_consumers.extract.windowing import SELDOM
-from mnemon_consumers.model_reports import reporting
+from mnemon_consumers.extract.windowing import CHECK_PAUSE
+from mnemon_consumers.model_reports import report_models
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, parse_owner, said_position
@@ -61,7 +61,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         except LATER as error:
             log.warning("extract scan failed, retrying", error=repr(error))
         return [
-            trigger if isinstance(trigger, Dead) else ACK if later.isdisjoint(trigger) else Retry(SELDOM)
+            trigger if isinstance(trigger, Dead) else ACK if later.isdisjoint(trigger) else Retry(CHECK_PAUSE)
             for trigger in triggers
         ]
 
@@ -121,7 +121,7 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
         async with (
             connected(broker) as connection,
             settings.watched(connection),
-            reporting(connection, extraction.patience),
+            report_models(connection, extraction.patience),
             started(broker, (WORK, "extract-said"), (WORK, "extract"), (WORK, "extract-batches")),
         ):
             await every(connection, "schedule.batches", deployment.extract_seconds, TICK)

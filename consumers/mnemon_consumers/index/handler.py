@@ -7,9 +7,9 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.index.decide import plan
-from mnemon_consumers.index.point_writer import write
-from mnemon_consumers.index.sweep import sweep
+from mnemon_consumers.index.decide import plan_batch
+from mnemon_consumers.index.point_writer import write_batch
+from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
 from mnemon_infra.broker.lifetime import build_broker, connected, started
@@ -41,11 +41,11 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
 
     async def index(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         nonlocal newest
-        batch = plan(deliveries, seen)
+        batch = plan_batch(deliveries, seen)
         newest = max(newest, deliveries[-1].sequence)
         try:
             async with finding.gate.passed():
-                await write(finding, batch)
+                await write_batch(finding, batch)
         except (EmbeddingUnavailable, VectorsUnavailable) as error:
             log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
@@ -63,7 +63,7 @@ async def consuming(database: Database, finding: VectorIndex, deployment: Deploy
         try:
             owner = parse_owner(delivery.subject)
             async with finding.gate.passed():
-                done = await sweep(connection, database, finding, owner, int(delivery.body or b"0"))
+                done = await sweep_points(connection, database, finding, owner, int(delivery.body or b"0"))
         except (InvalidSubject, ValueError) as error:
             return Dead("invalid_trigger", str(error))
         except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):

@@ -8,7 +8,7 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.maintain.decide import exceeds, expiries, smallest
+from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, find_smallest_limit
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
@@ -72,13 +72,13 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         # The lock keeps other processes from giving one of these facts a later date meanwhile.
         async with locked(database, *owner):
             (facts,) = await database.read(live_facts([owner]))
-            if events := expiries(owner, facts, now):
+            if events := build_expiries(owner, facts, now):
                 await append(connection, events)
 
     async def limit(connection: Client) -> None:
-        least = min(smallest(each.limits) for each in settings.all())
+        least = min(find_smallest_limit(each.limits) for each in settings.all())
         for counts in await database.read(with_more_facts(least)):
-            if exceeds(counts, settings.of(counts.tenant).limits):
+            if exceeds_limits(counts, settings.of(counts.tenant).limits):
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await connection.jetstream().publish(subject, b"", stream=WORK)
 

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 from nats.aio.client import Client
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove
@@ -19,7 +19,7 @@ from mnemon_infra.database.messages.conversations import counted
 from mnemon_infra.database.projections.writer import write
 
 
-async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
+async def settle_erasures(connection: Client, database: Database, owner: Owner, position: int) -> bool:
     """Finish the erasures of a user and of the user's conversations.
 
     Args:
@@ -56,7 +56,7 @@ async def _settle_user(connection: Client, database: Database, user: ErasedUser)
     if "windows" in await database.read(users.counted_below(*user.owner, user.below)):
         return False
     await forget(database, user)
-    await _look_through(connection, database, user, user.below - 1)
+    await _project_again(connection, database, user, user.below - 1)
     await users.settle(database, *user.owner, user.below)
     return True
 
@@ -68,12 +68,12 @@ async def _settle_conversation(connection: Client, database: Database, erased: E
     if "windows" in await database.read(counted(erased)):
         return False
     await forget(database, erased)
-    await _look_through(connection, database, erased, 0)
+    await _project_again(connection, database, erased, 0)
     await conversation_erasing.settle(database, erased)
     return True
 
 
-async def _look_through(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
+async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
     An event with the id of an event that is now erased may have been taken for a copy of it: it is written
@@ -85,4 +85,4 @@ async def _look_through(connection: Client, database: Database, erased: ErasureS
                 for delivery in page:
                     if erased.takes(delivery):
                         await remove(connection, LOG, delivery.sequence)
-                await write(database, plan(page).rows)
+                await write(database, plan_batch(page).rows)

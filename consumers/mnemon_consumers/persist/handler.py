@@ -6,8 +6,8 @@ from typing import Final
 
 import nats.errors
 
-from mnemon_consumers.persist.decide import plan, said
-from mnemon_consumers.persist.erasure import settled
+from mnemon_consumers.persist.decide import find_senders, plan_batch
+from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from mnemon_infra.broker.bulk_publish import publish_all
@@ -33,7 +33,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     broker = build_broker(deployment, "persist")
 
     async def persist(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        batch = plan(deliveries)
+        batch = plan_batch(deliveries)
         try:
             await write(database, batch.rows)
         except DatabaseUnavailable:
@@ -55,7 +55,7 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.changed()
         # Most batches consist of messages only; then the users who spoke are those who changed.
-        users = said(rows.messages.values()) if rows.memories or rows.events else changed
+        users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         connection = broker.config.connection_state.connection
         await publish_said(connection, TOLD, users)
@@ -71,7 +71,9 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
     async def sweep_user(subject: str, position: int) -> DeliveryOutcome:
         try:
             owner = parse_owner(subject)
-            is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
+            is_settled = await settle_erasures(
+                broker.config.connection_state.connection, database, owner, position
+            )
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
             await sweep(database, *owner, up_to=position)
             is_swept = is_settled and await last_watermark(database, *owner) <= position

@@ -11,7 +11,7 @@ from mnemon_infra.database.projections.rows import Rows, row_of
 from mnemon_infra.database.projections.writer import write
 
 
-class Projection:
+class EagerProjection:
     """Writes the row of an event in the log, and makes every process drop its cache of the user."""
 
     def __init__(self, broker: NatsBroker, database: Database, memory: Memory) -> None:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
-from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
@@ -44,7 +44,7 @@ async def consuming(
     memory = Memory(database, settings, deployment.cached_users)
     broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
     log = UserLog(broker)
-    projection = Projection(broker, database, memory)
+    projection = EagerProjection(broker, database, memory)
     search = Search(database, memory, finding)
     query = FactQuery(memory, search, settings)
     opened = SnapshotPool(deployment, settings, finding)

@@ -20,23 +20,23 @@ from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of
 
 log = structlog.get_logger("retrieve")
 
-KEPT: Final = 4
+MOST_OPEN: Final = 4
 """Snapshots that stay open, the most recently requested ones."""
 
-UNUSED: Final = 300.0
+UNUSED_SECONDS: Final = 300.0
 """Seconds without requests after which a snapshot is closed, at the latest after twice as long."""
 
 CONNECTIONS: Final = 2
 """Most database connections of a snapshot; without requests it has none."""
 
-AT_HAND: Final = 1
+CACHED_USERS: Final = 1
 """Users whose rows a snapshot caches, for the rows that one request reads twice."""
 
-_NOT_NOW: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
+_VECTOR_ERRORS: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenSnapshot:
     """An open snapshot. `holders` counts the requests that use it, plus one while the pool keeps it."""
 
     schema: str
@@ -62,13 +62,13 @@ class SnapshotPool:
         self._deployment = deployment
         self._settings = settings
         self._finding = finding
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenSnapshot] = {}
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[Self]:
         """Close snapshots without requests until the block ends, then close all of them."""
-        closing = asyncio.create_task(self._close_unused())
+        closing = asyncio.create_task(self._close_unused_snapshots())
         try:
             yield self
         finally:
@@ -83,14 +83,14 @@ class SnapshotPool:
             DatabaseUnavailable: the snapshot cannot be opened now, or was dropped.
         """
         async with self._opening:
-            found = self._open.pop(position, None) or await self._opened(position)
+            found = self._open.pop(position, None) or await self._open_database(position)
             self._open[position] = found  # the last in order is the most recently requested one
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
-            await self.keep([*self._open][-KEPT:])
+            await self.keep([*self._open][-MOST_OPEN:])
         try:
             if self._finding and not found.has_vectors:
-                await self._find_in(found, position, self._finding)
+                await self._open_vectors(found, position, self._finding)
             yield found.memory, found.search
         finally:
             await found.leave()
@@ -101,33 +101,33 @@ class SnapshotPool:
             if found := self._open.pop(position, None):
                 await found.leave()
 
-    async def _opened(self, position: int) -> _Open:
+    async def _open_database(self, position: int) -> _OpenSnapshot:
         schema = name_of(self._deployment.database_schema, "as of", position)
         own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
         database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
-        memory = Memory(database, self._settings, AT_HAND)
+        memory = Memory(database, self._settings, CACHED_USERS)
         memory.stand_at(position)
-        found = _Open(schema, database, memory, Search(database, memory, None))
+        found = _OpenSnapshot(schema, database, memory, Search(database, memory, None))
         await found.ends.enter_async_context(database)
         return found
 
-    async def _find_in(self, found: _Open, position: int, live: VectorIndex) -> None:
+    async def _open_vectors(self, found: _OpenSnapshot, position: int, live: VectorIndex) -> None:
         """Open the vectors of a snapshot if they are complete; otherwise the next request tries again."""
         async with self._opening:
             if found.has_vectors or not await _are_complete(found.database, found.schema, position):
                 return
             try:
                 finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
-            except _NOT_NOW as error:
+            except _VECTOR_ERRORS as error:
                 log.warning("snapshot search unavailable", position=position, error=str(error))
                 return
             found.search = Search(found.database, found.memory, finding)
             found.has_vectors = True
 
-    async def _close_unused(self) -> None:
+    async def _close_unused_snapshots(self) -> None:
         while True:
-            await asyncio.sleep(UNUSED)
-            asked_after = asyncio.get_running_loop().time() - UNUSED
+            await asyncio.sleep(UNUSED_SECONDS)
+            asked_after = asyncio.get_running_loop().time() - UNUSED_SECONDS
             await self.keep([place for place, each in self._open.items() if each.asked_at > asked_after])
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.redecide.corrections import Correction
-from mnemon_consumers.dedupe.redecide.run import DecidingAnew
+from mnemon_consumers.dedupe.redecide.run import Redecider
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import Document, in_force
 from mnemon_contracts.settings.groups import SettingsV1
@@ -73,7 +73,7 @@ class Redeciding:
     ) -> None:
         self._connection = connection
         self._database = database
-        self._deciding = DecidingAnew(connection, database, embedder)
+        self._deciding = Redecider(connection, database, embedder)
         self._edit = edit
 
     async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:

@@ -34,7 +34,7 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 
 
 @dataclass(slots=True)
-class Standing:
+class LogState:
     """State of a user's log as a whole.
 
     A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough:
@@ -74,11 +74,11 @@ class Standing:
         if isinstance(event, FactProposedV1):
             self.proposals.setdefault(event_id, Proposal(event_id, at, event))
             return
-        proposal_id = proposal_of(event)
+        proposal_id = find_proposal_id(event)
         if isinstance(event, ProposalDecision) and proposal_id is not None:
             self.decisions[proposal_id] = event, event_id
         if isinstance(event, FactSavedV1):
-            self._name(event)
+            self._assign_origin(event)
         self.facts.apply(event, event_id, at)
         if isinstance(event, FactWriteEvent) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
@@ -88,7 +88,7 @@ class Standing:
     def _is_kept(self, fact_id: str) -> bool:
         return fact_id in self.facts.facts
 
-    def _name(self, event: FactSavedV1) -> None:
+    def _assign_origin(self, event: FactSavedV1) -> None:
         if event.fact_id in self.origins:
             return
         origin = event.decision.proposal_id
@@ -99,9 +99,9 @@ class Standing:
         self.origins[event.fact_id] = origin
 
 
-def standing(log: Iterable[Logged]) -> Standing:
+def fold_log(log: Iterable[Logged]) -> LogState:
     """Fold a log into its state, in log order. Of several copies of an event, the first counts."""
-    found, known = Standing(), set[str]()
+    found, known = LogState(), set[str]()
     for event, event_id, at in log:
         if event_id not in known:
             known.add(event_id)
@@ -109,7 +109,7 @@ def standing(log: Iterable[Logged]) -> Standing:
     return found
 
 
-def proposal_of(event: Event) -> str | None:
+def find_proposal_id(event: Event) -> str | None:
     """Return the id of the proposal that an event decides on; None if it decides on none."""
     match event:
         case FactRejectedV1():

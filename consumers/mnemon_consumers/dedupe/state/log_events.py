@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_contracts.base import Event
 from mnemon_contracts.identity import scoped
 from mnemon_contracts.registry import EVENTS
@@ -12,12 +12,12 @@ from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.telemetry import tracing
 
 
-def event_of(name: str, body: dict[str, Any]) -> Event:
+def read_event(name: str, body: dict[str, Any]) -> Event:
     """Read an event from the body that the projections keep."""
     return EVENTS[name].latest.model_validate_json(json.dumps(body))
 
 
-def log_event(owner: Owner, decided: Decided) -> LogEvent:
+def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
     """Turn a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scoped(*owner, str(event.id))

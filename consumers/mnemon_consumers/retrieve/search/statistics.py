@@ -14,7 +14,7 @@ from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingU
 
 log = structlog.get_logger("search")
 
-KEPT: Final = 300.0
+RECOUNT_SECONDS: Final = 300.0
 """Seconds after which the words of a tenant that has changed are counted again on the next request."""
 
 TENANTS: Final = 1000
@@ -38,7 +38,7 @@ class Statistics:
         """Return the last count; start another if it is old and the tenant has changed since."""
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
-            self._due[tenant] = time.monotonic() + KEPT
+            self._due[tenant] = time.monotonic() + RECOUNT_SECONDS
             task = asyncio.create_task(self.count(tenant))
             self._counting.add(task)
             task.add_done_callback(self._counting.discard)

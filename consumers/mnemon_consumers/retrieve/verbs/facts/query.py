@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.verbs.facts.view import unexpired
+from mnemon_consumers.retrieve.verbs.facts.view import list_unexpired
 from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
@@ -51,7 +51,7 @@ class FactQuery:
     @staticmethod
     async def prepare() -> None:
         """Load the lexicon that a choice needs; the first load takes a second, in a thread."""
-        await asyncio.to_thread(lexicon)
+        await asyncio.to_thread(load_lexicon)
 
     async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
         """Choose the fact that a query names. The caller holds the user's lock against rewrites.
@@ -60,7 +60,7 @@ class FactQuery:
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
         seen = await self._memory.facts(owner, min_seq)
-        facts = {fact.id: fact for fact in unexpired(seen.value, now())}
+        facts = {fact.id: fact for fact in list_unexpired(seen.value, now())}
         # Many or long facts take seconds: a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]
         choice = await asyncio.to_thread(choose_fact, query, texts)
@@ -79,21 +79,21 @@ class FactQuery:
         )
         if not queried.ranked and "memories" in found.degraded:
             raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
-        candidates = _ranked(queried, {hit.id: hit.score for hit in found.hits})
+        candidates = _rank_candidates(queried, {hit.id: hit.score for hit in found.hits})
         if not candidates:
             raise Refusal("not_found", "no fact fits the query; `search` finds facts, name one by its `id`")
         return tuple(candidates)
 
 
-def _ranked(queried: QueriedFacts, scores: Mapping[str, float]) -> Sequence[FactCandidate]:
+def _rank_candidates(queried: QueriedFacts, scores: Mapping[str, float]) -> Sequence[FactCandidate]:
     fits = {each.id: each.fit for each in queried.ranked}
     known = [each for each in dict.fromkeys((*fits, *scores)) if each in queried.facts]
-    ranked = sorted(known, key=lambda each: (-_score(each, fits, scores), each))
+    ranked = sorted(known, key=lambda each: (-_score_fact(each, fits, scores), each))
     return [
-        FactCandidate(id=each, text=queried.facts[each].text, score=round(_score(each, fits, scores), 3))
+        FactCandidate(id=each, text=queried.facts[each].text, score=round(_score_fact(each, fits, scores), 3))
         for each in ranked[:CANDIDATES]
     ]
 
 
-def _score(fact_id: str, fits: Mapping[str, float], scores: Mapping[str, float]) -> float:
+def _score_fact(fact_id: str, fits: Mapping[str, float], scores: Mapping[str, float]) -> float:
     return (fits.get(fact_id, 0.0) + scores.get(fact_id, 0.0)) / 2
