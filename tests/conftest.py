@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
@@ -18,7 +19,8 @@ from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
-from tests.hypothesis_profiles import load_profiles
+from tests.support.hypothesis_profiles import load_profiles
+from tests.support.stock_client import Stock
 
 load_profiles()
 
@@ -33,7 +35,7 @@ def _no_configuration_from_outside() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _processes_find_what_an_installation_has() -> None:
-    absent = str(Path(__file__).with_name("absent"))
+    absent = str(Path(__file__).with_name("support") / "absent")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (absent, os.environ.get("PYTHONPATH"))))
 
 
@@ -94,3 +96,15 @@ def deployment(connection: Client, nats_url: str, database_url: str) -> Deployme
     assert deployment.database_url is not None
     migrate(deployment.database_url, deployment.database_schema)
     return deployment
+
+
+@pytest_asyncio.fixture
+async def stock(connection: Client) -> Stock:
+    return Stock(connection)
+
+
+@pytest_asyncio.fixture
+async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """The consumers `persist` and `retrieve`, in this process."""
+    async with run_consumers(("persist", "retrieve"), deployment):
+        yield deployment

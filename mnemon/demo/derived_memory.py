@@ -10,7 +10,7 @@ from tenacity import retry, retry_if_result, wait_fixed
 
 from mnemon.demo.report import Drawn, Learned, Spent
 from mnemon.demo.sample import USERS
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import (
@@ -59,7 +59,7 @@ async def learn(connection: Client, tenant: str, deployment: Deployment, model: 
     await write(connection, settings)
     before = await log_end(connection.jetstream())
     try:
-        async with asyncio.timeout(PATIENCE), running(LEARNING, deployment):
+        async with asyncio.timeout(PATIENCE), run_consumers(LEARNING, deployment):
             await _settled(connection)
     except TimeoutError as error:
         raise NotLearned("the conversations were not read to their end in time") from error

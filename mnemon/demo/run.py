@@ -14,7 +14,7 @@ from mnemon.demo.derived_memory import LEARNING, learn
 from mnemon.demo.facts import tell
 from mnemon.demo.report import DeadLetter, DemoReport, Duplicate, Remembered, Removed
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import DEAD, LOG
@@ -85,7 +85,7 @@ async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
             url = str(stack.deployment.nats_url)
             watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
             with _timed(report, "consumers"):
-                await ends.enter_async_context(running(ANSWERING, stack.deployment))
+                await ends.enter_async_context(run_consumers(ANSWERING, stack.deployment))
             watcher.answers(f"consumers {', '.join(ANSWERING)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)

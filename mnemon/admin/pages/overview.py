@@ -14,11 +14,9 @@ from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering import filters
 from mnemon.operations.health.lag import Lag, moving
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Overview", "/")
-
-_DOES = {str(config.durable_name): config.description for configs in CONSUMERS.values() for config in configs}
 
 
 class ConsumerRow(NamedTuple):
@@ -73,8 +71,8 @@ def _readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
     before, now = samples[-2:]
     lags, rates, read = moving(before.look, now.look), figures.rates(samples), figures.are_read(samples)
     return [
-        ConsumerRow(name, str(_DOES.get(name) or ""), lags[name], rates.get(name, 0.0), name in read)
-        for name in _DOES
+        ConsumerRow(name, durable.description, lags[name], rates.get(name, 0.0), name in read)
+        for name, durable in DURABLES.items()
         if name in lags
     ]
 

@@ -33,12 +33,12 @@ def run(
 
 
 async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
-    from mnemon_consumers.app import running
+    from mnemon_consumers.app import run_consumers
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     with Stop() as stop:
-        async with running(names, deployment):
+        async with run_consumers(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
             for address in addresses(deployment):
                 typer.echo(f"  metrics  {address}")

@@ -1,0 +1,202 @@
+"""The commands that work on a running or a configured deployment, and what they say when there is none."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import nats
+import psycopg
+import pytest
+
+from mnemon_consumers.app import WRITING
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from tests.support.processes.stack import Up, mnemon, until
+
+NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
+
+
+async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
+    found = await mnemon("status", "--data", stack.data, "--json")
+    health = json.loads(found.out)
+    assert found.code == 0, found
+    assert health["healthy"] is True
+    assert health["problems"] == []
+    assert set(health["broker"]["streams"]) == {"LOG", "WORK", "DEAD"}
+    assert health["broker"]["streams"]["LOG"] == {"messages": 0, "bytes": 0, "last_seq": 0}
+    assert health["broker"]["consumers"]["persist"]["pending"] == 0
+    assert health["broker"]["services"] == {"mnemon": 1}
+    assert health["broker"]["dead_letters"] == 0
+    assert health["database"]["revision"] == health["database"]["head"]
+    assert health["database"]["version"].startswith("18.")
+    tied = set(health["vectors"]["one_process"])
+    assert health["vectors"]["engine"] == "embedded"
+    assert tied == WRITING | {"retrieve"}
+    nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
+    models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
+    assert health["models"] == models | {"failing": [], "given_up": []}
+
+    shown = await mnemon("status", "--data", stack.data)
+    assert shown.code == 0
+    assert "healthy" in shown.out
+    assert "persist" in shown.out
+    assert "index, dedupe and retrieve run in one process" in shown.out
+
+    assert stack.endpoints is not None
+    async with await nats.connect(stack.endpoints.nats) as client:
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", b"not json")
+
+    async def dead_letters() -> int:
+        found = await mnemon("status", "--data", stack.data, "--json")
+        return int(json.loads(found.out)["broker"]["dead_letters"])
+
+    for _ in range(20):
+        if await dead_letters():
+            break
+    assert await dead_letters() == 1
+
+
+async def test_status_names_each_problem(data: Path) -> None:
+    data.mkdir()
+    broker, database = NatsServer(data, None), Postgres(data, None)
+    await broker.start()
+    await database.start()
+    servers = {"MNEMON_NATS_URL": broker.url, "DATABASE_URL": database.url}
+
+    before = await mnemon("status", "--json", **servers)
+    assert before.code == 1, before
+    problems = json.loads(before.out)["problems"]
+    assert any("mnemon provision" in problem for problem in problems)
+    assert any("mnemon migrate" in problem for problem in problems)
+    assert json.loads(before.out)["models"] is None
+
+    provisioned = await mnemon("provision", "--json", **servers)
+    assert provisioned.code == 0, provisioned
+    assert {"what": "stream LOG", "action": "created", "detail": ""} in json.loads(provisioned.out)
+    again = await mnemon("provision", "--json", **servers)
+    assert {change["action"] for change in json.loads(again.out)} == {"unchanged"}
+    migrated = await mnemon("migrate", **servers)
+    assert migrated.code == 0, migrated
+    assert "schema mnemon is at revision" in migrated.out
+    assert (await mnemon("status", **servers)).code == 0
+    elsewhere = await mnemon("status", "--json", **servers, MNEMON_QDRANT_URL="http://127.0.0.1:1")
+    assert json.loads(elsewhere.out)["vectors"] == {"engine": "server", "one_process": []}
+
+    async with await nats.connect(broker.url) as client:
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
+    unread = await mnemon("status", **servers)
+    assert unread.code == 1
+    assert "which is not running" in unread.out
+
+    await database.stop()
+    await broker.stop()
+
+
+async def test_run_shares_the_work_of_a_stack(up: Up) -> None:
+    endpoints = await up.start("--only", "retrieve")
+    async with await nats.connect(endpoints.nats) as client:
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", b'{"role": "user", "content": "hi"}')
+    schema = Deployment().database_schema
+    process = subprocess.Popen([sys.executable, "-m", "mnemon", "run", "persist", "--data", str(up.data)])
+    try:
+        with psycopg.connect(endpoints.database, autocommit=True) as connection:
+
+            def stored() -> bool:
+                return connection.execute(f"SELECT content FROM {schema}.messages").fetchall() == [("hi",)]
+
+            await until(stored)
+    finally:
+        process.terminate()
+    assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize("command", [("run", "persist"), ("status",)])
+async def test_without_servers_the_variables_are_named(command: tuple[str, ...]) -> None:
+    found = await mnemon(*command)
+    assert found.code == 3
+    for name in ("MNEMON_NATS_URL", "DATABASE_URL", "PG_HOST", "--data"):
+        assert name in found.err
+
+
+@pytest.mark.parametrize(
+    ("command", "named"), [("provision", "MNEMON_NATS_URL"), ("migrate", "DATABASE_URL")]
+)
+async def test_command_requires_only_the_servers_it_uses(command: str, named: str) -> None:
+    found = await mnemon(command)
+    assert found.code == 3
+    assert [name for name in ("MNEMON_NATS_URL", "DATABASE_URL") if name in found.err] == [named]
+
+
+@pytest.mark.parametrize("command", [("run", "persist"), ("status",), ("provision",), ("migrate",)])
+async def test_command_on_stopped_folder_says_how_to_start(command: tuple[str, ...], tmp_path: Path) -> None:
+    found = await mnemon(*command, "--data", tmp_path)
+    assert found.code == 3
+    assert f"mnemon up --data {tmp_path}" in found.err
+
+
+@pytest.mark.parametrize("command", [("run", "persist"), ("status",), ("provision",), ("migrate",)])
+async def test_unreachable_servers_are_named(command: tuple[str, ...]) -> None:
+    found = await mnemon(*command, **NOWHERE)
+    assert found.code == 3
+    assert "Traceback" not in found.err
+
+
+async def test_status_json_of_servers_that_do_not_answer() -> None:
+    found = await mnemon("status", "--json", **NOWHERE)
+    health = json.loads(found.out)
+    assert found.code == 3
+    assert health["reachable"] is False
+    assert len(health["problems"]) == 2
+
+
+@pytest.mark.parametrize(
+    "command", [("run", "bogus"), ("up", "--only", "persist,bogus"), ("up", "--only", "")]
+)
+async def test_invalid_names_are_refused(command: tuple[str, ...], tmp_path: Path) -> None:
+    found = await mnemon(*command, *(("--data", tmp_path) if command[0] == "up" else ()))
+    assert found.code == 2
+    assert "Choose from: persist, index, dedupe, compact, extract, maintain, retrieve" in found.err
+
+
+async def test_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    found = await mnemon("up", "--data", tmp_path / "file")
+    assert found.code == 2
+    assert "cannot be used" in found.err
+
+
+async def test_missing_data_folder_is_not_created(tmp_path: Path) -> None:
+    found = await mnemon("reindex", "--data", tmp_path / "none")
+    assert found.code == 3
+    assert f"mnemon up --data {tmp_path / 'none'}" in found.err
+    assert not (tmp_path / "none").exists()
+
+
+async def test_impossible_command_asks_no_confirmation(tmp_path: Path) -> None:
+    found = await mnemon("erase", "acme", "u1", "--data", tmp_path)
+    assert found.code == 3
+    assert "for good?" not in found.err
+
+
+async def test_invalid_variable_is_named(tmp_path: Path) -> None:
+    found = await mnemon("up", "--data", tmp_path, PG_HOST="localhost", PG_PORT="high")
+    assert found.code == 2
+    assert "PG_PORT" in found.err
+
+
+async def test_version_and_help_are_printed() -> None:
+    assert (await mnemon("--version")).out == f"mnemon {version('mnemon')}\n"
+    for command in ("up", "run", "provision", "migrate", "status"):
+        told = await mnemon(command, "--help")
+        assert told.code == 0
+        assert "Example:" in told.out
+
+
+def test_the_base_install_says_what_to_install() -> None:
+    without_typer = "import sys; sys.modules['typer'] = None; from mnemon.__main__ import main; main()"
+    found = subprocess.run([sys.executable, "-c", without_typer], capture_output=True, text=True, check=False)
+    assert found.returncode == 3
+    assert found.stderr == "mnemon: typer is not installed: pip install 'mnemon[all]'\n"

@@ -1,0 +1,45 @@
+"""The commands that look at memory."""
+
+import json
+from pathlib import Path
+
+import nats
+
+from tests.support.processes.stack import Up, mnemon
+
+
+async def test_history_shows_published_messages(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    body = {"role": "user", "content": "Привет", "name": "Иван", "sent_at": "2026-11-21T10:00:00Z"}
+    said = await connection.request("chat.shown.u1.-.message.v1", json.dumps(body).encode(), timeout=10)
+    seen = {"min_seq": json.loads(said.data)["seq"]}
+    await connection.request("ask.shown.u1.history.v1", json.dumps(seen).encode(), timeout=10)
+    await connection.close()
+
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data)
+    assert (shown.code, shown.err) == (0, "")
+    assert "2026-11-21 10:00" in shown.out
+    assert shown.out.rstrip().endswith("Иван  Привет")
+
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data, "--json")
+    assert [message["content"] for message in json.loads(shown.out)["messages"]] == ["Привет"]
+
+    named = await mnemon("history", "--user", "u1", "--tenant", "shown", "--data", shared.data, "--json")
+    assert (named.code, json.loads(named.out)["messages"]) == (0, json.loads(shown.out)["messages"])
+
+    shown = await mnemon("history", "u1", "--tenant", "shown", "--data", shared.data, "--as-of", "1")
+    assert (shown.code, shown.out) == (1, "")
+    assert "`mnemon rebuild --until 1`" in shown.err, "what makes it"
+
+    shown = await mnemon("history", "nobody", "--tenant", "shown", "--data", shared.data)
+    assert (shown.code, shown.out.splitlines()[-1]) == (0, "no messages")
+
+
+async def test_an_export_of_a_user_without_memory_writes_no_file(shared: Up, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    of = ("--tenant", "shown", "--user", "nobody", "-o", out, "--data", shared.data)
+    for format_ in ("jsonl", "markdown"):
+        written = await mnemon("export", format_, *of)
+        assert (written.code, written.out, out.exists()) == (1, "", False)
+        assert "nothing is kept of user 'nobody' of tenant 'shown'" in written.err

@@ -1,0 +1,92 @@
+"""`mnemon rebuild` on a running stack, and on a stopped one."""
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+from psycopg import connect as connect_database
+
+from mnemon_bench.workloads.all_events import fill
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+
+EVENTS = 20_000
+
+
+async def ended(stack: Up, *options: str, code: int = 0) -> str:
+    """What the command says."""
+    finished = await mnemon("rebuild", "--data", stack.data, *options)
+    assert finished.code == code, finished.out + finished.err
+    return finished.out + finished.err
+
+
+async def value(stack: Up, *options: str, code: int = 0) -> Any:
+    """The JSON that it says first."""
+    return json.loads((await ended(stack, "--json", *options, code=code)).partition("\n")[0])
+
+
+async def listed(stack: Up) -> dict[str, Any]:
+    """By generation its position."""
+    return {row["generation"]: row["position"] for row in await value(stack, "--list")}
+
+
+async def filled(stack: Up) -> None:
+    """A log of all kinds of events, all of it applied."""
+    assert stack.endpoints
+    connection = await connect(stack.endpoints.nats, name="test")
+    await fill(connection, EVENTS)
+    async with asyncio.timeout(PATIENCE):
+        context = connection.jetstream()
+        while await applied_position(context) < await log_end(context):
+            await asyncio.sleep(0.1)
+    await connection.close()
+
+
+async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
+    await up.start("--only", "persist")
+    await filled(up)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemon", "rebuild", "--data", up.data, stdout=asyncio.subprocess.PIPE
+    )
+    assert up.endpoints
+    with connect_database(up.endpoints.database, autocommit=True) as database:
+
+        def has_begun() -> bool:
+            if database.execute("SELECT to_regclass('mnemon_next.replay')").fetchone() == (None,):
+                return False
+            return database.execute("SELECT reached > 0 FROM mnemon_next.replay").fetchone() == (True,)
+
+        await until(has_begun)
+    process.kill()
+    await process.wait()
+    reached = (await listed(up))["mnemon_next"]
+    assert 0 < reached < EVENTS
+
+    said = await ended(up, "--verify", "--keep")
+    assert f"mnemon_next was begun before: going on from position {reached:,}" in said
+    assert f"Up to position {EVENTS:,}, the live generation agrees with the log." in said
+
+    with connect_database(up.endpoints.database) as database:
+        database.execute("UPDATE mnemon.profile_sets SET fields = '{\"planted\": 1}' WHERE seq < 500")
+    found = await value(up, "--verify", "--keep", code=1)
+    assert found["by_table"] == {"profile_sets": found["differences"]}
+    assert found["first"][0]["live"] == {"fields": {"planted": 1}}
+    assert "planted" in await ended(up, "--verify", "--keep", code=1)
+
+    done = await value(up)
+    assert (done["live"], done["former"], done["position"]) == ("mnemon", "mnemon_before", EVENTS)
+    assert "is still there" in await ended(up, code=2)
+    await ended(up, "--drop", "before")
+    assert "dropped" in await ended(up, "--verify")
+
+    await ended(up, "--until", "700")
+    assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}
+    assert "mnemon is live" in await ended(up, "--drop", "mnemon", code=2)
+    assert "no former generation" in await ended(up, "--back", code=2)
+
+    # Its servers go on, as those of a killed command do on a stopped stack.
+    await up.kill()
+    (up.data / "endpoints.json").unlink()
+    assert await listed(up) == {"mnemon": EVENTS, "mnemon_until_700": 700}

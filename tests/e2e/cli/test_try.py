@@ -1,0 +1,62 @@
+"""`mnemon try`: once through a user's memory."""
+
+import json
+from pathlib import Path
+
+from tests.support.processes.stack import Up, mnemon
+
+
+async def test_try_saves_reads_finds_and_forgets_a_fact(stack: Up) -> None:
+    tried = await mnemon("try", "anna", "--json", "--data", str(stack.data))
+
+    assert tried.code == 0, tried
+    steps = {step["name"]: step for step in json.loads(tried.out)}
+    assert list(steps) == ["save", "read", "search", "forget"]
+    assert all(step["is_well"] for step in steps.values())
+    left = await mnemon("read", "--tenant", "try", "--user", "anna", "--json", "--data", str(stack.data))
+    assert json.loads(left.out)["facts"] == []
+
+
+async def test_try_keeps_existing_facts(stack: Up) -> None:
+    where = ("--data", str(stack.data))
+    await mnemon("save", "Keeps bees behind the house", "--tenant", "try", "--user", "bo", *where)
+
+    tried = await mnemon("try", "bo", "--text", "Keeps bees behind the house", *where)
+
+    assert (tried.code, "was there before" in tried.out) == (0, True)
+    left = await mnemon("read", "--tenant", "try", "--user", "bo", "--json", *where)
+    assert len(json.loads(left.out)["facts"]) == 1
+
+
+async def test_try_with_refused_text_exits_with_1(stack: Up) -> None:
+    tried = await mnemon("try", "--text", "Her Wi-Fi password is Sunflower77", "--data", str(stack.data))
+
+    assert (tried.code, "rejected" in tried.out) == (1, True)
+
+
+async def test_try_starts_a_stack_where_none_runs(tmp_path: Path) -> None:
+    tried = await mnemon("try", "--data", str(tmp_path / "memory"))
+
+    assert tried.code == 0, tried
+    assert "Starting a stack" in tried.out
+
+
+async def test_try_imports_a_given_file_first(stack: Up, tmp_path: Path) -> None:
+    old, where = tmp_path / "42.md", ("--data", str(stack.data))
+    old.write_text("- Plays chess on Sundays\n- What is my name?\n")
+
+    tried = await mnemon("try", "42", "--file", old, "--json", *where)
+
+    steps = {step["name"]: step for step in json.loads(tried.out)}
+    assert list(steps) == ["import", "save", "read", "search", "forget"]
+    assert [name for name, step in steps.items() if not step["is_well"]] == ["import"]
+    assert "1 new, 0 there before, 1 refused\nline 2: It asks something" in steps["import"]["result"]
+    assert (tried.code, old.read_text()) == (1, "- Plays chess on Sundays\n- What is my name?\n")
+    left = await mnemon("read", "--tenant", "try", "--user", "42", "--json", *where)
+    assert [fact["text"] for fact in json.loads(left.out)["facts"]] == ["Plays chess on Sundays"]
+
+    old.write_text("- Plays chess on Sundays\n")
+    again = await mnemon("try", "42", "--file", old, "--json", *where)
+    assert (again.code, json.loads(again.out)[0]["result"]) == (0, "0 new, 1 there before, 0 refused")
+    absent = await mnemon("try", "42", "--file", tmp_path / "absent.md", *where)
+    assert (absent.code, "absent.md cannot be read" in absent.err) == (2, True)

@@ -1,0 +1,106 @@
+"""An agent of LangChain with memory: the real library, and a model that says what the test wants."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import nats
+import pytest
+from langchain.agents import create_agent
+from langchain.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import PrivateAttr
+
+from mnemon import MemoryClient
+from mnemon.langchain import MemoryMiddleware, MemoryUser
+from mnemon_contracts.verbs.function_tools import definitions
+from tests.support.processes.stack import Up
+
+
+class Model(BaseChatModel):
+    """Answers one after the other; has what it was shown, and the tools that it was told of."""
+
+    answers: list[AIMessage]
+    _shown: list[list[AnyMessage]] = PrivateAttr(default_factory=list)
+    _tools: list[Any] = PrivateAttr(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "of the test"
+
+    def bind_tools(self, tools: Sequence[Any], **_: Any) -> "Model":
+        self._tools = list(tools)
+        return self
+
+    def _generate(self, messages: list[Any], *_: Any, **__: Any) -> ChatResult:
+        self._shown.append(list(messages))
+        return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
+
+
+async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
+    assert shared.endpoints
+    save = {"name": "memory_save", "args": {"text": "Plays the cello in a quartet"}, "id": "c1"}
+    get = {"name": "memory_get", "args": {"id": "pf_404"}, "id": "c2"}
+    model = Model(
+        answers=[
+            AIMessage("", tool_calls=[save, get]),
+            AIMessage("A cello, how nice."),
+            AIMessage("The cello."),
+        ]
+    )
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        middleware = MemoryMiddleware(memory)
+        agent = create_agent(
+            model, middleware=[middleware], context_schema=MemoryUser, system_prompt="Be brief."
+        )
+        anna = MemoryUser("anna")
+        await agent.ainvoke({"messages": [HumanMessage("I play the cello")]}, context=anna)
+        _, second = model._shown
+        saved, missing = (message for message in second if isinstance(message, ToolMessage))
+        assert '"decision":"saved"' in saved.text
+        assert missing.status == "error"
+        assert missing.text == "not_found: there is no fact, message, document or summary 'pf_404'"
+        assert {tool.name for tool in model._tools} == {tool["name"] for tool in definitions("mcp")}
+
+        done = await agent.ainvoke({"messages": [HumanMessage("What do I play?")]}, context=anna)
+        assert done["messages"][-1].text == "The cello."
+        system, *said = model._shown[-1]
+        assert isinstance(system, SystemMessage)
+        assert system.text.startswith("Be brief.")
+        assert "Plays the cello in a quartet" in system.text
+        assert [message.text.rpartition("] ")[2] for message in said] == [
+            "I play the cello",
+            "A cello, how nice.",
+            "What do I play?",
+        ]
+        seen = await memory.publish("anna", "user", "Bye")
+        kept = [message.content for message in (await memory.history("anna", min_seq=seen)).messages]
+        assert kept == ["I play the cello", "A cello, how nice.", "What do I play?", "The cello.", "Bye"]
+
+        begun = await middleware.start_conversation("anna")
+        assert (await memory.history("anna", min_seq=begun)).messages == ()
+        found = await memory.search("anna", "cello", scope=["memories", "messages"], min_seq=begun)
+        assert {hit.scope for hit in found.hits} == {"memories"}, "facts stay"
+
+
+async def test_langchain_agent_answers_without_a_memory_server(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    memory = MemoryClient(connection, tenant="langchain")
+    model = Model(answers=[AIMessage("Hello.")])
+    agent = create_agent(model, middleware=[MemoryMiddleware(memory)], context_schema=MemoryUser)
+    await connection.close()
+    done = await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=MemoryUser("boris"))
+    assert done["messages"][-1].text == "Hello."
+    assert [message.text for message in model._shown[0]] == ["Hi"]
+
+
+@pytest.mark.parametrize("context", [None, {"user": "anna"}, MemoryUser("")])
+async def test_a_run_without_a_user_says_what_to_pass(shared: Up, context: Any) -> None:
+    assert shared.endpoints
+    model = Model(answers=[AIMessage("Hello.")])
+    async with MemoryClient.connect(shared.endpoints.nats, tenant="langchain") as memory:
+        agent = create_agent(model, middleware=[MemoryMiddleware(memory)])
+        with pytest.raises(ValueError, match=r"context=MemoryUser\(\"u42\"\).*context_schema=MemoryUser"):
+            await agent.ainvoke({"messages": [HumanMessage("Hi")]}, context=context)
+    assert not model._shown, "no model was asked"

@@ -1,0 +1,54 @@
+"""The process that `mnemon up` runs beside its own: it ends with it, and is started again without it."""
+
+import json
+
+import nats
+import psutil
+
+from tests.support.processes.stack import Up, until
+
+
+async def persisted(url: str, text: str) -> list[str]:
+    """What the user has said, once `text` is stored by whoever persists."""
+    async with await nats.connect(url) as client:
+        body = json.dumps({"role": "user", "content": text}).encode()
+        await client.jetstream().publish("chat.acme.u1.-.message.v1", body)
+        consumer = await client.jetstream().consumer_info("LOG", "persist")
+        while consumer.num_pending or consumer.num_ack_pending:
+            consumer = await client.jetstream().consumer_info("LOG", "persist")
+        reply = json.loads((await client.request("ask.acme.u1.history.v1", b"{}", timeout=15)).data)
+    return [message["content"] for message in reply["messages"]]
+
+
+async def test_background_process_restarts_after_kill_and_ends_with_its_parent(stack: Up) -> None:
+    assert stack.endpoints is not None
+    first = stack.beside()
+    assert first is not None
+    assert first.nice() > psutil.Process(stack.process.pid).nice(), "the one that answers goes first"
+    first.kill()
+
+    def another() -> bool:
+        now = stack.beside()
+        return now is not None and now.pid != first.pid
+
+    await until(another)
+    assert await persisted(stack.endpoints.nats, "hi") == ["hi"]
+    assert "background process ended, restarting" in stack.log
+
+    second = stack.beside()
+    assert second is not None
+    await stack.kill()
+    await until(lambda: not second.is_running() or second.status() == psutil.STATUS_ZOMBIE)
+
+
+async def test_up_without_background_consumers_starts_no_background_process(up: Up) -> None:
+    await up.start("--only", "retrieve")
+    assert up.beside() is None
+    assert await up.stop() == 0
+
+
+async def test_up_runs_background_consumers_alone(up: Up) -> None:
+    await up.start("--only", "persist")
+    assert up.beside() is not None
+    assert await up.stop() == 0
+    assert "Traceback" not in up.log

@@ -1,0 +1,162 @@
+"""A disk that is full or read-only is said, with the next step; what was stored stays, and all goes on."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+from nats.aio.client import Client
+
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import PublishFailed
+from mnemon_producers.timeouts import Timeouts
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
+
+Disk = Callable[[int], Path]
+
+
+def _mount(*arguments: str) -> None:
+    subprocess.run(["mount", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def disk() -> Iterator[Disk]:
+    """Makes a disk of so many megabytes, once; what runs on it is ended before it goes."""
+    parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
+    place = parent / "disk"
+
+    def make(megabytes: int) -> Path:
+        place.mkdir()
+        try:
+            _mount("-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", str(place))
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("mounting is not permitted here")
+        return place
+
+    yield make
+    servers = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(place) in argument for argument in process.info["cmdline"] or ())
+    ]
+    for process in servers:
+        process.kill()
+    psutil.wait_procs(servers, PATIENCE)
+    if place.is_mount():
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+    shutil.rmtree(parent, ignore_errors=True)
+
+
+@contextmanager
+def filled(place: Path) -> Iterator[None]:
+    """Somebody else takes all the room that is left."""
+    filler = place / "filler"
+    descriptor = os.open(filler, os.O_CREAT | os.O_WRONLY)
+    try:
+        while True:
+            os.write(descriptor, bytes(65_536))
+    except OSError:
+        os.close(descriptor)
+    yield
+    filler.unlink()
+
+
+async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> None:
+    place = disk(64)
+    finished = await mnemon("up", "--data", place / "data")
+    assert finished.code == 3
+    assert "is full: 64 MB are free, 128 MB are needed. Make room" in finished.err
+    assert len(finished.err.splitlines()) == 1
+    assert sorted(path.name for path in (place / "data").iterdir()) == ["lock"]
+
+
+async def indexed(connection: Client, seq: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while await applied_position(connection.jetstream(), "index") < seq:
+            await asyncio.sleep(0.05)
+
+
+async def publish_until_refused(memory: MemoryClient) -> tuple[int, PublishFailed]:
+    """How many were stored yet, and what the next one met: the end of a file may have room for some."""
+    for stored in range(100):
+        try:
+            await memory.publish("u1", "user", "said meanwhile " * 100, id=f"e{stored}")
+        except PublishFailed as failed:
+            return stored, failed
+    raise AssertionError("nothing is refused")
+
+
+async def said_by(memory: MemoryClient, up_to: int) -> list[str]:
+    """The second word of all that the user has said."""
+    history = await memory.history("u1", limit=100, min_seq=up_to)
+    return [message.content.split()[1] for message in history.messages]
+
+
+async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk: Disk) -> None:
+    place = disk(200)
+    up = Up(place / "data")
+    endpoints = await up.start()
+    impatient, patient = Timeouts(publish=1, retry=1), Timeouts(publish=2, retry=PATIENCE)
+
+    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=impatient) as memory:
+        await memory.publish("u1", "user", "said before", id="before")
+        with filled(place):
+            stored, failed = await publish_until_refused(memory)
+            assert "its disk may be full: `mnemon status`" in str(failed)
+            assert failed.retryable
+            status = await mnemon("status", "--data", up.data)
+            assert status.code in (1, 3)
+            assert f"the disk of {up.data} is full" in status.out
+            assert up.process.returncode is None
+
+    async with MemoryClient.connect(endpoints.nats, tenant="acme", timeouts=patient) as memory:
+        last = await memory.publish("u1", "user", "said again", id=failed.event_id)
+        connection = await connect(endpoints.nats, name="test")
+        await indexed(connection, last)
+        await connection.close()
+        said = await said_by(memory, last)
+    assert said == ["before", *["meanwhile"] * stored, "again"]
+    assert '"dead_letters":0' in (await mnemon("status", "--data", up.data, "--json")).out
+    assert "disk space freed" in up.log
+    assert await up.stop() == 0
+
+    _mount("-o", "remount,ro", str(place))
+    for folder in (up.data, place / "new"):
+        finished = await mnemon("up", "--data", folder)
+        assert finished.code == 2
+        assert f"{folder} cannot be used: Read-only file system" in finished.err
+        assert "Choose another folder: --data DIR" in finished.err
+    _mount("-o", "remount,rw", str(place))
+    endpoints = await up.start("--only", "persist,retrieve")
+    async with MemoryClient.connect(endpoints.nats, tenant="acme") as memory:
+        assert await said_by(memory, last) == said
+    assert await up.stop() == 0
+
+
+async def test_stack_with_server_stopped_by_full_disk_is_reported_as_running(disk: Disk) -> None:
+    place = disk(200)
+    up = Up(place / "data")
+    await up.start("--only", "persist")
+    with filled(place):
+        up.servers()["nats-server"].kill()
+        await until(lambda: up.endpoints is None)
+        status = await mnemon("status", "--data", up.data)
+        assert status.code == 3
+        assert f"the disk of {up.data} is full" in status.out
+        assert f"the stack in {up.data} (process {up.process.pid}," in status.out
+        said = json.loads((await mnemon("status", "--data", up.data, "--json")).out)
+        assert (said["folder"]["is_full"], said["reachable"], said["healthy"]) == (True, False, False)
+        other = await mnemon("provision", "--data", up.data)
+        assert other.code == 3
+        assert "does not answer" in other.err
+    await up.ready()
+    assert await up.stop() == 0

@@ -1,0 +1,107 @@
+"""`mnemon up` with logins: everything works with them, nothing without."""
+
+import json
+
+import pytest
+
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.broker.connection import BrokerRefused, connect
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected, PublishFailed
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.timeouts import Timeouts
+from tests.support.processes.stack import Up, mnemon
+
+PATIENT = Timeouts(publish=20, ask=20, save=30)
+
+
+async def everything(url: str, tenant: str) -> None:
+    """All that a bot does."""
+    async with MemoryClient.connect(url, tenant=tenant, timeouts=PATIENT) as memory:
+        await memory.start("u1", "first")
+        await memory.publish("u1", "user", "My sister's name is Vera.")
+        said = await memory.publish_many(
+            [ChatEvent("u1", MessageV1(role="assistant", content=f"Noted, {n}.")) for n in range(40)]
+        )
+        context = await memory.context("u1", query="What is her name?", min_seq=said.last_seq)
+        assert context.messages
+        assert len((await memory.history("u1")).messages) == 30
+        saved = await memory.save("u1", "The user likes green tea in the morning")
+        assert saved.id is not None
+        fact = saved.id
+        assert (await memory.read("u1", min_seq=saved.seen_seq)).facts
+        assert (await memory.get("u1", fact)).fact
+        await memory.update("u1", fact, text="The user likes black tea in the morning")
+        assert (await memory.search("u1", "tea")).hits
+        kept = await memory.set_profile("u1", {"name": "Vera"})
+        assert (await memory.profile("u1", min_seq=kept.seen_seq)).profile == {"name": "Vera"}
+        await memory.ask("u1", "tasks")
+        await memory.ask("u1", "document")
+        await memory.forget("u1", fact)
+        cleared = await memory.clear("u1", "first")
+        assert (await memory.status("u1", min_seq=cleared)).messages == 0
+        await memory.erase("u1")
+
+
+async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
+    issued = json.loads((await mnemon("auth", "tenant", "acme", "--data", up.data, "--json")).out)
+    endpoints = await up.start()
+    secrets = [
+        file.read_text() for file in (up.data / "auth").iterdir() if file.name in {"worker", "operator"}
+    ]
+    assert len(secrets) == 2
+    announced = (up.data / "endpoints.json").read_text()
+    assert not any(secret in announced + up.log for secret in (*secrets, issued["password"]))
+
+    with pytest.raises(BrokerRefused):
+        await connect(endpoints.nats, name="nobody")
+    await everything(issued["url"].replace("HOST:4222", endpoints.nats.removeprefix("nats://")), "acme")
+
+    status = await mnemon("status", "--data", up.data, "--json")
+    assert (status.code, json.loads(status.out)["problems"]) == (0, [])
+    said = await mnemon("save", "The user likes chess", "--data", up.data, "--tenant", "acme", "--user", "u2")
+    assert said.code == 0, said.err
+
+    later = json.loads((await mnemon("auth", "tenant", "globex", "--data", up.data, "--json")).out)
+    async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT) as memory:
+        await memory.publish("u1", "user", "hi")
+    limited = await mnemon("auth", "limit", "globex", "--payload", "4096", "--data", up.data)
+    assert limited.code == 0, limited.err
+    async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT) as memory:
+        with pytest.raises(PublishFailed, match="more bytes than it takes of this login"):
+            await memory.publish("u1", "user", "x" * 5000)
+    assert (await mnemon("auth", "revoke", "globex", "--data", up.data)).code == 0
+    with pytest.raises(NotConnected):
+        async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT):
+            pass
+    assert "permission denied" not in up.log
+
+
+async def test_new_logins_take_effect_at_the_next_start(stack: Up) -> None:
+    assert stack.endpoints
+    issued = await mnemon("auth", "tenant", "acme", "--data", stack.data, "--json")
+    assert issued.code == 0
+    assert "take effect at the next start" in issued.err
+    assert (await mnemon("settings", "get", "--data", stack.data, "--json")).code == 0
+    async with MemoryClient.connect(stack.endpoints.nats, tenant="acme", timeouts=PATIENT) as memory:
+        await memory.publish("u1", "user", "hi")
+    await stack.stop()
+    await stack.start()
+    async with MemoryClient.connect(json.loads(issued.out)["url"], tenant="acme", timeouts=PATIENT) as memory:
+        assert len((await memory.history("u1")).messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("tenant", "acme"), 2),
+        (("tenant", ""), 2),
+        (("revoke", "acme", "--file"), 1),
+        (("list", "--file"), 0),
+    ],
+)
+async def test_refused_login_commands_say_why(up: Up, arguments: tuple[str, ...], code: int) -> None:
+    place = (up.data / "users.conf",) if arguments[-1] == "--file" else ()
+    ended = await mnemon("auth", *arguments, *place)
+    assert ended.code == code
+    assert bool(ended.err) == bool(code)

@@ -1,0 +1,105 @@
+"""A user is forgotten while models have what was said: nothing comes back, and the others are answered."""
+
+import asyncio
+
+from nats.aio.client import Client
+
+from tests.integration.consumers.delivery.test_redelivery import persisted, swept
+from tests.integration.consumers.erasure.test_user_erasure import positions
+from tests.support.pipelines.extraction import ExtractionHarness
+from tests.support.stock_client import Stock
+
+
+async def test_erased_user_of_a_running_batch_stays_gone_and_others_are_answered(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    batch_extraction.server.state.polls = 1_000_000
+    async with batch_extraction.running("persist", "extract", "retrieve"):
+        await batch_extraction.cut_of(3)
+        await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
+        (batch,) = batch_extraction.server.state.batches("openai")
+
+        receipt = await stock.ask("erase")
+
+        assert receipt["provider_batches"] == [batch.id]
+        assert receipt["removed"]["model_batches"] == 1
+        assert set(receipt["pending"]) == {"vectors"}, "nobody indexes"
+        batch.polls = 0
+        await batch_extraction.tick()
+        await batch_extraction.becomes("SELECT state FROM batches", ("completed",))
+        assert sorted(await batch_extraction.texts()) == ["User likes thing 0", "User likes thing 2"]
+        assert await positions(connection, "u1") == [receipt["seen_seq"]]
+        assert set((await stock.ask("erase", verify=True))["left"].values()) == {0}
+
+
+async def test_batch_of_only_erased_users_is_cancelled(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    batch_extraction.server.state.polls = 1_000_000
+    async with batch_extraction.running("persist", "extract", "retrieve"):
+        await batch_extraction.cut_of(1)
+        await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
+        receipt = await stock.ask("erase", "acme.u0")
+        await batch_extraction.tick()
+        await batch_extraction.becomes("SELECT state FROM batches", ("failed",))
+        assert batch_extraction.server.state.requests[-1].endswith("/cancel")
+        assert await positions(connection, "u0") == [receipt["seen_seq"]]
+
+
+async def test_answer_arriving_during_the_erasure_is_dropped(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    await batch_extraction.set(mode="online")
+    batch_extraction.server.state.seconds = 2.0
+    async with batch_extraction.running("persist", "extract", "retrieve"):
+        await stock.say("I like tea")
+        await batch_extraction.becomes("SELECT count(*) FROM windows", (1,))
+        async with asyncio.timeout(30):
+            while not batch_extraction.server.state.requests:
+                await asyncio.sleep(0.02)
+        receipt = await stock.ask("erase")
+        await batch_extraction.becomes("SELECT is_settled FROM erasures", (True,))
+        assert await batch_extraction.sql("SELECT * FROM windows") == []
+        await batch_extraction.tick()
+        await persisted(connection)
+        assert await positions(connection, "u1") == [receipt["seen_seq"]]
+
+
+async def test_answer_published_during_the_erasure_is_purged(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    said = await stock.say("I like tea")
+    erased = await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    stretch = {"conversation": "c", "from_seq": said, "to_seq": said}
+    await stock.publish("memory.acme.u1.window.answered.v1", {**stretch, "outcome": "proposed"})
+    learned = {"text": "Likes tea", "lineage": {"sources": [said]}}
+    await stock.publish("memory.acme.u1.fact.proposed.v1", learned)
+    await stock.publish("memory.acme.u1.summary.written.v1", {**stretch, "summary_id": "s", "text": "Tea."})
+    new = await stock.say("good morning")
+    async with batch_extraction.running("persist", "retrieve"):
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents() == ["good morning"]
+    assert sorted(await positions(connection, "u1")) == [erased, new]
+
+
+async def test_erased_conversation_of_a_batch_stays_gone_and_others_are_answered(
+    batch_extraction: ExtractionHarness, stock: Stock, connection: Client
+) -> None:
+    batch_extraction.server.state.polls = 1_000_000
+    async with batch_extraction.running("persist", "extract", "retrieve"):
+        for place in ("home", "trip"):
+            await stock.say(f"I like {place}", f"acme.u1.{place}")
+        await batch_extraction.becomes("SELECT count(*) FROM windows WHERE batch_id IS NOT NULL", (2,))
+        await batch_extraction.becomes("SELECT DISTINCT state FROM batches", ("submitted",))
+        receipt = await stock.ask("erase", conversation="trip")
+        assert receipt["removed"]["model_batches"] == 1
+        assert len(receipt["provider_batches"]) == 1
+        for batch in batch_extraction.server.state.batches("openai"):
+            batch.polls = 0
+        await batch_extraction.tick()
+        await batch_extraction.becomes("SELECT count(*) FROM batches WHERE state = 'submitted'", (0,))
+        await batch_extraction.is_projected()
+        assert await batch_extraction.texts() == ["User likes home"]
+        left = await stock.ask("erase", verify=True, conversation="trip")
+        assert set(left["left"].values()) == {0}

@@ -1,0 +1,137 @@
+"""An erasure removes triggers, schedules and dead letters of triggers, those of its user and no others."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import DEAD, WORK
+from mnemon_contracts.subjects import user_schedule, work_subject
+from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
+from mnemon_infra.broker.streams.purge import left_of, purge
+from mnemon_infra.broker.streams.schedules import once
+from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, waiting
+from mnemon_infra.delivery import Delivery
+
+OWNER = "acme", "u1"
+OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")
+SWEEPS = tuple(work_subject(consumer, *OWNER) for consumer in ("persist", "index"))
+
+
+def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
+    """The triggers of one conversation."""
+    return {
+        work_subject("compact", *owner, conversation),
+        given_up_subject(*owner, GivenUp(conversation, 3, 5)),
+        given_up_subject(*owner, GivenUp(conversation, 7, 9)),
+    }
+
+
+def of_user(owner: tuple[str, str]) -> set[str]:
+    """All triggers that may wait for a user, those that sweep after the user left out."""
+    tokens = work_subject("extract", *owner), work_subject("dedupe", *owner)
+    return {*tokens, *of_conversation(owner, "trip"), *of_conversation(owner, "home.1")}
+
+
+async def leave(connection: Client, subjects: Iterable[str]) -> None:
+    for subject in subjects:
+        await connection.jetstream().publish(subject, b"", stream=WORK)
+
+
+async def leave_schedule(connection: Client, owner: tuple[str, str]) -> str:
+    subject = user_schedule("extract", *owner)
+    await once(connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner))
+    return subject
+
+
+def erased_user() -> ErasureScope:
+    return ErasedUser(OWNER, 100, datetime.now(UTC) + timedelta(minutes=1))
+
+
+def erased_conversation(conversation: str) -> ErasureScope:
+    at = datetime.now(UTC) + timedelta(minutes=1)
+    return ErasedConversation(OWNER, conversation, 100, (), frozenset(), "gone", 100, at)
+
+
+async def bury_all(connection: Client) -> set[str]:
+    """Make dead letters of all triggers that wait; returns the subjects of those letters."""
+    for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
+        subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
+        config = (await connection.jetstream().consumer_info(WORK, durable)).config
+        count = len(await waiting(connection, config.filter_subject or ">"))
+        messages = await subscription.fetch(count, timeout=5) if count else []
+        assert len(messages) == count
+        dead = Dead("invalid_trigger", "an older version could not read it")
+        await settle(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
+        await subscription.unsubscribe()
+    return await letters_on(connection)
+
+
+async def letters_on(connection: Client) -> set[str]:
+    """The original subjects of the dead letters."""
+    info = await connection.jetstream().stream_info(DEAD, subjects_filter=">")
+    return {subject.split(".", 2)[2] for subject in info.state.subjects or {}}
+
+
+async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connection: Client) -> None:
+    kept = {*SWEEPS, "work.extract.17", "work.compact.17"}
+    for other in OTHERS:
+        kept |= {*of_user(other), await leave_schedule(connection, other)}
+    await leave(connection, kept - {user_schedule("extract", *other) for other in OTHERS})
+    await leave(connection, of_user(OWNER))
+    await leave_schedule(connection, OWNER)
+    left = await left_of(connection, erased_user())
+
+    assert await purge(connection, erased_user())
+
+    assert set(await waiting(connection, ">")) == kept
+    assert left["work"] == len(of_user(OWNER)) + 1
+    assert (await left_of(connection, erased_user()))["work"] == 0
+
+
+async def test_conversation_erasure_purges_its_triggers(connection: Client) -> None:
+    gone = of_conversation(OWNER, "home.1")
+    kept = {*SWEEPS, *of_user(OWNER)} - gone
+    for other in OTHERS:
+        kept |= of_user(other)
+    await leave(connection, kept | gone)
+    left = await left_of(connection, erased_conversation("home.1"))
+
+    assert await purge(connection, erased_conversation("home.1"))
+
+    assert set(await waiting(connection, ">")) == kept
+    assert left["work"] == len(gone)
+
+
+async def test_user_erasure_purges_dead_letters_of_triggers(connection: Client) -> None:
+    kept = {subject for other in OTHERS for subject in of_user(other)}
+    await leave(connection, kept | of_user(OWNER))
+    assert await bury_all(connection) == kept | of_user(OWNER)
+    left = await left_of(connection, erased_user())
+
+    assert await purge(connection, erased_user())
+
+    assert await letters_on(connection) == kept
+    assert left["dead_letters"] == len(of_user(OWNER))
+
+
+async def test_conversation_erasure_purges_dead_letters_of_triggers(connection: Client) -> None:
+    gone = of_conversation(OWNER, "trip")
+    await leave(connection, of_user(OWNER))
+    await bury_all(connection)
+
+    assert await purge(connection, erased_conversation("trip"))
+
+    assert await letters_on(connection) == of_user(OWNER) - gone
+
+
+async def test_dead_letters_of_later_triggers_stay(connection: Client) -> None:
+    await leave(connection, of_user(OWNER))
+    buried = await bury_all(connection)
+    early = datetime.now(UTC) - timedelta(days=1)
+    user = ErasedUser(OWNER, 100, early)
+    conversation = ErasedConversation(OWNER, "trip", 100, (), frozenset(), "gone", 100, early)
+    for erased in (user, conversation):
+        assert await purge(connection, erased)
+        assert await letters_on(connection) == buried

@@ -1,0 +1,78 @@
+"""A search does not wait for an embedding model that has just failed: for a while it asks for words alone."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mnemon_consumers.retrieve.memory import Memory
+from mnemon_consumers.retrieve.search import service
+from mnemon_consumers.retrieve.search.service import EMBEDDING_PAUSE, Search
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingUnavailable, Thresholds
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.vector_index import VectorIndex
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+class _FailingEmbedder:
+    """A model that does not answer; counts how often it is asked."""
+
+    model = "failing/model"
+    dimension = 4
+    thresholds = Thresholds(relevant=0.3, update=0.85, duplicate=0.95)
+    asked = 0
+    is_back = False
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return np.zeros((len(texts), self.dimension), np.float32)
+
+    async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
+        return None
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        self.asked += 1
+        if not self.is_back:
+            raise EmbeddingUnavailable("no answer")
+        return np.zeros(self.dimension, np.float32)
+
+
+async def test_failed_embedding_model_is_paused(
+    database: Database,
+    deployment: Deployment,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(service, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    embedder = _FailingEmbedder()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path_factory.mktemp("pause")})
+    async with open_vectors(located, model=embedder.model, dimension=embedder.dimension) as vectors:
+        search = Search(database, Memory(database, LiveSettings(), 10), VectorIndex(vectors, embedder))
+
+        async def is_degraded() -> bool:
+            found = await search.find(("acme", "u1"), "tea", (), 5, None, Retrieval(), NOW)
+            return "embedding" in found.degraded
+
+        for _ in range(3):
+            assert await is_degraded()
+            clock.now += EMBEDDING_PAUSE / 4
+        assert embedder.asked == 1, "not asked again so soon"
+
+        clock.now += EMBEDDING_PAUSE
+        assert await is_degraded()
+        assert embedder.asked == 2
+
+        embedder.is_back = True
+        assert await is_degraded(), "the pause lasts, though it would answer"
+        clock.now += EMBEDDING_PAUSE
+        assert not await is_degraded()
+        assert not await is_degraded()
+        assert embedder.asked == 4

@@ -1,0 +1,58 @@
+"""What the server takes of one tenant: beyond it that tenant is refused, and no other."""
+
+from pathlib import Path
+
+import pytest
+
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.authorization import Limits
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.embedded.logins import FolderLogins
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected, PublishFailed
+from mnemon_producers.timeouts import Timeouts
+
+IMPATIENT = Timeouts(publish=1, retry=1, ask=1)
+
+
+def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(tmp_path: Path) -> None:
+    def limits() -> object:
+        with FolderLogins(tmp_path).edited() as users:
+            return {each.tenant: each.limits for each in users.permitted()}["A"]
+
+    with FolderLogins(tmp_path).edited() as users:
+        users.issue_tenant("A")
+        assert users.limit("A", Limits(payload=4096, connections=1))
+        assert not users.limit("nobody", Limits(payload=4096))
+        users.issue_tenant("A")
+    assert limits() == {"payload": 4096, "connections": 1}
+    with FolderLogins(tmp_path).edited() as users:
+        assert users.limit("A", Limits(subscriptions=10))
+    assert limits() == {"subscriptions": 10}
+
+
+async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> None:
+    with FolderLogins(tmp_path).edited() as users:
+        logins = {tenant: users.issue_tenant(tenant) for tenant in "AB"}
+        users.limit("A", Limits(payload=4096, connections=1))
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    operator = await connect(server.url_as("operator"), name="operator")
+    await provision(operator)
+    await operator.close()
+    addresses = {tenant: login.at(server.url) for tenant, login in logins.items()}
+
+    async with MemoryClient.connect(addresses["B"], tenant="B", timeouts=IMPATIENT) as other:
+        async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
+            assert await client.publish("u", role="user", content="as long as it may be")
+            with pytest.raises(NotConnected, match="maximum account active connections"):
+                async with MemoryClient.connect(addresses["A"], tenant="A"):
+                    pass
+            with pytest.raises(PublishFailed, match="more bytes than it takes of this login") as refused:
+                await client.publish("u", role="user", content="x" * 5000)
+            assert not refused.value.retryable
+        assert await other.publish("u", role="user", content="x" * 5000)
+    async with MemoryClient.connect(addresses["A"], tenant="A", timeouts=IMPATIENT) as client:
+        assert await client.publish("u", role="user", content="connected anew")
+    await server.stop()

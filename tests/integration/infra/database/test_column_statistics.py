@@ -1,0 +1,106 @@
+"""What PostgreSQL samples of columns holds nothing that anybody has said."""
+
+from uuid import uuid4
+
+from alembic import command
+from sqlalchemy import Connection, create_engine, make_url
+from sqlalchemy.pool import NullPool
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import counted_in_statistics
+from mnemon_infra.database.migration import _config, migrate
+from mnemon_infra.database.tables import metadata
+from tests.support.stock_client import Stock
+
+_SAMPLED = """
+    SELECT tablename || '.' || attname FROM pg_stats
+    WHERE schemaname = current_schema()
+      AND concat_ws(' ', most_common_vals::text, histogram_bounds::text) LIKE '%%otter%%'
+"""
+
+IDS = {
+    *(
+        "tenant",
+        "user_id",
+        "event_id",
+        "conversation",
+        "item",
+        "proposal_id",
+        "batch_id",
+        "provider_batch_id",
+    ),
+    *("event", "role", "provider", "model", "purpose", "state", "reached"),
+}
+"""Columns of text that hold ids and words of ours."""
+
+
+def sampled(connection: Connection) -> list[str]:
+    connection.exec_driver_sql("ANALYZE")
+    return [row[0] for row in connection.exec_driver_sql(_SAMPLED)]
+
+
+async def test_nothing_that_was_said_is_sampled(mnemon: Deployment, stock: Stock) -> None:
+    for number in range(20):
+        said = await stock.say(f"the otter {number % 3}", name="otter", metadata={"otter": number % 3})
+        await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"animal": "otter"}})
+        await stock.publish(
+            "memory.acme.u1.task.added.v1", {"task_id": f"t{number}", "text": "feed the otter"}
+        )
+    assert await stock.contents(min_seq=said, limit=1) == ["the otter 1"]
+    url = mnemon.database_url
+    assert url is not None
+    options = {"options": f"-csearch_path={mnemon.database_schema}"}
+    engine = create_engine(url, poolclass=NullPool, connect_args=options)
+    async with Database(mnemon) as database:
+        with engine.connect() as connection:
+            assert sampled(connection) == []
+            assert await database.read(counted_in_statistics("otter")) == 0
+            # A column that somebody has sampled all the same is found by who looks after an erasure.
+            connection.exec_driver_sql("ALTER TABLE messages ALTER COLUMN content SET STATISTICS 100")
+            assert sampled(connection) == ["messages.content"]
+            connection.commit()
+        assert await database.read(counted_in_statistics("The OTTER")) == 1
+
+
+def test_samples_of_earlier_versions_are_removed(database_url: str) -> None:
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    schema = f"test_{uuid4().hex[:12]}"
+    options = {"options": f"-csearch_path={schema}"}
+    engine = create_engine(url, poolclass=NullPool, connect_args=options)
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0008")
+        connection.exec_driver_sql(
+            "INSERT INTO messages (tenant, user_id, event_id, seq, content, sent_at) "
+            "SELECT 'acme', 'u1', number, number, 'the otter', now() FROM generate_series(1, 20) AS number"
+        )
+        assert sampled(connection) == ["messages.content"]
+        connection.exec_driver_sql("DELETE FROM messages")
+        connection.commit()
+    migrate(url, schema)
+    with engine.connect() as connection:
+        assert [row[0] for row in connection.exec_driver_sql(_SAMPLED)] == []
+        assert connection.exec_driver_sql("SELECT count(*) FROM pg_stats WHERE attname = 'role'").scalar()
+
+
+def test_every_column_of_content_is_left_out(database_url: str) -> None:
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    schema = f"test_{uuid4().hex[:12]}"
+    migrate(url, schema)
+    engine = create_engine(url, poolclass=NullPool)
+    with engine.connect() as connection:
+        left_out = connection.exec_driver_sql(
+            "SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+            "WHERE relnamespace = %s::regnamespace AND attstattarget = 0",
+            (schema,),
+        )
+        found = {tuple(row) for row in left_out}
+    assert found == {
+        (table.name, column.name)
+        for table in metadata.sorted_tables
+        for column in table.c
+        if str(column.type) in ("TEXT", "JSONB") and column.name not in IDS
+    }

@@ -1,0 +1,99 @@
+"""What a read costs the database, whatever is stored, and however many ask."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+import pytest
+
+from mnemon_consumers.persist.decide import plan_batch
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
+from mnemon_infra.database.memory import user_memory
+from mnemon_infra.database.memory.user_memory import ConversationView, NewestMessages
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.query_batcher import AT_ONCE, ROUND_TRIPS, QueryBatcher
+from mnemon_infra.delivery import Delivery
+
+MANY = 3000
+
+
+def said(user: str, seq: int, conversation: str | None = None) -> Delivery:
+    body = json.dumps({"role": "user", "content": f"{user} says {seq}"}).encode()
+    subject = chat_subject("acme", user, conversation, "message")
+    return Delivery(subject, body, f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def touched(plan: dict[str, Any]) -> float:
+    """Rows that the scans of a plan read, those dropped by a filter included."""
+    own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    below = sum(touched(part) for part in plan.get("Plans", ()))
+    return float(below + (own if plan.get("Relation Name") == "messages" else 0))
+
+
+@pytest.mark.parametrize("conversation", [None, "talk"])
+async def test_a_read_touches_what_it_shows(database: Database, conversation: str | None) -> None:
+    await write(database, plan_batch([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
+    wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
+
+    async with database.transaction() as connection:
+        await connection.execute("ANALYZE messages")
+        sql, constants = user_memory._NEWEST_MESSAGES.compiled
+        statement = "EXPLAIN (ANALYZE, FORMAT JSON) " + sql
+        parameters = constants | {"wanted": json.dumps([{"place": 0, **wanted}])}
+        ((explained,),) = await (await connection.execute(statement, parameters)).fetchall()
+
+    assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21
+
+
+async def test_concurrent_reads_share_a_query(database: Database) -> None:
+    await write(database, plan_batch([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
+    round_trips: list[int] = []
+
+    def counted(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+        round_trips.append(len(wanted))
+        return user_memory.newest_messages(wanted)
+
+    together = QueryBatcher(database, counted)
+    asked = [NewestMessages("acme", f"u{number % 50}", None, 10) for number in range(10 * AT_ONCE)]
+    views = await asyncio.gather(*map(together.ask, asked))
+
+    for wanted, view in zip(asked, views, strict=True):
+        assert [row.content.split()[0] for row in view.messages] == [wanted.user] * 10
+        assert [row.seq for row in view.messages] == sorted(row.seq for row in view.messages)
+    assert round_trips == [AT_ONCE] * 10
+
+
+async def test_cancelled_read_cancels_no_other(database: Database) -> None:
+    await write(database, plan_batch([said("anna", 1)]).rows)
+    together = QueryBatcher(database, user_memory.newest_messages)
+    asked = [asyncio.create_task(together.ask(NewestMessages("acme", "anna", None, 5))) for _ in range(300)]
+    await asyncio.sleep(0)
+    for task in asked[::2]:
+        task.cancel()
+
+    answered = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert all(isinstance(answer, asyncio.CancelledError) for answer in answered[::2])
+    assert all(isinstance(answer, ConversationView) for answer in answered[1::2])
+
+
+async def test_reads_fail_without_database_and_recover(database: Database) -> None:
+    await write(database, plan_batch([said("anna", 1)]).rows)
+    gone = [True]
+
+    def query(wanted: Sequence[NewestMessages]) -> Query[list[ConversationView]]:
+        if gone[0]:
+            raise psycopg.OperationalError("gone")
+        return user_memory.newest_messages(wanted)
+
+    together = QueryBatcher(database, query)
+    question = NewestMessages("acme", "anna", None, 5)
+    failed = await asyncio.gather(*(together.ask(question) for _ in range(200)), return_exceptions=True)
+    assert all(isinstance(each, psycopg.OperationalError | DatabaseUnavailable) for each in failed)
+
+    gone[0] = False
+    views = await asyncio.gather(*(together.ask(question) for _ in range(ROUND_TRIPS + 1)))
+    assert [len(view.messages) for view in views] == [1] * (ROUND_TRIPS + 1)

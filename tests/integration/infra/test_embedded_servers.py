@@ -1,0 +1,203 @@
+"""The servers of the embedded stack, one by one: what is ours is ended, what is another's is left alone."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+import psycopg
+import pytest
+
+from mnemon_consumers.background_process import BackgroundFailed
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.embedded.process import ServerFailed
+from mnemon_infra.embedded.stack import embedded
+from mnemon_infra.process.data_folder import Endpoints, FolderInUse, held
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
+    yield folder
+    # A test that failed has not stopped its servers.
+    for process in psutil.process_iter(["cmdline"]):
+        if any(argument.startswith(f"{folder}/") for argument in process.info["cmdline"] or ()):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def stranger() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of PostgreSQL's account that has nothing to do with us."""
+    process = subprocess.Popen(["sleep", "600"], **run_as(service_account()))
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_folder_is_held_once(data: Path) -> None:
+    with held(data), pytest.raises(FolderInUse) as refused, held(data):
+        pass
+    assert refused.value.pid == os.getpid()
+    with held(data):
+        pass
+
+
+def test_truncated_endpoints_file_is_ignored(data: Path) -> None:
+    assert Endpoints.read(data) is None
+    (data / "endpoints.json").write_text('{"nats": "nats://')
+    assert Endpoints.read(data) is None
+
+
+async def test_reused_pid_is_left_alone(data: Path, stranger: subprocess.Popen[bytes]) -> None:
+    server = NatsServer(data, None)
+    server.pid_path.parent.mkdir()
+    server.pid_path.write_text(str(stranger.pid))
+    await server.start()
+    assert stranger.poll() is None
+    await server.stop()
+
+
+async def test_stale_postgresql_lock_with_reused_pid_is_cleared(
+    data: Path, stranger: subprocess.Popen[bytes]
+) -> None:
+    server = Postgres(data, None)
+    await server.start()
+    lock = data / "postgres" / "postmaster.pid"
+    _, *rest = lock.read_text().splitlines()
+    await server.stop()
+    lock.write_text("\n".join([str(stranger.pid), *rest]))
+    await server.start()
+    assert stranger.poll() is None
+    await server.stop()
+
+
+async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
+    server = Postgres(data, None)
+    await server.start()
+    postmaster = psutil.Process(int(server.pid_path.read_text()))
+    lingering, *_ = postmaster.children()
+    lingering.suspend()
+    try:
+        postmaster.kill()
+        await server.ended()
+        with pytest.raises(ServerFailed, match=r"FATAL: .*still in use"):
+            await server.start()
+    finally:
+        lingering.kill()
+
+
+async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
+    abandoned = NatsServer(data, None)
+    await abandoned.start()
+    (orphan,) = abandoned.orphans()
+    server = NatsServer(data, None)
+    await server.start()
+    assert not orphan.is_running()
+    assert server.url == abandoned.url
+    await server.stop()
+    assert await abandoned.ended() is not None
+
+
+async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NatsServer, "ending", ((signal.SIGTERM, 0.2), (signal.SIGKILL, 5.0)))
+    abandoned = NatsServer(data, None)
+    await abandoned.start()
+    (orphan,) = abandoned.orphans()
+    orphan.suspend()
+    server = NatsServer(data, None)
+    await server.start()
+    assert await abandoned.ended() == -signal.SIGKILL
+    await server.stop()
+
+
+async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> None:
+    server = NatsServer(data, None)
+    await server.start()
+    (process,) = server.orphans()
+    process.suspend()  # deaf to SIGTERM
+    stopping = asyncio.create_task(server.stop())
+    await asyncio.sleep(0)
+    stopping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await stopping
+    assert await server.ended() == -signal.SIGKILL
+
+
+async def test_a_port_that_is_taken_is_named(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        server = NatsServer(data, taken.getsockname()[1])
+        with pytest.raises(ServerFailed, match="address already in use"):
+            await server.start()
+
+
+@pytest.mark.parametrize("name", ["with space, comma", "память", "long" * 30, "per%20cent+plus"])
+async def test_servers_start_in_folders_of_any_name(data: Path, name: str) -> None:
+    folder = data / name
+    folder.mkdir()
+    database, broker = Postgres(folder, None), NatsServer(folder, None)
+    await database.start()
+    await broker.start()
+    with psycopg.connect(database.url) as connection:
+        assert connection.execute("SHOW fsync").fetchone() == ("on",)
+    assert not database.log_path.parent.stat().st_mode & 0o077
+    await broker.stop()
+    await database.stop()
+
+
+async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> None:
+    abandoned = data / "postgres.new-abandoned"
+    abandoned.mkdir()
+    server = Postgres(data, None)
+    await server.start()
+    assert list(data.glob("postgres.new-*")) == []
+    with psycopg.connect(server.url) as connection:
+        # The same order on every machine, and Russian has upper and lower case.
+        assert connection.execute("SELECT upper('привет'), 'a' < 'B'").fetchone() == ("ПРИВЕТ", False)
+    await server.stop()
+
+
+async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_there(
+    data: Path, database_url: str
+) -> None:
+    deployment = Deployment(database_dsn=database_url, database_schema=f"test_{uuid4().hex[:12]}")
+    starts = 0
+
+    @asynccontextmanager
+    async def starting() -> AsyncIterator[str]:
+        nonlocal starts
+        starts += 1
+        if starts == 1:
+            stack.servers[0].ask_to_end()
+            await stack.servers[0].ended()
+            raise BackgroundFailed("persist: they do not start")
+        async with await connect(stack.endpoints.nats, name="test"):
+            yield "ready"
+
+    @asynccontextmanager
+    async def refused() -> AsyncIterator[None]:
+        raise BackgroundFailed("compact: they do not start")
+        yield
+
+    async with embedded(data, deployment) as stack:
+        async with stack.surviving(starting) as said:
+            assert (said, starts) == ("ready", 2)
+        with pytest.raises(BackgroundFailed, match="compact"):
+            async with stack.surviving(refused):
+                pass
+        with pytest.raises(LookupError):
+            async with stack.surviving(starting):
+                raise LookupError

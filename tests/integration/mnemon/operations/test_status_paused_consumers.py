@@ -1,0 +1,47 @@
+"""What `status` says of consumers that stand still: who paused them, and whether anybody reads."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from nats.aio.client import Client
+
+from mnemon.operations.health.report import examine
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_letters.limit import PAUSE
+from mnemon_infra.config import Deployment
+from tests.support.stock_client import Stock
+
+
+async def pause(connection: Client, seconds: float) -> None:
+    until = datetime.now(UTC) + timedelta(seconds=seconds)
+    await connection.jetstream().pause_consumer(LOG, "persist", f"{until:%Y-%m-%dT%H:%M:%SZ}")
+
+
+async def problem(deployment: Deployment) -> str:
+    (said,) = [each for each in (await examine(deployment)).problems if each.startswith("persist ")]
+    return said
+
+
+async def test_a_pause_by_hand_is_not_taken_for_one_after_dead_letters(
+    connection: Client, deployment: Deployment
+) -> None:
+    await connection.jetstream().publish("dead.persist.chat.acme.u1.-.message.v1", b"")
+    await pause(connection, 3600)
+    assert "paused by hand" in await problem(deployment)
+    assert "`nats consumer resume LOG persist`" in await problem(deployment)
+    await pause(connection, PAUSE)
+    assert "after too many dead letters" in await problem(deployment)
+
+
+async def test_only_a_consumer_without_any_sign_of_life_is_read_by_nobody(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    await stock.say("hi")
+    looking = asyncio.create_task(examine(deployment))
+    reader = await connection.jetstream().pull_subscribe_bind(consumer="persist", stream=LOG)
+    await asyncio.sleep(1)  # as one that is busy with other work for this long
+    (message,) = await reader.fetch(1)
+    await message.nak()
+    said = [each.partition(" wait for ")[2] for each in (await looking).problems if "is not running" in each]
+    assert not any(each.startswith("persist,") for each in said)
+    assert any(each.startswith("index,") for each in said)

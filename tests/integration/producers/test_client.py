@@ -1,0 +1,290 @@
+"""The client as a bot uses it: with a memory that works, and with one that does not."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.events.chat import ToolCall
+from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.subjects import InvalidId
+from mnemon_contracts.verbs.ask import HistoryReplyV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.process.data_folder import replace
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
+from mnemon_producers.timeouts import Timeouts
+
+IMPATIENT = Timeouts(publish=0.5, retry=0.5, ask=0.5)
+
+
+@pytest_asyncio.fixture
+async def memory(mnemon: Deployment) -> AsyncIterator[MemoryClient]:
+    """A client beside a running mnemon."""
+    async with MemoryClient.connect(str(mnemon.nats_url), tenant="acme", timeouts=Timeouts(ask=10)) as memory:
+        yield memory
+
+
+async def test_client_publishes_and_reads_context(memory: MemoryClient) -> None:
+    await memory.publish("u42", "user", "My sister's name is Vera.")
+    await memory.publish("u42", "assistant", "Noted.")
+    said = await memory.publish("u42", "user", "What is it?")
+    context = await memory.context("u42", query="What is it?", min_seq=said)
+    assert [message.role for message in context.messages] == ["user", "assistant", "user"]
+    assert "Vera" in context.messages[0].content
+    assert context.degraded == ("relevant", "conversation"), "there are no vectors here to search"
+    assert context.seen_seq >= said
+
+
+async def test_every_field_of_a_message_is_kept(memory: MemoryClient) -> None:
+    sent_at = datetime(2026, 11, 21, 10, tzinfo=UTC)
+    said = await memory.publish("u1", "tool", "42", sent_at=sent_at, name="search", task_id="t1", id="x")
+    [message] = (await memory.history("u1", min_seq=said)).messages
+    assert (message.role, message.content, message.name) == ("tool", "42", "search")
+    assert (message.sent_at, message.task_id, message.id, message.seq) == (sent_at, "t1", "x", said)
+
+
+async def test_tool_calls_are_typed(memory: MemoryClient) -> None:
+    calls = [ToolCall(name="search", arguments={"q": "x"})]
+    said = await memory.publish("u1", "assistant", "done", tool_calls=calls, metadata={"draft": None})
+    contents = [message.content for message in (await memory.history("u1", min_seq=said)).messages]
+    assert contents == ["done", "Tools used: search"]
+
+
+async def test_conversations_start_clear_and_are_asked_by_name(memory: MemoryClient) -> None:
+    await memory.publish("u1", "user", "first of all")
+    await memory.start("u1", "holidays")
+    await memory.publish("u1", "user", "to the sea")
+    await memory.publish("u1", "user", "at work", conversation="office")
+    cleared = await memory.clear("u1", "office")
+    assert await _contents(memory, min_seq=cleared) == []
+    assert await _contents(memory, conversation="holidays") == ["to the sea"]
+    assert await _contents(memory, conversation="office", min_seq=cleared) == []
+    assert await _contents(memory, conversation=first_conversation("acme", "u1")) == ["first of all"]
+
+
+async def test_a_new_start_may_discard_what_was_said(memory: MemoryClient) -> None:
+    await memory.publish("u1", "user", "forget me")
+    started = await memory.start("u1", discard_previous=True)
+    status = await memory.status("u1", min_seq=started)
+    assert status.messages == 0
+
+
+async def test_the_profile_is_set_field_by_field(memory: MemoryClient) -> None:
+    assert (await memory.set_profile("u1", {"name": "Vera", "city": "Perm"})).profile == {
+        "name": "Vera",
+        "city": "Perm",
+    }
+    await memory.set_profile("u1", {"city": None})
+    assert (await memory.profile("u1")).profile == {"name": "Vera"}
+
+
+async def test_a_verb_is_asked_by_name(memory: MemoryClient) -> None:
+    said = await memory.publish("u1", "user", "a")
+    reply = await memory.ask("u1", "history", limit=1, min_seq=said)
+    assert isinstance(reply, HistoryReplyV1)
+    assert [message.content for message in reply.messages] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "field"), [("remember", {}, "verb"), ("history", {"limt": 3}, "limt")]
+)
+async def test_a_wrong_question_is_named(
+    connection: Client, verb: str, fields: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        await MemoryClient(connection, tenant="acme").ask("u1", verb, **fields)
+    assert refused.value.field == field
+
+
+async def test_a_wrong_tenant_is_named(connection: Client) -> None:
+    with pytest.raises(InvalidId, match="tenant: "):
+        MemoryClient(connection, tenant="")
+
+
+async def _silence(_: Msg) -> None:
+    """Takes the request, and never answers."""
+
+
+def _answer(body: bytes) -> Callable[[Msg], Awaitable[None]]:
+    async def answer(request: Msg) -> None:
+        await request.respond(body)
+
+    return answer
+
+
+ERROR = {"code": "refused", "message": "not you", "retryable": False}
+
+FAILURES = [
+    pytest.param(None, "unavailable", id="nobody answers"),
+    pytest.param(_silence, "timeout", id="silence"),
+    pytest.param(_answer(b"rubbish"), "internal", id="not JSON"),
+    pytest.param(_answer(b"{}"), "internal", id="not a reply"),
+    pytest.param(_answer(b'{"seen_seq": 1, "messages": 3}'), "internal", id="a wrong field"),
+    pytest.param(_answer(json.dumps({"seen_seq": 1, "error": ERROR}).encode()), "refused", id="an error"),
+]
+
+
+@pytest.mark.parametrize(("responder", "code"), FAILURES)
+async def test_a_memory_that_fails_gives_an_empty_context(
+    connection: Client, responder: Callable[[Msg], Awaitable[None]] | None, code: str
+) -> None:
+    if responder:
+        await connection.subscribe("ask.>", cb=responder)
+    memory = MemoryClient(connection, tenant="acme", timeouts=IMPATIENT)
+    async with asyncio.timeout(2):
+        context = await memory.context("u1", query="hi")
+    assert (context.messages, context.profile, context.degraded) == ((), {}, ("memory",))
+    assert context.error is not None
+    assert context.error.code == code
+
+
+@pytest.mark.parametrize(("responder", "code"), FAILURES)
+async def test_another_question_that_fails_raises(
+    connection: Client, responder: Callable[[Msg], Awaitable[None]] | None, code: str
+) -> None:
+    if responder:
+        await connection.subscribe("ask.>", cb=responder)
+    with pytest.raises(AskFailed) as failed:
+        await MemoryClient(connection, tenant="acme", timeouts=IMPATIENT).history("u1")
+    assert failed.value.code == code
+    assert failed.value.retryable is (code != "refused")
+
+
+@pytest.mark.parametrize(
+    ("user", "query"), [("u1", "\ud800"), ("u1", "a\0b"), ("u1", "x" * 2_000_000), ("", "hi")]
+)
+async def test_a_context_that_cannot_be_asked_for_is_empty_too(
+    connection: Client, user: str, query: str
+) -> None:
+    context = await MemoryClient(connection, tenant="acme").context(user, query=query)
+    assert context.degraded == ("memory",)
+    assert context.error is not None
+    assert context.error.code == "bad_request"
+
+
+async def test_a_server_that_is_gone_gives_an_empty_context(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    async with MemoryClient.connect(server.url, tenant="acme", timeouts=IMPATIENT) as memory:
+        await server.stop()
+        async with asyncio.timeout(2):
+            context = await memory.context("u1", query="hi")
+        assert context.degraded == ("memory",)
+
+
+class Remarks(logging.Handler):
+    """What a logger is told, as it comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: asyncio.Queue[tuple[int, str]] = asyncio.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.put_nowait((record.levelno, record.getMessage()))
+
+
+async def test_a_server_that_stays_away_is_remarked_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG, "mnemon.client")
+    remarks = Remarks()
+    monkeypatch.setattr(logging.getLogger("mnemon.client"), "handlers", [remarks])
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    async with MemoryClient.connect(server.url, tenant="acme", timeouts=IMPATIENT), asyncio.timeout(60):
+        await server.stop()
+        heard: list[tuple[int, str]] = []
+        while sum(level == logging.DEBUG for level, _ in heard) < 3:
+            heard.append(await remarks.said.get())
+        await server.start()
+        while (logging.INFO, "reconnected") not in heard:
+            heard.append(await remarks.said.get())
+    await server.stop()
+    warnings = [remark for level, remark in heard if level == logging.WARNING]
+    assert warnings
+    assert len(warnings) == len(set(warnings))
+
+
+async def test_without_a_server_there_is_no_client() -> None:
+    with pytest.raises(NotConnected, match=r"127\.0\.0\.1:1"):
+        async with MemoryClient.connect("nats://127.0.0.1:1", tenant="acme"):
+            pass
+
+
+async def test_one_server_of_several_is_enough(nats_url: str) -> None:
+    async with MemoryClient.connect(
+        f"nats://127.0.0.1:1, {nats_url}", tenant="acme", timeouts=IMPATIENT
+    ) as memory:
+        assert (await memory.context("u1")).degraded == ("memory",)
+
+
+class GuardedNatsServer(NatsServer):
+    """Has an administrator, and a bot that is confined to the tenant Acme and to inboxes of its own."""
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        configuration = Path(self.mark).read_text().replace("no_auth_user: anybody", "")
+        users = """
+            { user: admin, password: secret },
+            { user: bot, password: secret, permissions: {
+              publish: ["chat.Acme.>", "ask.Acme.>"], subscribe: "_INBOX_bot.>" } }
+        """
+        replace(Path(self.mark), configuration.replace('{"user": "anybody"}', users))
+
+
+@pytest_asyncio.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
+    """A server with permissions: its address, and who the bot is."""
+    server = GuardedNatsServer(tmp_path, None)
+    await server.start()
+    admin = await connect(server.url.replace("//", "//admin:secret@"), name="admin")
+    await provision(admin)
+    yield {"url": server.url, "user": "bot", "password": "secret", "timeouts": IMPATIENT}
+    await admin.close()
+    await server.stop()
+
+
+async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) -> None:
+    async with MemoryClient.connect(**guarded, tenant="Acme", inbox_prefix="_INBOX_bot") as memory:
+        assert await memory.publish("u1", "user", "a") == 1
+        with pytest.raises(AskFailed, match="nobody answers"):
+            await memory.history("u1")
+
+
+async def test_a_denied_permission_is_said(guarded: dict[str, Any]) -> None:
+    async with MemoryClient.connect(**guarded, tenant="Globex", inbox_prefix="_INBOX_bot") as memory:
+        with pytest.raises(PublishFailed, match="permissions violation for publish") as failed:
+            await memory.publish("u1", "user", "a")
+        assert not failed.value.retryable
+        with pytest.raises(AskFailed, match="permissions violation for publish") as refused:
+            await memory.history("u1")
+        assert (refused.value.code, refused.value.retryable) == ("refused", False)
+
+
+async def test_a_wrong_inbox_is_said(guarded: dict[str, Any]) -> None:
+    async with MemoryClient.connect(**guarded, tenant="Acme") as memory:
+        with pytest.raises(PublishFailed, match="inbox_prefix"):
+            await memory.publish("u1", "user", "a")
+
+
+async def test_wrong_credentials_are_said(guarded: dict[str, Any]) -> None:
+    with pytest.raises(NotConnected, match=r"Authorization|credentials"):
+        async with MemoryClient.connect(**{**guarded, "password": "guess"}, tenant="Acme"):
+            pass
+
+
+async def _contents(memory: MemoryClient, **request: Any) -> list[str]:
+    return [message.content for message in (await memory.history("u1", **request)).messages]

@@ -1,0 +1,41 @@
+"""What an older version gave up, though this one has nothing against it."""
+
+from typing import Any
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
+from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.delivery import Delivery
+from tests.support.stock_client import Stock
+
+FAULT = Dead("invalid_body", "an older version could not read it")
+
+
+async def bury_next(
+    connection: Client, *, stream: str = LOG, durable: str = "persist", dead: Dead = FAULT
+) -> Letter:
+    """Make a dead letter of the next message that waits for a consumer; returns it."""
+    waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
+    [message] = await waiting.fetch(1, timeout=5)
+    await settle(connection, durable, [(message, Delivery.of(message), dead)])
+    await waiting.unsubscribe()
+    return (await kept(connection))[-1]
+
+
+async def bury_said(stock: Stock, content: str, place: str = "acme.u1.-", **fields: Any) -> Letter:
+    """Say something that becomes a dead letter; returns it."""
+    await stock.say(content, place, **fields)
+    return await bury_next(stock.connection)
+
+
+async def bury_trigger(connection: Client, subject: str, body: bytes, durable: str) -> Letter:
+    """Leave a trigger that becomes a dead letter; returns it."""
+    await connection.jetstream().publish(subject, body, stream=WORK)
+    return await bury_next(connection, stream=WORK, durable=durable)
+
+
+async def kept(connection: Client) -> list[Letter]:
+    """All letters that there are."""
+    return [each async for each in letters(connection, LetterFilter())]

@@ -1,0 +1,59 @@
+"""A command that goes on: what it says is awaited line by line, and it can be told something."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.support.processes.stack import PATIENCE
+
+
+class Talk:
+    """A process that is spoken with."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin
+        assert process.stdout
+        self._process = process
+        self._input, self._output = process.stdin, process.stdout
+        self.said = ""
+
+    async def heard(self, expected: str) -> str:
+        """The first line from now on that has this in it."""
+        async with asyncio.timeout(PATIENCE):
+            while line := (await self._output.readline()).decode():
+                self.said += line
+                if expected in line:
+                    return line
+        raise AssertionError(f"it has ended without saying {expected!r}:\n{self.said}")
+
+    def tell(self, line: str) -> None:
+        """Give it a line."""
+        self._input.write(f"{line}\n".encode())
+
+    async def ended(self) -> int:
+        """Close its input, hear it out, and return its exit code."""
+        self._input.close()
+        async with asyncio.timeout(PATIENCE):
+            self.said += (await self._output.read()).decode()
+            return await self._process.wait()
+
+
+@asynccontextmanager
+async def talk(*arguments: str | Path, **environment: str) -> AsyncIterator[Talk]:
+    """`mnemon` with some arguments, until the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "mnemon", *map(str, arguments)),
+        env={**os.environ, **environment},
+        stdin=PIPE,
+        stdout=PIPE,
+    )
+    try:
+        yield Talk(process)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            await process.wait()

@@ -1,0 +1,125 @@
+"""A server that embeds as OpenAI does on the wire, and fails as it is told to."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mnemon_infra.config import Deployment
+
+KEY = "sk-one-that-must-not-be-seen"
+DIMENSION = 8
+
+Body = dict[str, Any]
+
+
+def vector(text: str, dimension: int = DIMENSION) -> NDArray[np.float32]:
+    """What the server says of a text: not of length 1."""
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+    return np.random.default_rng(seed).normal(size=dimension).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: object
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def right(request: Body) -> Answer:
+    data = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": base64.b64encode(vector(text).tobytes()).decode()
+            if request["encoding_format"] == "base64"
+            else vector(text).tolist(),
+        }
+        for index, text in enumerate(request["input"])
+    ]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return Answer(200, {"object": "list", "model": request["model"], "data": data, "usage": usage})
+
+
+def refusal(status: int, headers: Mapping[str, str] | None = None) -> Answer:
+    """As OpenAI words it, and worse: with the whole key."""
+    return Answer(status, {"error": {"message": f"no: {KEY}", "type": "x", "code": None}}, headers or {})
+
+
+class Endpoint:
+    """A server on a free port. `faults` are its next answers; after them it answers right."""
+
+    def __init__(self) -> None:
+        self.faults: list[Callable[[Body], Answer]] = []
+        self.requests: list[Body] = []
+        self.keys: list[str | None] = []
+        self.in_flight = self.most_in_flight = 0
+        self.released = threading.Event()
+        self.released.set()
+        self._lock = threading.Lock()
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                answer = endpoint.answer(self.path, self.headers.get("Authorization"), request)
+                body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+                self.send_response(answer.status)
+                for name, value in {"Content-Type": "application/json", **answer.headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_request(self, *_: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                """A client that has gone is one of the faults."""
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def answer(self, path: str, key: str | None, request: Body) -> Answer:
+        with self._lock:
+            self.requests.append(request)
+            self.keys.append(key)
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            fault = self.faults.pop(0) if self.faults else right
+        try:
+            self.released.wait(10)
+            return fault(request) if path == "/v1/embeddings" else refusal(404)
+        finally:
+            with self._lock:
+                self.in_flight -= 1
+
+    @property
+    def deployment(self) -> Deployment:
+        return Deployment(embedding_url=self.url, embedding_api_key=KEY)
+
+
+@contextmanager
+def serve_embeddings() -> Iterator[Endpoint]:
+    """Run an endpoint in a thread."""
+    endpoint = Endpoint()
+    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield endpoint
+    endpoint.released.set()
+    endpoint.server.shutdown()
+    serving.join()
+    endpoint.server.server_close()

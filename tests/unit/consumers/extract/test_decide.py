@@ -1,0 +1,235 @@
+"""Which messages are read together, when, and what becomes of what was found."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_consumers.extract.answers.parser import ParsedAnswer, ProposedFact
+from mnemon_consumers.extract.decide import (
+    WindowCut,
+    build_answered_event,
+    build_prompt_messages,
+    build_proposals,
+    cut_windows,
+    is_worth_reading,
+)
+from mnemon_consumers.extract.prompt import PROMPT_VERSION
+from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
+from mnemon_contracts.settings.models import Extraction
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.database.messages.unsummarised import SpokenRow
+
+NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
+IDLE = timedelta(seconds=60)
+LONG_AGO = NOW - timedelta(days=1)
+SETTINGS = Extraction(after_messages=4, window_messages=6)
+WINDOW = Window(tenant="acme", user="u.1", conversation="c1", from_seq=10, to_seq=20)
+
+
+def row(seq: int, content: str = "I live in York", *, at: datetime = NOW, **fields: Any) -> SpokenRow:
+    spoken = SpokenRow(seq, f"e{seq}", "user", content, None, None, None, None, at)
+    return spoken._replace(**fields)
+
+
+def rows(count: int, at: datetime = NOW) -> list[SpokenRow]:
+    return [row(10 * number, at=at) for number in range(1, count + 1)]
+
+
+def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
+    return [(each.from_seq, each.to_seq, len(each.read)) for each in made.ranges]
+
+
+def test_empty_conversation_has_no_window() -> None:
+    assert cut_windows([], NOW, SETTINGS, rested=True) == WindowCut((), None)
+
+
+def test_resting_conversation_is_read() -> None:
+    assert ranges(cut_windows(rows(2, NOW - IDLE), NOW, SETTINGS)) == [(10, 20, 2)]
+
+
+def test_active_conversation_is_due_when_it_rests() -> None:
+    at = NOW - timedelta(seconds=20)
+    assert cut_windows(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
+
+
+def test_enough_messages_are_read_at_once() -> None:
+    assert cut_windows(rows(4), NOW, SETTINGS).look_at is None
+    assert ranges(cut_windows(rows(4), NOW, SETTINGS)) == [(10, 40, 4)]
+
+
+def test_of_more_than_a_request_holds_the_rest_waits() -> None:
+    made = cut_windows(rows(9), NOW, SETTINGS)
+    assert ranges(made) == [(10, 60, 6)]
+    assert made.look_at == NOW + IDLE
+    assert ranges(cut_windows(rows(10), NOW, SETTINGS)) == [(10, 60, 6), (70, 100, 4)]
+
+
+def test_an_interval_reads_what_does_not_rest() -> None:
+    assert ranges(cut_windows(rows(1), NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
+
+
+def test_fewer_than_enough_do_not_fill_small_requests() -> None:
+    small = Extraction(after_messages=5, window_messages=2)
+    assert cut_windows(rows(4), NOW, small).ranges == ()
+    assert ranges(cut_windows(rows(5), NOW, small)) == [(10, 20, 2), (30, 40, 2)]
+
+
+def test_unreadable_messages_belong_to_a_window_uncounted() -> None:
+    tool = [row(seq, role="tool", at=LONG_AGO) for seq in (1, 2, 25, 26, 99)]
+    messages = sorted([*rows(7, LONG_AGO), *tool])
+    made = cut_windows(messages, NOW, SETTINGS)
+    assert ranges(made) == [(1, 60, 6), (70, 99, 1)]
+    assert all(message.role == "user" for each in made.ranges for message in each.read)
+
+
+def test_window_without_readable_messages_is_marked() -> None:
+    messages = [row(seq, role="tool", at=LONG_AGO) for seq in range(1, 20)]
+    assert ranges(cut_windows(messages, NOW, SETTINGS)) == [(1, 19, 0)]
+    assert cut_windows([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
+
+
+def test_a_clock_that_is_a_little_ahead_is_believed_and_one_far_ahead_is_not() -> None:
+    ahead = NOW + timedelta(seconds=30)
+    assert cut_windows(rows(1, ahead), NOW, SETTINGS) == WindowCut((), ahead + IDLE)
+    assert ranges(cut_windows(rows(1, NOW + timedelta(days=400)), NOW, SETTINGS)) == [(10, 10, 1)]
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[SpokenRow]:
+    kinds = draw(st.lists(st.sampled_from(["user", "assistant", "tool", "memory", "blank"]), max_size=60))
+    seqs = draw(st.lists(st.integers(1, 10**6), min_size=len(kinds), max_size=len(kinds), unique=True))
+    ages = draw(st.lists(st.integers(-200, 200), min_size=len(kinds), max_size=len(kinds)))
+    made = []
+    for seq, kind, age in zip(sorted(seqs), kinds, ages, strict=True):
+        special: dict[str, dict[str, Any]] = {
+            "memory": {"metadata": {"from_memory": True}},
+            "blank": {"content": " "},
+        }
+        made.append(row(seq, at=NOW - timedelta(seconds=age))._replace(**special.get(kind, {"role": kind})))
+    return made
+
+
+@given(conversations(), st.integers(1, 30), st.integers(1, 30), st.booleans())
+def test_windows_are_adjacent_and_hold_readable_messages(
+    messages: Sequence[SpokenRow], after: int, size: int, rested: bool
+) -> None:
+    limits = Extraction(after_messages=after, window_messages=size)
+    made = cut_windows(messages, NOW, limits, rested=rested)
+    positions = [message.seq for message in messages]
+    covered: list[int] = []
+    for each in made.ranges:
+        inside = [message for message in messages if each.from_seq <= message.seq <= each.to_seq]
+        assert inside[0].seq == each.from_seq
+        assert inside[-1].seq == each.to_seq
+        assert each.read == [
+            message
+            for message in inside
+            if is_worth_reading(message.role, message.content, message.metadata, message.name)
+        ]
+        assert len(each.read) <= size
+        covered += [message.seq for message in inside]
+    assert covered == positions[: len(covered)], "from the beginning, without a gap, nothing twice"
+    left = messages[len(covered) :]
+    if made.look_at is None:
+        assert not left
+    else:
+        assert left
+        assert NOW < made.look_at <= NOW + 2 * IDLE
+        assert not rested
+        assert (
+            sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].read) for each in left) < after
+        )
+
+
+@given(conversations(), st.integers(1, 30), st.integers(1, 30))
+def test_rechecks_at_due_times_read_every_message(
+    messages: Sequence[SpokenRow], after: int, size: int
+) -> None:
+    limits = Extraction(after_messages=after, window_messages=size)
+    now, left, looks = NOW, messages, 0
+    while left:
+        made = cut_windows(left, now, limits)
+        left = left[sum(message.seq <= made.ranges[-1].to_seq for message in left) :] if made.ranges else left
+        now, looks = made.look_at or now, looks + 1
+        assert looks < 4
+
+
+def test_what_was_said_is_told_at_the_users_own_time() -> None:
+    (message,) = build_prompt_messages([row(7, "Завтра лечу", name="Оля")], "Europe/Moscow")
+    assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
+    assert f"{message.at:%H:%M %z}" == "21:05 +0300"
+
+
+def extracted(*facts: dict[str, Any], repaired: bool = False) -> ParsedAnswer:
+    return ParsedAnswer(tuple(ProposedFact(**fact) for fact in facts), repaired)
+
+
+def opened(events: Sequence[LogEvent]) -> tuple[list[FactProposedV1], WindowAnsweredV1]:
+    *proposed, end = events
+    assert {event.subject for event in proposed} <= {"memory.acme.u%2E1.fact.proposed.v1"}
+    assert end.subject == "memory.acme.u%2E1.window.answered.v1"
+    return [FactProposedV1.read(event.body) for event in proposed], WindowAnsweredV1.read(end.body)
+
+
+def test_facts_are_proposed_with_their_whole_lineage() -> None:
+    found = extracted(
+        {
+            "text": "Lives in York",
+            "memory_type": "user_fact",
+            "importance": 7,
+            "tier": "profile",
+            "expires_at": "2027-01-01",
+            "supersedes": "pf_001",
+            "sources": [9, 10, 15, 20, 21],
+        },
+        {"text": "Likes tea"},
+        repaired=True,
+    )
+    events = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
+    (first, second), end = opened(events)
+    assert first.model_dump(mode="json", exclude_none=True) == {
+        "text": "Lives in York",
+        "kind": "user_fact",
+        "tier": "profile",
+        "importance": 7,
+        "expires_at": "2027-01-01T00:00:00Z",
+        "supersedes": "pf_001",
+        "lineage": {
+            "sources": [10, 15, 20],
+            "conversation": "c1",
+            "extractor": "extract",
+            "prompt_version": PROMPT_VERSION,
+            "model": "openai/gpt-5-mini",
+            "batch_id": "b1",
+            "answer": events[-1].id,
+        },
+    }
+    assert (second.kind, second.tier, second.importance) == (None, None, None)
+    assert (end.outcome, end.proposed, end.repaired, end.batch_id) == ("proposed", 2, True, "b1")
+    assert (end.conversation, end.from_seq, end.to_seq) == ("c1", 10, 20)
+
+
+def test_an_answer_without_facts_ends_the_stretch() -> None:
+    proposed, end = opened(build_proposals(WINDOW, extracted(), "offline/rules", None))
+    assert (proposed, end.outcome, end.proposed, end.repaired) == ([], "nothing", 0, False)
+
+
+def test_second_answer_for_a_window_has_equal_event_ids() -> None:
+    found = extracted({"text": "Lives in York"}, {"text": "Likes tea"})
+    batch = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
+    online = build_proposals(WINDOW, found, "openai/gpt-5-mini", None)
+    assert [event.id for event in batch] == [event.id for event in online]
+    assert build_answered_event(WINDOW, "dead").id == batch[-1].id
+    assert len({event.id for event in batch}) == 3
+
+
+@pytest.mark.parametrize("field", ["tenant", "user", "conversation", "from_seq", "to_seq"])
+def test_another_window_has_other_event_ids(field: str) -> None:
+    other = WINDOW.model_copy(update={field: 15 if field.endswith("seq") else "other"})
+    found = extracted({"text": "Lives in York"})
+    ids = [{event.id for event in build_proposals(each, found, "m/n", None)} for each in (WINDOW, other)]
+    assert ids[0].isdisjoint(ids[1])

@@ -1,0 +1,55 @@
+"""What of a batch is to be found, and whose points have to be looked through."""
+
+import json
+
+from mnemon_consumers.index.decide import plan_batch
+from mnemon_infra.delivery import Delivery
+
+
+def said(seq: int, deliveries: int = 1) -> Delivery:
+    body = json.dumps({"role": "user", "content": "something"}).encode()
+    return Delivery("chat.acme.u1.-.message.v1", body, None, "LOG", seq, deliveries, 1.0)
+
+
+def test_a_message_is_written_and_nothing_looked_through() -> None:
+    batch = plan_batch([said(1), said(2)])
+    assert [each.seq for each in batch.messages] == [1, 2]
+    assert batch.sweeps == {}
+
+
+def test_redelivery_sweeps_the_user() -> None:
+    """It may have been there before, and removed since."""
+    batch = plan_batch([said(3, deliveries=2), said(2)])
+    assert [each.seq for each in batch.messages] == [3, 2]
+    assert batch.sweeps == {("acme", "u1"): 3}
+
+
+def test_redelivery_after_server_kill_sweeps_the_user() -> None:
+    batch = plan_batch([said(3), said(4)], seen=3)
+    assert [each.seq for each in batch.messages] == [3, 4]
+    assert batch.sweeps == {("acme", "u1"): 3}
+
+
+def test_clear_sweeps_the_user() -> None:
+    batch = plan_batch([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
+    assert batch.sweeps == {("acme", "u1"): 2}
+
+
+def test_a_summary_is_written_and_its_user_looked_through() -> None:
+    """It may stand for others, which are found no more."""
+    body = {
+        "summary_id": "s2",
+        "conversation": "c",
+        "from_seq": 1,
+        "to_seq": 9,
+        "text": "all",
+        "merged": ["s1"],
+    }
+    events = [
+        Delivery(f"memory.acme.u1.summary.{name}.v1", json.dumps(body).encode(), name, "LOG", seq, 1, 1.0)
+        for seq, name in ((7, "written"), (8, "merged"))
+    ]
+    batch = plan_batch(events)
+    assert [(each.summary_id, each.text) for each in batch.summaries] == [("s2", "all")] * 2
+    assert len({each.event_id for each in batch.summaries}) == 2
+    assert batch.sweeps == {("acme", "u1"): 8}

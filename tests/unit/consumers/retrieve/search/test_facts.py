@@ -1,0 +1,77 @@
+"""How well a fact answers a query now."""
+
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from mnemon_consumers.retrieve.search.facts import compute_freshness, rank_facts
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate
+from mnemon_contracts.settings.groups import Retrieval
+from mnemon_infra.database.facts.fact_repository import FactRecord
+
+NOW = datetime(2025, 1, 31, tzinfo=UTC)
+
+
+def fact(number: int = 1, *, days: float = 0.0, **changes: Any) -> FactRecord:
+    moment = NOW - timedelta(days=days)
+    stored = FactRecord(
+        f"ar_{number:03}", "text", "user_fact", "archive", 5, None, moment, moment, number, "e"
+    )
+    return stored._replace(**changes)
+
+
+def found(similarity: float, overlap: float = 0.0) -> FusedCandidate:
+    return FusedCandidate({}, 0.0, 0.0, 0.0, overlap, similarity)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"days": 60}, math.exp(-1)),
+        ({"days": 0}, 1.0),
+        ({"days": -1}, 1.0),
+        ({"days": 30, "importance": 7}, math.exp(-0.5)),
+        ({"days": 60, "importance": 8}, 1.0),
+        ({"days": 60, "tier": "profile"}, 1.0),
+        ({"days": 60, "tier": "working"}, 1.0),
+    ],
+)
+def test_only_minor_archive_facts_fade(changes: dict[str, Any], expected: float) -> None:
+    assert compute_freshness(fact(**changes), Retrieval(), NOW) == pytest.approx(expected)
+
+
+def test_settings_say_whether_and_how_fast() -> None:
+    assert compute_freshness(fact(days=10), Retrieval(decay_days=10), NOW) == pytest.approx(math.exp(-1))
+    assert compute_freshness(fact(days=10), Retrieval(decay=False), NOW) == 1.0
+
+
+def test_expired_fact_is_not_ranked() -> None:
+    facts = [fact(1, expires_at=NOW), fact(2, expires_at=NOW + timedelta(seconds=1)), fact(3)]
+
+    shown = rank_facts(facts, {each.id: found(0.5) for each in facts}, 0.0, Retrieval(), NOW)
+
+    assert [each.fact.id for each in shown] == ["ar_003", "ar_002"]
+
+
+def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
+    old, fresh, kept = fact(1, days=60), fact(2), fact(3, days=600, tier="profile")
+    candidates = {old.id: found(0.9), fresh.id: found(0.6), kept.id: found(0.5)}
+
+    shown = rank_facts([old, fresh, kept], candidates, 0.0, Retrieval(), NOW)
+
+    assert [each.fact.id for each in shown] == [fresh.id, kept.id, old.id]
+    assert shown[2].score == pytest.approx(0.9 * math.exp(-1))
+
+
+def test_of_equals_the_important_one_and_no_score_beyond_1() -> None:
+    facts = [fact(1, importance=2), fact(2, importance=9), fact(3)]
+
+    shown = rank_facts(facts, {each.id: found(1.0, 1.0) for each in facts}, 1.0, Retrieval(), NOW)
+
+    assert [(each.fact.id, each.score) for each in shown] == [
+        ("ar_003", 1.0),
+        ("ar_002", 1.0),
+        ("ar_001", pytest.approx(0.94)),
+    ]

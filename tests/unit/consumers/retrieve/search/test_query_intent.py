@@ -1,0 +1,114 @@
+"""What a query names."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mnemon_consumers.retrieve.search.fusion import measure_word_share
+from mnemon_consumers.retrieve.search.query_intent import (
+    LOOKED_AT,
+    Day,
+    QueryIntent,
+    speaks_of_others,
+    split_words,
+    tells_time,
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "days"),
+    [
+        ("What happened on 8 May 2023?", [Day(8, 5, 2023)]),
+        ("Who came on May 3, 2023?", [Day(3, 5, 2023)]),
+        ("Who came on the 3rd of may?", [Day(3, 5, None)]),
+        ("What did she buy in May 2023?", [Day(None, 5, 2023)]),
+        ("what did she buy in march", [Day(None, 3, None)]),
+        ("Since May, or since 2 June?", [Day(None, 5, None), Day(2, 6, None)]),
+        ("What may Anna like? They march on.", []),
+        ("May I ask something?", []),
+        ("Что было 8 мая 2023 года?", [Day(8, 5, 2023)]),
+        ("Куда мы ездили в мае?", [Day(None, 5, None)]),
+        ("Что купили в сентябре 2024?", [Day(None, 9, 2024)]),
+        ("notes of 2023-05-08 and 09.11.2024", [Day(8, 5, 2023), Day(9, 11, 2024)]),
+        ("My 12 cats and 3.5 kg of fish", []),
+    ],
+)
+def test_dates_are_recognised(query: str, days: list[Day]) -> None:
+    assert list(QueryIntent(query).days) == days
+
+
+def test_a_day_has_what_it_does_not_contradict() -> None:
+    moment = datetime(2023, 5, 8, 23, 59, tzinfo=UTC)
+
+    assert Day(8, 5, 2023).has(moment)
+    assert Day(None, 5, None).has(moment)
+    assert not Day(9, 5, 2023).has(moment)
+    assert not Day(None, 5, 2022).has(moment)
+    assert not Day(8, 6, None).has(moment)
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "named"),
+    [
+        ("What is Caroline's dog called?", "Caroline", True),
+        ("what does anna petrova like?", "Anna Petrova", True),
+        ("What does Anna like?", "Anna Petrova", True),
+        ("Что Аня сказала о собаке Кати?", "Катя", True),
+        ("Что подарили Ане?", "Аня", True),
+        ("What does Anna like?", "Boris", False),
+        ("Will it rain?", "Will", False),
+        ("What?", "🙂", False),
+    ],
+)
+def test_names_are_recognised(query: str, name: str, named: bool) -> None:
+    assert QueryIntent(query).names(name) is named
+
+
+@pytest.mark.parametrize(
+    ("query", "of_self", "of_other"),
+    [
+        ("What did I say about my dog?", True, False),
+        ("What did you recommend?", False, True),
+        ("Что ты мне советовал?", True, True),
+        ("Как зовут собаку?", False, False),
+    ],
+)
+def test_pronouns_name_speaker_and_assistant(query: str, of_self: bool, of_other: bool) -> None:
+    assert (QueryIntent(query).of_self, QueryIntent(query).of_other) == (of_self, of_other)
+
+
+@pytest.mark.parametrize(
+    ("query", "for_time"),
+    [
+        ("When did she move?", True),
+        ("How long have they known each other?", True),
+        ("В каком году они переехали?", True),
+        ("Когда день рождения?", True),
+        ("Where does she live?", False),
+        ("What does whenever mean?", False),
+    ],
+)
+def test_question_about_a_time_is_recognised(query: str, for_time: bool) -> None:
+    assert QueryIntent(query).for_time is for_time
+
+
+def test_message_intent_names_dates_and_people() -> None:
+    assert tells_time("We went there last Friday.")
+    assert tells_time("Мы были там в мае")
+    assert tells_time("It was in 2019")
+    assert not tells_time("It costs 20190 roubles")
+    assert not tells_time("We may go there")
+
+    assert speaks_of_others("Your painting is so vivid!")
+    assert speaks_of_others("Как ты это сделал?")
+    assert not speaks_of_others("I painted it, as you know.")
+    assert not speaks_of_others("It is so vivid!")
+
+
+def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
+    huge = "word " * (LOOKED_AT // 5) + "yesterday 2024 you"
+    assert split_words(huge) == {"word"}
+    assert not tells_time(huge)
+    assert not speaks_of_others(huge)
+    assert measure_word_share("yesterday", huge) == 0.0
+    assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0

@@ -1,0 +1,31 @@
+"""The fast writer writes what the contract would."""
+
+import json
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_consumers.retrieve.history_reply import FastHistory, HistoryMessage
+from mnemon_contracts.verbs.ask import HistoryReplyV1
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+_ID = _TEXT.filter(bool)
+_SEQ = st.integers(0, 2**63 - 1)
+_MESSAGES = st.builds(
+    HistoryMessage,
+    role=st.sampled_from(["user", "assistant", "tool", "system"]),
+    content=_TEXT,
+    seq=_SEQ,
+    id=_ID,
+    sent_at=st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=st.just(UTC)),  # noqa: DTZ001
+    name=st.none() | _TEXT,
+    task_id=st.none() | _ID,
+)
+
+
+@given(st.builds(FastHistory, seen_seq=_SEQ, conversation=_ID, messages=st.lists(_MESSAGES, max_size=3)))
+def test_fast_history_reply_equals_the_contract(fast: FastHistory) -> None:
+    body = fast.body()
+    read = HistoryReplyV1.read(body)
+    assert json.loads(read.body()) == json.loads(body)

@@ -1,0 +1,236 @@
+"""Old versions are read for ever, as the latest one; what cannot be read says what is wrong."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+
+from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody, Text
+from mnemon_contracts.decode import UnknownEvent, contract_of, decode, upcast
+from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
+from mnemon_contracts.events.memory import ProfileSetV1
+from mnemon_contracts.registry import EventContract
+from mnemon_contracts.subjects import parse
+from mnemon_contracts.verbs.ask import HistoryV1
+
+MESSAGE = parse("chat.acme.u42.-.message.v1")
+
+
+class MoodV1(Event):
+    """A mood, as a word."""
+
+    mood: Text = Field(description="The word.")
+
+
+class MoodV2(Event):
+    """A mood, as a number."""
+
+    happiness: int = Field(description="-1, 0 or 1.")
+
+
+class MoodV3(Event):
+    """A mood, as a number and the words for it."""
+
+    happiness: int = Field(description="-1, 0 or 1.")
+    words: tuple[Text, ...] = Field(description="The words.")
+
+
+def _to_v2(body: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in body.items() if key != "mood"}
+    return rest | {"happiness": {"glad": 1, "sad": -1}.get(body["mood"], 0)}
+
+
+def _to_v3(body: dict[str, Any]) -> dict[str, Any]:
+    return body | {"words": ["весело"] if body["happiness"] > 0 else []}
+
+
+MOOD = EventContract("chat", "mood", (MoodV1, MoodV2, MoodV3), ("bot",), ("persist",), (_to_v2, _to_v3))
+MOOD_OF_TWO = EventContract("chat", "mood", (MoodV1, MoodV2), ("bot",), ("persist",), (_to_v2,))
+
+
+@pytest.mark.parametrize(
+    ("version", "body"),
+    [
+        (1, b'{"id":"e1","mood":"glad"}'),
+        (2, b'{"id":"e1","happiness":1}'),
+        (3, '{"id":"e1","happiness":1,"words":["весело"]}'.encode()),
+    ],
+)
+def test_every_version_is_read_as_the_latest(version: int, body: bytes) -> None:
+    assert upcast(MOOD, version, body) == MoodV3(id="e1", happiness=1, words=("весело",))
+
+
+def test_one_step_of_two_versions() -> None:
+    assert upcast(MOOD_OF_TWO, 1, b'{"mood":"sad"}') == MoodV2(happiness=-1)
+    assert upcast(MOOD_OF_TWO, 2, b'{"happiness":0}') == MoodV2(happiness=0)
+
+
+def test_a_body_is_judged_by_the_contract_of_its_own_version() -> None:
+    with pytest.raises(InvalidBody, match="mood: Field required"):
+        upcast(MOOD, 1, b'{"happiness":1}')
+    with pytest.raises(InvalidBody, match="words: Field required"):
+        upcast(MOOD, 3, b'{"happiness":1}')
+
+
+def test_an_upcaster_that_makes_an_invalid_body_is_found_out() -> None:
+    broken = EventContract("chat", "mood", (MoodV1, MoodV2), ("bot",), ("persist",), (lambda body: body,))
+    with pytest.raises(InvalidBody, match="happiness: Field required"):
+        upcast(broken, 1, b'{"mood":"glad"}')
+
+
+def test_fields_that_no_version_knows_do_not_get_in_the_way_of_an_upcaster() -> None:
+    assert upcast(MOOD, 1, b'{"mood":"glad","weather":{"rain":null}}') == MoodV3(
+        happiness=1, words=("весело",)
+    )
+
+
+def test_a_compact_body_near_the_limit_survives_the_way_up() -> None:
+    padding = ",".join(["1"] * ((BODY_LIMIT - 200) // 2))
+    body = f'{{"mood":"glad","ballast":[{padding}]}}'.encode()
+    assert BODY_LIMIT - 300 < len(body) <= BODY_LIMIT
+    assert upcast(MOOD, 1, body).id is None
+
+
+def test_decode_reads_what_the_subject_names() -> None:
+    assert decode(MESSAGE, '{"role":"user","content":"привет"}'.encode()) == MessageV1(
+        role="user", content="привет"
+    )
+
+
+@pytest.mark.parametrize(("event", "expected"), [("started", StartedV1()), ("cleared", ClearedV1())])
+def test_an_event_without_required_fields_needs_no_body(event: str, expected: Event) -> None:
+    assert decode(parse(f"chat.acme.u42.-.{event}.v1"), b"") == expected
+
+
+@pytest.mark.parametrize(
+    ("subject", "problem"),
+    [
+        (
+            "chat.acme.u42.-.mesage.v1",
+            "event 'mesage' is not known in chat; known are message, started, cleared",
+        ),
+        ("memory.acme.u42.fact.gone.v1", "event 'fact.gone' is not known in memory; known are fact.proposed"),
+        ("ask.acme.u42.message.v1", "event 'message' is not known in ask"),
+        (
+            "chat.acme.u42.-.message.v2",
+            "version v2 of message is not known; the latest is v1: upgrade mnemon",
+        ),
+    ],
+)
+def test_an_unknown_event_is_refused_with_those_that_are_known(subject: str, problem: str) -> None:
+    with pytest.raises(UnknownEvent, match=problem):
+        contract_of(parse(subject))
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"", "body: Invalid JSON"),
+        (b"not json", "body: Invalid JSON"),
+        (b"[]", "body: Input should be an object"),
+        (b'{"role":"user","content":"\xff"}', "body: Invalid JSON"),
+        (rb'{"role":"user","content":"\ud800"}', "body: Invalid JSON"),
+        (b'{"role":"user"}', "content: Field required"),
+        (b'{"role":"robot","content":""}', "role: Input should be 'user', .* or 'system'$"),
+        (rb'{"role":"user","content":"a\u0000b"}', r"content: holds U\+0000"),
+        (rb'{"role":"user","content":"","metadata":{"a":[{"\u0000":1}]}}', r"metadata.*: holds U\+0000"),
+        (b'{"role":"user","content":"","metadata":{"a":NaN}}', "metadata.*: .*number"),
+        (b'{"role":"user","content":"","metadata":{"a":1e999}}', "metadata.*: .*number"),
+        (b'{"role":"user","content":"","id":""}', "id: String should have at least 1 character"),
+        (b'{"role":"user","content":"","sent_at":"yesterday"}', "sent_at: Input should be a valid datetime"),
+        (b'{"role":"user","content":"","sent_at":1700000000}', "sent_at: Input should be a valid datetime"),
+        (
+            b'{"role":"user","content":"","sent_at":"9999-12-31T23:00:00-05:00"}',
+            "sent_at: must lie in the years",
+        ),
+        (b'{"role":"user","content":"","tool_calls":[{"id":"1"}]}', "tool_calls.0.name: Field required"),
+    ],
+)
+def test_a_message_that_cannot_be_used_says_which_field_is_wrong(body: bytes, problem: str) -> None:
+    with pytest.raises(InvalidBody, match=problem):
+        decode(MESSAGE, body)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(
+            b'"' + b"a" * BODY_LIMIT + b'"', "body: 1,048,604 bytes, the limit is 1,048,576", id="large"
+        ),
+        pytest.param(b'"","metadata":' + b'{"a":' * 500 + b"1" + b"}" * 500, "body: Invalid JSON", id="deep"),
+    ],
+)
+def test_a_body_beyond_all_measure_is_refused(content: bytes, problem: str) -> None:
+    with pytest.raises(InvalidBody, match=problem):
+        decode(MESSAGE, b'{"role":"user","content":' + content + b"}")
+
+
+def test_an_error_does_not_repeat_a_long_value() -> None:
+    with pytest.raises(InvalidBody) as refusal:
+        decode(MESSAGE, b'{"role":"' + b"z" * 100_000 + b'","content":""}')
+    assert len(str(refusal.value)) < 200
+
+
+@pytest.mark.parametrize("as_of", ['"then"', "-1", "1.5", "9223372036854775808"])
+def test_where_a_field_may_be_this_or_that_both_are_named(as_of: str) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        HistoryV1.read(b'{"as_of": %s}' % as_of.encode())
+    assert re.fullmatch(
+        r"as_of: Input should be a valid datetime.*, or Input should be .*(integer|equal).*",
+        str(refused.value),
+    )
+
+
+def test_a_time_without_offset_is_utc_and_one_with_offset_is_put_in_utc() -> None:
+    bodies = [b'{"role":"user","content":"","sent_at":"2026-11-21T10:00:00"}']
+    bodies.append(b'{"role":"user","content":"","sent_at":"2026-11-21T13:00:00+03:00"}')
+    moments = {MessageV1.read(body).sent_at for body in bodies}
+    assert [moment.isoformat() for moment in moments if moment] == ["2026-11-21T10:00:00+00:00"]
+
+
+def test_null_within_a_bots_own_json_is_kept() -> None:
+    event = ProfileSetV1.strictly(fields={"nickname": None})
+    assert event.body() == b'{"fields":{"nickname":null}}'
+    assert ProfileSetV1.read(event.body()) == event
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"role": "user", "content": "", "contents": ""}, "contents: Extra inputs are not permitted"),
+        (
+            {"role": "tool", "content": "", "tool_calls": [{"name": "t", "args": 1}]},
+            "tool_calls.0.args: Extra",
+        ),
+        ({"role": "user", "content": "\ud800"}, "content: holds a lone surrogate"),
+        ({"role": "user", "content": "", "metadata": {"a": float("inf")}}, "metadata.*: .*number"),
+    ],
+)
+def test_a_bot_is_told_at_once_what_it_does_wrong(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidBody, match=problem):
+        MessageV1.strictly(**fields)
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(InvalidBody, match="the limit is 1,048,576"):
+        MessageV1.strictly(role="user", content="a" * BODY_LIMIT).body()
+
+
+texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"))
+numbers = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(texts, st.dictionaries(texts, json_values, max_size=4))
+def test_encoded_event_decodes_equal(content: str, metadata: dict[str, Any]) -> None:
+    sent = MessageV1.strictly(role="user", content=content, metadata=metadata)
+    assert decode(MESSAGE, sent.body()) == sent
+    assert json.loads(sent.body())["content"] == content

@@ -1,0 +1,190 @@
+"""Settings as values: what goes together, and how documents lie one over another."""
+
+import json
+
+import pytest
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.publication.settings_page import page
+from mnemon_contracts.settings.document import (
+    DEFAULTS,
+    Document,
+    document_of,
+    flat,
+    in_force,
+    laid_over,
+    named,
+    read_document,
+    stored,
+    with_value,
+    without,
+)
+from mnemon_contracts.settings.groups import DEFAULT_KEY, Policy, SettingsV1, settings_key, tenant_of
+from mnemon_contracts.subjects import InvalidId, InvalidSubject
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"recent_messages": 0}, "recent_messages"),
+        ({"recent_messages": True}, "recent_messages"),
+        ({"recent_messages": "5"}, "recent_messages"),
+        ({"recent_messages": 5.0}, "recent_messages"),
+        ({"recent_messages": None}, "recent_messages"),
+        ({"time_stamps": {"enabled": "yes"}}, "time_stamps.enabled"),
+        ({"time_stamps": {"zone": "Moon"}}, "time_stamps.zone"),
+        ({"time_stamps": {"template": "{time}"}}, "time_stamps.template"),
+        ({"time_stamps": {"template": "{text} {user}"}}, "time_stamps.template"),
+        ({"time_stamps": {"template": "{text:>999999999}"}}, "time_stamps.template"),
+        ({"retrieval": {"threshold": 1.1}}, "retrieval.threshold"),
+        ({"retrieval": {"threshold": float("nan")}}, "retrieval.threshold"),
+        ({"extraction": {"provider": "oracle"}}, "extraction.provider"),
+        ({"context": {"sections": {"facts": -1}}}, "context.sections.facts"),
+        ({"policy": 5}, "policy"),
+        # Each by itself may be so, both may not.
+        ({"policy": {"min_length": 241}}, "policy.max_length"),
+        ({"policy": {"max_length": 11}}, "policy.max_length"),
+        ({"dedupe": {"update_threshold": 0.9, "duplicate_threshold": 0.8}}, "dedupe.duplicate_threshold"),
+        ({"limits": {"per_user": 49}}, "limits.profile"),
+        ({"limits": {"per_user": 49, "profile": 9}}, "limits.working"),
+        ({"limits": {"profile": 501}}, "limits.profile"),
+        ({"compaction": {"messages": 17}}, "compaction.messages"),
+    ],
+)
+def test_invalid_setting_is_refused_by_name(document: Document, field: str) -> None:
+    with pytest.raises(InvalidBody) as refused:
+        in_force(document)
+    assert refused.value.field == field
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"policy": {"min_length": 240}},
+        {"dedupe": {"update_threshold": 0.9}},
+        {"dedupe": {"update_threshold": 0.9, "duplicate_threshold": 0.9}},
+        {"limits": {"per_user": 5, "profile": 5, "working": 5}},
+        {"retrieval": {"decay_days": 30}},
+        {"compaction": {"messages": 16}},
+    ],
+)
+def test_boundary_values_are_accepted(document: Document) -> None:
+    shown = flat(in_force(document).model_dump(mode="json"))
+    assert shown == {**DEFAULTS, **flat(document)}
+
+
+def test_settings_of_an_older_version_are_read() -> None:
+    older = (
+        b'{"recent_messages":7,"time_stamps":{"enabled":false,"zone":"UTC"},"wait_for_log_ms":100,"gone":1}'
+    )
+    settings = SettingsV1.read(older)
+    assert (settings.recent_messages, settings.time_stamps.enabled) == (7, False)
+    assert settings.limits == SettingsV1().limits
+    assert in_force(read_document(older)) == settings
+
+
+def test_documents_lie_one_over_another() -> None:
+    default = {"recent_messages": 20, "limits": {"profile": 40}, "retrieval": {"threshold": 0.5}}
+    own = {"limits": {"per_user": 60}, "retrieval": {"threshold": None}}
+    settings = in_force(default, own)
+    assert settings.recent_messages == 20
+    assert (settings.limits.per_user, settings.limits.profile, settings.limits.working) == (60, 40, 50)
+    assert settings.retrieval.threshold is None
+    assert default == {"recent_messages": 20, "limits": {"profile": 40}, "retrieval": {"threshold": 0.5}}
+
+
+def test_combined_documents_are_validated() -> None:
+    assert in_force({"limits": {"profile": 100}}).limits.profile == 100
+    with pytest.raises(InvalidBody, match=r"limits\.profile: 100 is more than per_user, which is 60"):
+        in_force({"limits": {"profile": 100}}, {"limits": {"per_user": 60}})
+
+
+def test_a_tenant_has_no_vectors_of_its_own() -> None:
+    assert in_force({"embedding": {"provider": "none"}}).embedding.provider == "none"
+    with pytest.raises(InvalidBody, match="embedding: is the same for every tenant"):
+        in_force({}, {"embedding": {"provider": "none"}})
+
+
+def test_a_group_and_a_value_in_its_place() -> None:
+    assert laid_over({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+    assert laid_over({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+def test_document_sets_and_unsets_values() -> None:
+    document = with_value(with_value({}, "context.sections.facts", 9), "recent_messages", 3)
+    assert document == {"context": {"sections": {"facts": 9}}, "recent_messages": 3}
+    assert without(document, "context.sections.facts") == {"recent_messages": 3}
+    assert without(document, "context") == {"recent_messages": 3}
+    assert without(document, "limits.per_user") == document
+    two = with_value(document, "context.budget", 5)
+    assert without(two, "context.sections.facts") == {"context": {"budget": 5}, "recent_messages": 3}
+
+
+def test_setting_of_newer_version_stays() -> None:
+    document = read_document(b'{"colour": "red", "limits": {"per_moon": 5}}')
+    changed = with_value(document, "limits.per_user", 100)
+    assert changed == {"colour": "red", "limits": {"per_moon": 5, "per_user": 100}}
+    assert in_force(changed).limits.per_user == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("recent_mesages", "recent_messages"),
+        ("limit.per_user", "limits.per_user"),
+        ("per_user", "limits.per_user"),
+        ("zone", "time_stamps.zone"),
+    ],
+)
+def test_an_unknown_name_is_told_what_is_near(name: str, near: str) -> None:
+    for act in (lambda: with_value({}, name, 1), lambda: without({}, name), lambda: named(name)):
+        with pytest.raises(InvalidBody, match=rf"^{name}: there is no such setting; did you mean .*{near}"):
+            act()
+
+
+def test_a_group_is_no_setting() -> None:
+    assert named("time_stamps") == [name for name in DEFAULTS if name.startswith("time_stamps.")]
+    with pytest.raises(
+        InvalidBody, match=r"^policy: is a group of settings; set one of policy\.min_length, "
+    ):
+        with_value({}, "policy", {"min_length": 3})
+    with pytest.raises(InvalidBody, match=r"^polic: "):
+        named("polic")
+
+
+def test_only_what_differs_is_stored() -> None:
+    settings = SettingsV1(recent_messages=3, policy=Policy(min_length=4))
+    assert document_of(settings) == {"recent_messages": 3, "policy": {"min_length": 4}}
+    assert in_force(read_document(stored(document_of(settings)))) == settings
+    assert stored(read_document(None)) == b"{}"
+
+
+@pytest.mark.parametrize(
+    "body", [b"[]", b"5", b"null", b"{", b"\xff", b'{"a": "\\ud800"}', b"[" * 9999, b'{"a": NaN}']
+)
+def test_malformed_document_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidBody):
+        read_document(body)
+
+
+@pytest.mark.parametrize("tenant", ["acme", "a.b", "-", "акме 1", "100%", "default", "tenant.x"])
+def test_every_tenant_has_a_key_of_its_own(tenant: str) -> None:
+    key = settings_key(tenant)
+    assert key.count(".") == 1
+    assert tenant_of(key) == tenant
+
+
+def test_keys_without_tenant_are_refused() -> None:
+    assert settings_key(None) == DEFAULT_KEY
+    assert tenant_of(DEFAULT_KEY) is None
+    with pytest.raises(InvalidId):
+        settings_key("")
+    with pytest.raises(InvalidSubject):
+        tenant_of("tenant.a.b")
+
+
+def test_the_page_has_every_setting_once() -> None:
+    settings, _ = page().split("\n## Presets\n")
+    rows = [line.split(" | ")[0] for line in settings.splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted(f"| `{name}`" for name in DEFAULTS)
+    assert f"| `policy.max_length` | `{json.dumps(240)}` | integer, 1 to 10,000 | " in page()

@@ -1,0 +1,111 @@
+"""Logins as the file of a server has them: one password each, and limits that can be taken back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import bcrypt
+import pytest
+
+from mnemon_infra.broker.provisioning.authorization import (
+    ACCOUNT,
+    Authorization,
+    Limits,
+    Login,
+    LoginRole,
+    NotOurs,
+)
+from mnemon_infra.process.data_folder import replace
+
+
+def empty(path: Path) -> Authorization:
+    """A file that does not exist yet."""
+    return Authorization.read(path / "nats.conf")
+
+
+def accounts_of(authorization: Authorization) -> dict[str, Any]:
+    """The accounts as the server reads them."""
+    accounts: dict[str, Any] = json.loads(authorization.text().partition(": ")[2])
+    return accounts
+
+
+def admits(authorization: Authorization, login: Login) -> bool:
+    """Whether the server takes a login."""
+    return any(
+        user["user"] == login.user and bcrypt.checkpw(login.password.encode(), user["password"].encode())
+        for account in accounts_of(authorization).values()
+        for user in account["users"]
+    )
+
+
+@pytest.mark.parametrize("role", ["worker", "operator"])
+def test_of_a_role_the_last_login_counts_and_no_former_one(tmp_path: Path, role: LoginRole) -> None:
+    users = empty(tmp_path)
+    other = users.issue("operator" if role == "worker" else "worker")
+    former = [users.issue(role) for _ in range(2)]
+    last = users.issue(role)
+    assert [admits(users, login) for login in (*former, last, other)] == [False, False, True, True]
+    names = [user["user"] for user in accounts_of(users)[ACCOUNT]["users"]]
+    assert sorted(names) == ["operator", "worker"]
+
+
+def test_of_a_tenant_the_last_login_counts_and_no_former_one(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    other = users.issue_tenant("B")
+    former = [users.issue_tenant("A") for _ in range(2)]
+    last = users.issue_tenant("A")
+    assert [admits(users, login) for login in (*former, last, other)] == [False, False, True, True]
+    assert [each.tenant for each in users.permitted()] == ["B", "A"]
+
+
+def test_revoked_login_is_removed_and_others_stay(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    logins = [users.issue_tenant(tenant) for tenant in "ABC"]
+    assert users.revoke("B")
+    assert [admits(users, login) for login in logins] == [True, False, True]
+    assert not users.revoke("B")
+
+
+def test_a_login_is_there_once_it_is_issued(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    users.issue("worker")
+    assert users.has("worker")
+    assert not users.has("operator")
+
+
+def test_limits_can_be_taken_back(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    for tenant in "AB":
+        users.issue_tenant(tenant)
+        users.limit(tenant, Limits(payload=4096, connections=1))
+    assert users.limit("A", Limits())
+    assert {each.tenant: each.limits for each in users.permitted()} == {
+        "A": {},
+        "B": {"payload": 4096, "connections": 1},
+    }
+    users.issue_tenant("A")
+    assert users.permitted()[0].limits == {}
+
+
+def test_a_limit_of_nothing_is_a_limit(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    users.issue_tenant("A")
+    assert users.limit("A", Limits(connections=0))
+    assert users.permitted()[0].limits == {"connections": 0}
+
+
+def test_logins_file_round_trips(tmp_path: Path) -> None:
+    users = empty(tmp_path)
+    login = users.issue("worker")
+    bot = users.issue_tenant("ä.b c")
+    users.limit("ä.b c", Limits(subscriptions=10))
+    replace(tmp_path / "nats.conf", users.text())
+    again = empty(tmp_path)
+    assert again.permitted() == users.permitted()
+    assert [admits(again, each) for each in (login, bot)] == [True, True]
+
+
+def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nats.conf").write_text("accounts: {A: {}}")
+    with pytest.raises(NotOurs, match="name another file"):
+        empty(tmp_path)

@@ -1,0 +1,55 @@
+"""Which servers will do, and what is told of them."""
+
+import pytest
+from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
+
+from mnemon_infra.broker.connection import shown, too_old
+from mnemon_infra.database.engine import DatabaseUnavailable, meaning
+
+
+@pytest.mark.parametrize(
+    ("version", "verdict"),
+    [
+        ("2.9.25", True),
+        ("2.13.9", True),
+        ("1.4.1", True),
+        ("0.0.0-unknown", True),
+        ("v2.12.0-RC.1", True),
+        ("2.14.0", False),
+        ("2.14.0-beta.1", False),
+        ("2.100.0", False),
+        ("3.0.0", False),
+        ("edge", False),
+        ("", False),
+    ],
+)
+def test_old_server_is_refused(version: str, verdict: bool) -> None:
+    assert too_old(version) is verdict
+
+
+@pytest.mark.parametrize(
+    ("url", "seen"),
+    [
+        ("nats://nats:4222", "nats://nats:4222"),
+        ("nats://bot:secret@nats:4222", "nats://***@nats:4222"),
+        ("nats://token@a:1, tls://bot:p@ss@b:2", "nats://***@a:1, tls://***@b:2"),
+    ],
+)
+def test_no_credentials_are_shown(url: str, seen: str) -> None:
+    assert shown(url) == seen
+
+
+@pytest.mark.parametrize(
+    ("error", "next_step"),
+    [
+        (DiskFull("could not extend file: No space left on device"), "make room on the disk of the database"),
+        (InsufficientPrivilege("permission denied for schema mnemon"), "allow it to the role"),
+        (ReadOnlySqlTransaction("cannot execute INSERT in a read-only transaction"), "cannot execute INSERT"),
+    ],
+)
+def test_what_a_person_can_mend_in_the_database_is_tried_again_and_no_dead_letter(
+    error: Exception, next_step: str
+) -> None:
+    meant = meaning(error)
+    assert isinstance(meant, DatabaseUnavailable)
+    assert next_step in str(meant)

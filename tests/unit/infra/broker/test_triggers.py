@@ -1,0 +1,54 @@
+"""Triggers that name users, as bytes."""
+
+import pytest
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_infra.broker.streams.triggers import GivenUp, decode, decode_given_up, encode
+
+
+def test_users_come_back_as_they_went() -> None:
+    users = [("acme", "u1"), ("Зебра", "анна.б *"), ("acme", '"'), ("t", "\N{GRINNING FACE}")]
+    assert decode(encode(users)) == users
+    assert decode(encode([])) == []
+
+
+NO_USERS = (
+    b"1",
+    b'["ab"]',
+    b'[["a"]]',
+    b'[["a",1]]',
+    b'[["a","b","c"]]',
+    b'[["a",""]]',
+    b'[["\\u0000","b"]]',
+)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"{}", b"\xff", b"null", *(b'{"users":%b}' % users for users in NO_USERS)]
+)
+def test_trigger_without_users_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidBody, match="users: expected"):
+        decode(body)
+
+
+def test_a_window_that_was_given_up_is_read() -> None:
+    body = b'{"conversation":"talk","from_seq":3,"to_seq":9223372036854775807,"later":1}'
+    assert decode_given_up(body) == GivenUp("talk", 3, 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b'{"conversation":"","from_seq":1,"to_seq":2}',
+        b'{"conversation":"a\\u0000","from_seq":1,"to_seq":2}',
+        b'{"conversation":"%b","from_seq":1,"to_seq":2}' % (b"c" * 256),
+        b'{"conversation":"talk","from_seq":-1,"to_seq":2}',
+        b'{"conversation":"talk","from_seq":1,"to_seq":9223372036854775808}',
+        b'{"conversation":"talk","from_seq":1,"to_seq":2,"attempts":2147483648}',
+    ],
+)
+def test_a_window_that_the_database_cannot_hold_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidBody, match="window: expected"):
+        decode_given_up(body)

@@ -1,0 +1,75 @@
+"""What Google refuses, and how long it wants to be left alone, in its own words."""
+
+import asyncio
+import traceback
+from collections.abc import AsyncIterator
+from itertools import pairwise
+
+import httpx2
+import pytest
+import pytest_asyncio
+from google.genai import Client
+from google.genai.errors import APIError
+
+from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
+from mnemon_infra.models.language.port import ModelRefused, ModelUnavailable
+
+KEY = "sk-one-that-must-not-be-seen"
+MODEL = "a-model-of-our-own"
+
+
+def failing(status: int, state: str, **detail: str) -> APIError:
+    error = {"code": status, "message": KEY, "status": state, "details": [detail]}
+    return APIError(status, {"error": error})
+
+
+@pytest_asyncio.fixture
+async def asked() -> AsyncIterator[GoogleEndpoint]:
+    client = Client(api_key=KEY)
+    async with httpx2.AsyncClient() as http:
+        yield GoogleEndpoint(client.aio, http, "https://models.example", MODEL, retries=2)
+    client.close()
+
+
+async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked: GoogleEndpoint) -> None:
+    tries: list[float] = []
+
+    async def busy() -> None:
+        tries.append(asyncio.get_running_loop().time())
+        raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="0.2s")
+
+    with pytest.raises(ModelUnavailable) as raised:
+        await asked.ask(busy)
+    assert raised.value.retry_after == 0.2
+    assert [later - earlier for earlier, later in pairwise(tries)] == pytest.approx([0.2, 0.2], abs=0.1)
+
+
+async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint) -> None:
+    async def busy() -> None:
+        raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="3600s")
+
+    async with asyncio.timeout(1):
+        with pytest.raises(ModelUnavailable) as raised:
+            await asked.ask(busy)
+    assert raised.value.retry_after == 3600
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (failing(400, "INVALID_ARGUMENT", reason="API_KEY_INVALID"), r"the key \(HTTP 400\): see GEMINI_API"),
+        (failing(403, "PERMISSION_DENIED"), "refuses the key"),
+        (failing(400, "FAILED_PRECONDITION"), "does not serve this account"),
+        (failing(404, "NOT_FOUND"), f"models.example has no model {MODEL}, .*and MNEMON_GOOGLE_URL"),
+        (failing(402, "UNKNOWN"), "refuses what model"),
+    ],
+)
+async def test_refusals_are_told_apart_and_never_with_what_google_says(
+    error: APIError, words: str, asked: GoogleEndpoint
+) -> None:
+    async def refusing() -> None:
+        raise error
+
+    with pytest.raises(ModelRefused, match=words) as raised:
+        await asked.ask(refusing)
+    assert KEY not in "".join(traceback.format_exception(raised.value))

@@ -1,0 +1,81 @@
+"""How what the `offline` model finds stands to what is known: new, known already, or in place of it."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from mnemon_consumers.extract.prompt import build_request
+from mnemon_contracts.settings.models import Extraction
+from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.port import PromptFact, PromptMessage
+
+SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
+
+
+async def found(texts: list[str], *known: str) -> list[dict[str, Any]]:
+    said = [PromptMessage(number, "user", text, SATURDAY) for number, text in enumerate(texts, 1)]
+    facts = [PromptFact(f"pf_{number:03}", text) for number, text in enumerate(known, 1)]
+    answer = await offline().complete(build_request(said, facts, Extraction()))
+    proposed: list[dict[str, Any]] = json.loads(answer.text)["facts"]
+    return proposed
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("I live in Leeds", "I live in Leeds"),
+        ("I like tea", "User: I like tea"),
+        ("I live in Leeds", "User lives in Leeds with two cats"),
+        ("I'm allergic to nuts", "Is allergic to nuts"),
+        ("Я работаю врачом", "Работаю врачом в Казани"),
+    ],
+)
+async def test_known_fact_is_not_proposed_again(text: str, known: str) -> None:
+    assert await found([text], known) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("I've moved to York", "I live in Leeds"),
+        ("I live in York now", "User lives in Leeds"),
+        ("Переехал в Тбилиси", "Живу в Казани"),
+        ("Я теперь живу в Тбилиси", "Пользователь живёт в Казани"),
+        ("I'm 35 years old", "Is 34 years old"),
+        ("Мне 35 лет", "Пользователь: Мне 34 года"),
+        ("We got married last week", "I'm single at the moment"),
+        ("I no longer eat meat", "Likes to eat meat with red wine"),
+        ("I quit smoking last year", "User smokes, mostly at night"),
+        ("Я больше не ем мясо", "Ест мясо каждый день"),
+        ("I quit my job last week", "I work at Acme as an engineer"),
+        ("I got a new job at Globex", "I work at Acme as an engineer"),
+    ],
+)
+async def test_changed_fact_supersedes_the_former_one(text: str, known: str) -> None:
+    (only,) = await found([text], "Has a boat", known, "User's sister lives in Oslo")
+    assert only["supersedes"] == "pf_002"
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("My sister has moved to York", ["I live in Leeds"]),
+        ("I live in York", ["My brother lives in Leeds"]),
+        ("I live in York", ["I live in Leeds", "I live in Rome in winter"]),
+        ("I don't like coffee", ["I like tea very much"]),
+        ("I work for a school too", ["I work at Acme"]),
+    ],
+)
+async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) -> None:
+    assert [fact["supersedes"] for fact in await found([text], *known)] == [None]
+
+
+async def test_denied_statement_is_another_fact() -> None:
+    assert len(await found(["I don't like mushrooms"], "I like mushrooms")) == 1
+
+
+async def test_of_two_homes_the_one_that_was_named_last_counts() -> None:
+    facts = await found(["I live in Leeds", "Oh, I've moved to York", "I moved to York"])
+    assert [fact["text"] for fact in facts] == ["I've moved to York"]

@@ -1,0 +1,136 @@
+"""Dates are counted from the day on which they are told."""
+
+import re
+from calendar import monthrange
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_infra.models.language.offline.dates import dated, spans, without
+
+SATURDAY = date(2026, 11, 21)
+
+DAYS = st.dates(date(1990, 1, 1), date(2099, 12, 31))
+
+
+def read(text: str, day: date = SATURDAY, direction: int = 0) -> str:
+    return dated(text, spans(text, day, direction))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("today", "2026-11-21"),
+        ("yesterday", "2026-11-20"),
+        ("last night", "2026-11-20"),
+        ("the day after tomorrow", "2026-11-23"),
+        ("two weeks ago", "2026-11-02/2026-11-08"),
+        ("a year ago", "2025"),
+        ("in 3 days", "2026-11-24"),
+        ("in two months", "2027-01"),
+        ("last week", "2026-11-09/2026-11-15"),
+        ("this weekend", "2026-11-21/2026-11-22"),
+        ("next month", "2026-12"),
+        ("last year", "2025"),
+        ("last Friday", "2026-11-20"),
+        ("next Friday", "2026-11-27"),
+        ("last Saturday", "2026-11-14"),
+        ("послезавтра", "2026-11-23"),
+        ("позавчера", "2026-11-19"),
+        ("год назад", "2025"),
+        ("три дня назад", "2026-11-18"),
+        ("через неделю", "2026-11-23/2026-11-29"),
+        ("через 2 месяца", "2027-01"),
+        ("на прошлой неделе", "2026-11-09/2026-11-15"),
+        ("в следующем году", "2027"),
+        ("в прошлую пятницу", "2026-11-20"),
+        ("в этом месяце", "2026-11"),
+    ],
+)
+def test_words_that_name_a_date(text: str, shown: str) -> None:
+    assert read(f"Say {text}, ok") == f"Say {text} ({shown}), ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "ahead", "behind"),
+    [
+        ("on Monday", "2026-11-23", "2026-11-16"),
+        ("in May", "2027-05", "2026-05"),
+        ("on May 5th", "2027-05-05", "2026-05-05"),
+        ("on the 5th of December", "2026-12-05", "2025-12-05"),
+        ("в пятницу", "2026-11-27", "2026-11-20"),
+        ("в мае", "2027-05", "2026-05"),
+        ("5 декабря", "2026-12-05", "2025-12-05"),
+    ],
+)
+def test_what_may_lie_on_either_side_is_left_as_it_is_unless_the_side_is_known(
+    text: str, ahead: str, behind: str
+) -> None:
+    assert read(text) == text
+    assert read(text, direction=1) == f"{text} ({ahead})"
+    assert read(text, direction=-1) == f"{text} ({behind})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "on Mondays",
+        "every week",
+        "31 февраля",
+        "in 0000-00-00",
+        "todays",
+        "today's news",
+        "a few days ago",
+        "in a hurry",
+        "May I ask",
+        "последний год",
+        "on 99.99.9999",
+    ],
+)
+def test_other_words_are_not_dates(text: str) -> None:
+    assert read(text) == text
+
+
+@pytest.mark.parametrize("text", ["5 June 2027", "June 5, 2027", "2027-06-05", "05.06.2027", "5 июня 2027"])
+def test_an_exact_date_is_known_and_not_repeated(text: str) -> None:
+    (span,) = spans(text, SATURDAY)
+    assert (span.first, span.last, dated(text, [span])) == (date(2027, 6, 5), date(2027, 6, 5), text)
+
+
+def test_a_date_that_is_there_already_is_not_written_twice() -> None:
+    once = read("I fly tomorrow and come back in 3 days")
+    assert read(once) == once
+    assert without("I fly tomorrow", spans("I fly tomorrow", SATURDAY)) == "I fly "
+
+
+PHRASES = (
+    *("today", "tomorrow", "last week", "next weekend", "this month", "last Sunday", "next Monday"),
+    *("two years ago", "in ten days", "завтра", "на следующей неделе", "в прошлом месяце", "через год"),
+)
+
+
+@given(DAYS, st.sampled_from(PHRASES))
+def test_on_every_day_of_the_calendar_a_date_lies_where_its_words_say(day: date, phrase: str) -> None:
+    (span,) = spans(f"We met {phrase}.", day)
+    assert span.first <= span.last
+    if any(word in phrase for word in ("last", "ago", "прошл")):
+        assert span.last < day or "year" in phrase
+    if any(word in phrase for word in ("next", "tomorrow", "in ten", "завтра", "следующ")):
+        assert span.first > day
+    if "week" in phrase or "недел" in phrase:
+        assert (span.last.weekday(), (span.last - span.first).days) == (6, 1 if "weekend" in phrase else 6)
+    if "month" in phrase or "месяц" in phrase:
+        assert span.last.day == monthrange(span.first.year, span.first.month)[1]
+
+
+@given(DAYS, st.integers(1, 99))
+def test_days_are_counted_one_by_one(day: date, count: int) -> None:
+    (ago,), (ahead,) = spans(f"{count} days ago", day), spans(f"через {count} дней", day)
+    assert (ago.first, ahead.first) == (day - timedelta(days=count), day + timedelta(days=count))
+
+
+@given(DAYS, st.sampled_from([-1, 0, 1]), st.text("0123456789 .-adinomthsygv", max_size=40))
+def test_of_any_text_the_words_stay(day: date, direction: int, text: str) -> None:
+    assert re.sub(r" \([\d/-]+\)", "", read(text, day, direction)) == text

@@ -1,0 +1,248 @@
+"""What the `offline` model finds of what people say of themselves, and what it leaves alone."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon_consumers.domain.policy.refusal import find_refusal
+from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.prompt import build_request
+from mnemon_contracts.settings.groups import Policy
+from mnemon_contracts.settings.models import Extraction
+from mnemon_infra.models import tokens
+from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
+
+SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
+
+
+def spoken(*texts: str, at: datetime = SATURDAY) -> list[PromptMessage]:
+    return [PromptMessage(10 * number, "user", text, at) for number, text in enumerate(texts, 1)]
+
+
+async def answer(said: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
+    return await offline().complete(build_request(said, known, Extraction()))
+
+
+async def found(said: Sequence[PromptMessage]) -> list[dict[str, Any]]:
+    facts: list[dict[str, Any]] = json.loads((await answer(said)).text)["facts"]
+    return facts
+
+
+async def texts(*said: str) -> list[str]:
+    return [fact["text"] for fact in await found(spoken(*said))]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "kind"),
+    [
+        ("Hi! My name is Marina.", "My name is Marina", "user_fact"),
+        ("hey, i'm from Canada", "I'm from Canada", "user_fact"),
+        ("I’m allergic to peanuts!", "I’m allergic to peanuts", "user_fact"),
+        ("My sister lives in Leeds", "My sister lives in Leeds", "user_fact"),
+        (
+            "I work as a nurse at St. Thomas hospital.",
+            "I work as a nurse at St. Thomas hospital",
+            "user_fact",
+        ),
+        ("I'm a software engineer, what laptop should I buy?", "I'm a software engineer", "user_fact"),
+        ("We have a dog named Rex", "We have a dog named Rex", "user_fact"),
+        ("My favourite colour is green", "My favourite colour is green", "preference"),
+        ("Honestly, I prefer trains to planes", "I prefer trains to planes", "preference"),
+        ("I can't stand loud music.", "I can't stand loud music", "preference"),
+        ("Always answer in German", "Always answer in German", "preference"),
+        ("I have two younger brothers", "I have two younger brothers", "user_fact"),
+        ("My birthday is on May 5", "My birthday is on May 5", "user_fact"),
+        ("I'm saving for a house", "I'm saving for a house", "user_fact"),
+        ("Меня зовут Иван", "Меня зовут Иван", "user_fact"),
+        ("Я работаю врачом.", "Я работаю врачом", "user_fact"),
+        ("Привет, Аня! У меня аллергия на арахис)))", "У меня аллергия на арахис", "user_fact"),
+        ("Живу в Казани с 2010 года", "Живу в Казани с 2010 года", "user_fact"),
+        ("Моя сестра живёт в Лидсе", "Моя сестра живёт в Лидсе", "user_fact"),
+        ("Я вегетарианка, что приготовить на ужин?", "Я вегетарианка", "user_fact"),
+        ("Кстати, моего кота зовут Барсик", "Моего кота зовут Барсик", "user_fact"),
+        ("Мой любимый фильм — «Солярис».", "Мой любимый фильм — «Солярис»", "preference"),
+        ("Терпеть не могу кинзу", "Терпеть не могу кинзу", "preference"),
+        ("Мой день рождения 5 мая", "Мой день рождения 5 мая", "user_fact"),
+        ("У меня двое детей", "У меня двое детей", "user_fact"),
+        ("Всегда отвечай мне на русском", "Всегда отвечай мне на русском", "preference"),
+        ("I like tea", "User: I like tea", "preference"),
+        ("I'm vegan", "User: I'm vegan", "user_fact"),
+        ("Я люблю чай", "Пользователь: Я люблю чай", "preference"),
+        ("Мне 35 лет", "Пользователь: Мне 35 лет", "user_fact"),
+    ],
+)
+async def test_what_people_say_of_themselves_is_kept_in_their_words(text: str, fact: str, kind: str) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["memory_type"], only["sources"]) == (fact, kind, [1])
+    assert find_refusal(fact, Policy()) is None, "it would not be kept"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi, how are you?",
+        "Do you think I live in Leeds?",
+        "I love your idea, thank you!",
+        "I love this song so much",
+        "I like the second one",
+        "My favourite is the blue one",
+        "If I lived in Rome, I would be happy",
+        "I wish I lived in Rome",
+        "He said that I live in Rome",
+        "Translate: I live in London",
+        '"I live in Paris" is what she sings',
+        "> I live in Paris",
+        "```\nI live in Paris\n```",
+        "Call me later today please",
+        "My name is on the list",
+        "I work on it every now and then",
+        "I'm tired today, my head hurts",
+        "Write a poem about my dog",
+        "I need a recipe for tonight",
+        "Tell me more about Leeds",
+        "Мне нравится эта идея",
+        "Люблю тебя, бот, ты лучший",
+        "Если бы я жил в Париже, было бы здорово",
+        "Он говорит, что я живу в Москве",
+        "Меня зовут на вечеринку",
+        "Я думаю, что это круто",
+        "Переведи: я живу в Лондоне",
+        "Напиши письмо моему начальнику",
+        "Как называется столица Перу?",
+        "Я устал сегодня, голова болит",
+        "我住在北京，喜欢喝茶。",
+        "Ich wohne in Berlin und trinke gern Tee.",
+        "",
+    ],
+)
+async def test_unclear_statement_gives_no_fact(text: str) -> None:
+    assert await texts(text) == []
+
+
+async def test_only_the_user_is_listened_to() -> None:
+    said = [PromptMessage(1, "assistant", "I live in London, and I like tea a lot.", SATURDAY)]
+    assert await found(said) == []
+
+
+async def test_each_sentence_is_a_fact_of_its_own() -> None:
+    told = await texts("my name is ann. i live in Leeds! my cat is called Tom 😊 i don't like tea\nok?")
+    assert told == ["my name is ann", "i live in Leeds", "my cat is called Tom", "i don't like tea"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "ends_on"),
+    [
+        ("I'm flying to Rome tomorrow", "I'm flying to Rome tomorrow (2026-11-22)", "2026-11-23"),
+        ("I have an exam on Monday.", "I have an exam on Monday (2026-11-23)", "2026-11-24"),
+        ("My wedding is on 5 June 2027", "My wedding is on 5 June 2027", "2027-06-06"),
+        ("I moved to York last month", "I moved to York last month (2026-10)", None),
+        ("I ran a marathon last Sunday", "I ran a marathon last Sunday (2026-11-15)", None),
+        ("Завтра лечу в Рим", "Завтра (2026-11-22) лечу в Рим", "2026-11-23"),
+        (
+            "В пятницу у меня экзамен по физике",
+            "В пятницу (2026-11-27) у меня экзамен по физике",
+            "2026-11-28",
+        ),
+        (
+            "На прошлой неделе защитил диплом",
+            "На прошлой неделе (2026-11-09/2026-11-15) защитил диплом",
+            None,
+        ),
+        ("Вчера купил новый велосипед", "Вчера (2026-11-20) купил новый велосипед", None),
+    ],
+)
+async def test_dates_are_those_of_the_message(text: str, fact: str, ends_on: str | None) -> None:
+    (only,) = await found(spoken(text))
+    assert (only["text"], only["expires_at"]) == (fact, ends_on)
+
+
+async def test_a_plan_is_for_now_and_an_event_in_the_past_is_kept() -> None:
+    plan, event = await found(spoken("I'm flying to Rome tomorrow", "I visited Oslo yesterday"))
+    assert (plan["tier"], event["tier"]) == ("working", "archive")
+
+
+async def test_days_are_those_of_the_user() -> None:
+    late = datetime(2026, 11, 21, 22, 30, tzinfo=UTC).astimezone(timezone(timedelta(hours=3)))
+    (only,) = await found(spoken("Завтра лечу в Рим", at=late))
+    assert only["text"] == "Завтра (2026-11-23) лечу в Рим"
+
+
+async def test_where_several_people_speak_each_is_named() -> None:
+    said = [
+        PromptMessage(1, "user", "I live in Leeds", SATURDAY, "Ann"),
+        PromptMessage(2, "user", "I live near York", SATURDAY, "Bob"),
+    ]
+    assert {fact["text"] for fact in await found(said)} == {"Ann: I live in Leeds", "Bob: I live near York"}
+
+
+async def test_what_it_took_is_counted_and_it_is_no_provider_with_batches() -> None:
+    asked = build_request(spoken("I live in Leeds"), [], Extraction())
+    model = offline()
+    reply = await model.complete(asked)
+    assert (model.provider, model.model, model.batches) == ("offline", "rules", None)
+    assert reply.usage.input == tokens.count(asked.instructions) + tokens.count(asked.text)
+    assert (reply.usage.cached, reply.usage.output) == (0, tokens.count(reply.text))
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            "I live in",
+            "Leeds",
+            "my",
+            "sister",
+            "tomorrow",
+            "я люблю",
+            "чай",
+            "«",
+            '"',
+            ",",
+            "? ",
+            "! ",
+            ". ",
+        ),
+        *(
+            "\n",
+            ")))",
+            "I'm",
+            "allergic to",
+            "yesterday",
+            "не",
+            "мне 35 лет",
+            "31 февраля",
+            "```",
+            "> ",
+            "😊",
+        ),
+    ]
+)
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
+async def test_of_any_text_the_answer_is_one_that_can_be_read(text: str) -> None:
+    said, known = spoken(text, text[::-1]), [PromptFact("pf_001", "Lives in Leeds")]
+    extracted = parse_answer(await answer(said, known), said, known)
+    assert not extracted.repaired
+    for fact in extracted.facts:
+        assert 12 <= len(fact.text) <= 240
+        assert fact.sources
+
+
+async def test_long_message_is_read_quickly() -> None:
+    texts = [
+        "I live in Leeds " * 5_000,
+        "a," * 50_000,
+        "I " * 50_000,
+        "мой " * 20_000,
+        '"' * 50_000,
+        "1 " * 50_000,
+    ]
+    started = datetime.now(UTC)
+    await found(spoken(*texts))
+    assert datetime.now(UTC) - started < timedelta(seconds=5)

@@ -1,0 +1,110 @@
+"""Static vectors: made fast, the same for ever, and weighted for queries only."""
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mnemon_infra.models import wordllama as module
+from mnemon_infra.models.embedding import EmbeddingNotConfigured
+from mnemon_infra.models.wordllama import WordLlama, wordllama
+
+
+@pytest.fixture(scope="module")
+def model() -> WordLlama:
+    return wordllama()
+
+
+def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    return float(one @ other)
+
+
+async def test_paraphrases_are_near(model: WordLlama) -> None:
+    likes, enjoys, weather = await model.embed(
+        ["User likes Python", "The user enjoys Python", "It will rain in Paris tomorrow"]
+    )
+    assert similarity(likes, enjoys) == pytest.approx(0.78, abs=0.02)
+    assert similarity(likes, weather) < model.thresholds.relevant
+
+
+async def test_vectors_have_the_length_1_and_say_of_what_model(model: WordLlama) -> None:
+    vectors = await model.embed(["short", "мир", "👍", "word " * 5000])
+    assert vectors.shape == (4, model.dimension) == (4, 256)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1)
+    assert model.model == "wordllama/l2_supercat_256"
+
+
+async def test_empty_text_is_near_to_nothing(model: WordLlama) -> None:
+    assert (await model.embed([])).shape == (0, 256)
+    assert not (await model.embed(["", " \n\t"])).any()
+    assert not (await model.embed_query("")).any()
+    assert not (await model.embed_query("", await model.statistics(["tea"]))).any()
+
+
+async def test_a_text_has_one_vector_whatever_stands_beside_it(model: WordLlama) -> None:
+    texts = [f"message {number} of somebody" * (1 + number % 7) for number in range(1000)]
+    together = await model.embed(texts)
+    for number in (0, 1, 500, 999):
+        alone = await model.embed([texts[number]])
+        assert np.array_equal(alone[0], together[number])
+
+
+async def test_of_a_long_text_the_beginning_counts(model: WordLlama) -> None:
+    text = "tea and cake " * 2000
+    cut, whole = await model.embed([text[: module.LONGEST], text + "other words entirely"])
+    assert np.array_equal(cut, whole)
+
+
+async def test_a_query_without_statistics_is_much_like_a_text(model: WordLlama) -> None:
+    (text,) = await model.embed(["Where does Anna work?"])
+    assert 0.9 < similarity(await model.embed_query("Where does Anna work?"), text) < 1
+
+
+async def test_what_a_tenant_always_says_hardly_counts_in_a_query(model: WordLlama) -> None:
+    texts = [f"Anna went to place number {number}" for number in range(2000)]
+    statistics = await model.statistics(texts)
+    (anna, skiing) = await model.embed(["Anna", "skiing"])
+    plain = await model.embed_query("Anna skiing")
+    weighted = await model.embed_query("Anna skiing", statistics)
+    assert similarity(weighted, skiing) > similarity(plain, skiing) + 0.1
+    assert similarity(weighted, anna) < similarity(plain, anna) - 0.1
+    assert np.linalg.norm(weighted) == pytest.approx(1)
+
+
+async def test_statistics_of_nothing_are_what_holds_in_general(model: WordLlama) -> None:
+    assert np.array_equal(
+        await model.embed_query("Anna skiing"),
+        await model.embed_query("Anna skiing", await model.statistics([])),
+    )
+
+
+async def test_many_texts_do_not_hold_up_the_event_loop(model: WordLlama) -> None:
+    texts = [f"Caroline: I went to a support group on day {number}, so powerful." for number in range(10_000)]
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.001)
+            beats += 1
+
+    heart = asyncio.create_task(beat())
+    started = time.perf_counter()
+    await model.embed(texts)
+    elapsed = time.perf_counter() - started
+    heart.cancel()
+    assert len(texts) / elapsed > 2000  # 30,000 and more on an idle machine
+    assert beats > 10
+
+
+def test_the_model_is_loaded_once() -> None:
+    assert wordllama() is wordllama()
+
+
+def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "package_folder", lambda: None)
+    with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[server\]"'):
+        wordllama.__wrapped__()

@@ -1,0 +1,33 @@
+"""A moment as a command is given it."""
+
+from datetime import UTC, datetime
+
+import pytest
+import typer
+
+from mnemon.cli.moment import moment
+
+
+@pytest.mark.parametrize(
+    ("spelled", "meant"),
+    [
+        ("120000", 120_000),
+        ("2026-01-02", datetime(2026, 1, 2, tzinfo=UTC)),
+        ("2026-01-02T03:00:00+02:00", datetime(2026, 1, 2, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_position_or_a_time(spelled: str, meant: int | datetime) -> None:
+    assert moment("--until", spelled) == meant
+
+
+@pytest.mark.parametrize(
+    ("spelled", "problem"),
+    [("then", "neither a log position nor a time"), ("-5", "neither"), ("9999-01-01", "is in the future")],
+)
+def test_invalid_moment_is_refused(spelled: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as ended:
+        moment("--until", spelled)
+    assert ended.value.exit_code == 2
+    said = capsys.readouterr().err
+    assert f"--until {spelled}" in said.replace("'", "")
+    assert problem in said

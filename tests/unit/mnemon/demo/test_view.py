@@ -1,0 +1,147 @@
+"""What the demo shows, and what it counts."""
+
+import io
+from datetime import UTC, datetime
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from mnemon.demo.report import (
+    DeadLetter,
+    DemoReport,
+    DemoSearch,
+    Duplicate,
+    Facts,
+    Forgotten,
+    Remembered,
+    Removed,
+    ToldFact,
+)
+from mnemon.demo.view import DemoScreen, show
+from mnemon_contracts.events.memory import (
+    Decision,
+    Fact,
+    FactConfirmedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
+from mnemon_contracts.verbs.ask import ContextReplyV1, RenderedMessage, StoredMessage
+from mnemon_contracts.verbs.tools import SearchHit, StoredFact
+
+
+def stored(content: str) -> StoredMessage:
+    said_at = datetime(2026, 3, 2, tzinfo=UTC)
+    return StoredMessage(role="user", content=content, seq=1, id="one", sent_at=said_at)
+
+
+def facts() -> Facts:
+    likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
+    by_words = Decision(proposal_id="p")
+    by_meaning = Decision(
+        proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
+    )
+    return Facts(
+        told=[
+            ToldFact("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
+            ToldFact(
+                "anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")
+            ),
+            ToldFact("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
+            ToldFact(
+                "anna",
+                is_fond.text,
+                FactUpdatedV1(fact_id="pf_001", fact=is_fond, former=likes, decision=by_meaning),
+            ),
+            ToldFact("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
+        ],
+        forgotten=Forgotten("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
+        kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
+        found=[
+            DemoSearch("anna", "tea", "memories", []),
+            DemoSearch(
+                "anna", "ferries", "messages", [SearchHit(id="m", scope="messages", text="[9]", score=0.5)]
+            ),
+        ],
+        context=ContextReplyV1(text="<key_facts>\n- [x] Is fond of tea\n</key_facts>", tokens=12),
+    )
+
+
+def report_of(*, kept: int) -> DemoReport:
+    return DemoReport(
+        published=30,
+        log_events=29,
+        kept={"anna": kept},
+        discarded=[Removed(5, [stored(f"discarded {number}") for number in range(5)])],
+        cleared=[Removed(2, [])],
+        profile_changes=1,
+        duplicates=[Duplicate("anna-1", "[bold]twice[/]")],
+        dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
+        seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
+        facts=facts(),
+        remembered=Remembered(
+            context=[RenderedMessage(role="user", content="[red]Привет " * 40)],
+            history=[stored("history")],
+            profile={"allergies": ["penicillin", "nuts"], "дочь": {"имя": "Соня"}},
+            cleared=[stored("afterwards")],
+        ),
+    )
+
+
+def shown(report: DemoReport, width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    show(report, console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_demo_output_fits_the_terminal(width: int) -> None:
+    assert max(cell_len(line) for line in shown(report_of(kept=18), width).splitlines()) <= width
+
+
+def test_texts_of_people_are_shown_as_they_are() -> None:
+    screen = shown(report_of(kept=18), 100)
+    for text in ("[red]Привет", "[bold]twice[/]", "{[/]", "penicillin, nuts", "имя: Соня", "discarded 3"):
+        assert text in screen
+    for text in ("Likes [b]tea[/b]", "[what]?", "Has a [boat]", "[9]", "- [x] Is fond of tea"):
+        assert text in screen
+
+
+def test_a_decision_is_shown_with_what_it_was_made_by() -> None:
+    screen = shown(report_of(kept=18), 100)
+    for text in (
+        "5 facts proposed, 1 kept",
+        "refused    question   [what]?",
+        "was “Likes [b]tea[/b]”; the newer one says that it is over",
+        "was “Is fond of tea”; changed by hand",
+        'await memory.search("anna", "ferries", scope=["messages"])',
+        "12 tokens",
+    ):
+        assert text in screen
+
+
+def test_the_program_to_start_from_is_shown_whole_at_80_columns() -> None:
+    screen = shown(report_of(kept=18), 80)
+    assert 'memory.publish("u42", "user", "I live in Lisbon.")' in screen
+    assert 'print(f"{message.role}: {message.content}")' in screen
+
+
+def test_demo_report_names_missing_events() -> None:
+    balanced, unbalanced = report_of(kept=18), report_of(kept=17)
+    assert balanced.is_balanced
+    assert "every event is accounted for" in shown(balanced, 80)
+    assert not unbalanced.is_balanced
+    assert "this is not all of them" in shown(unbalanced, 80)
+    assert unbalanced.numbers()["balanced"] is False
+
+
+def test_a_pipe_gets_lines_and_no_bars() -> None:
+    console = Console(file=io.StringIO(), width=80)
+    with DemoScreen(console) as screen:
+        screen.answers("PostgreSQL 18", 1.25)
+        screen.published(1, of=2)
+        screen.persisted(1, of=2)
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().split() == ["✓", "PostgreSQL", "18", "1.2", "s"]

@@ -1,0 +1,65 @@
+"""What an import would bring in, told before it does."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from mnemon.operations.imports.records import ImportRecord, Incoming, Left, Refused
+from mnemon.operations.imports.report import FIRST, ImportReport, refused_line
+from mnemon.operations.imports.run import counted
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.events.memory import FactProposedV1
+
+
+def said(user: str, **fields: Any) -> Incoming:
+    event = MessageV1(role="user", **{"id": "m", "content": "hi", **fields})
+    return Incoming("line 1", user, event, {"a": 1})
+
+
+async def report_on(*found: ImportRecord) -> ImportReport:
+    async def source() -> AsyncIterator[ImportRecord]:
+        for each in found:
+            yield each
+
+    return await counted(source(), "acme", ImportReport(), lambda _: None)
+
+
+async def test_kinds_users_and_what_is_left_are_counted() -> None:
+    fact = FactProposedV1(id="f", text="Likes tea with milk")
+    report = await report_on(
+        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), Left("line 5", "a call")
+    )
+    figures = report.figures()
+    assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
+    assert (figures["left"], figures["refused"], figures["published"]) == ({"a call": 1}, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "field"),
+    [
+        (said("u1", content="x" * 1_100_000), "body"),
+        (said("u1", id=" m "), "id"),
+        (said("u" * 300), "user"),
+        (Incoming("line 1", "u1", FactProposedV1(id="f", text="What is it?")), "text"),
+        (
+            Incoming("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
+            "text",
+        ),
+        (Refused("line 1", "role", "is none"), "role"),
+    ],
+)
+async def test_refused_records_are_counted_before_import(found: ImportRecord, field: str) -> None:
+    report = await report_on(found, said("u1"))
+    assert [each.field for each in report.first] == [field]
+    assert report.figures()["first_refusals"][0]["place"] == "line 1"
+    assert report.events["message"] == 1
+
+
+async def test_some_refusals_are_shown_and_all_are_kept() -> None:
+    kept: list[Refused] = []
+    report = ImportReport(kept.append)
+    for number in range(FIRST + 5):
+        report.refuse(Refused(f"line {number}", "role", "is none", {"role": "critic"}))
+    assert (len(report.first), len(kept), report.refused) == (FIRST, FIRST + 5, FIRST + 5)
+    assert refused_line(kept[0]).endswith('"record": {"role": "critic"}}')
