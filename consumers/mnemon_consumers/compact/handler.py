@@ -9,8 +9,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
-from mnemon_consumers.compact.fair_share import FairShare
-from mnemon_consumers.compact.in_flight import InFlightWork
+from mnemon_consumers.compact.in_flight import FairShare, InFlightWork
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import report_models
 from mnemon_contracts.base import InvalidBody

@@ -1,10 +1,13 @@
-"""Work in progress when a process ends: models that were asked get a few seconds to answer."""
+"""Work in progress: the share of one user, and its end with the process."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
@@ -51,3 +54,29 @@ class InFlightWork:
         finally:
             task.cancel()
         return Retry(0) if task.cancelled() else task.result()
+
+
+class FairShare:
+    """Gives one user at most half of the capacity, and at least one conversation.
+
+    Args:
+        room: conversations that the process compacts at the same time.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._limit = max(1, room // 2)
+        self._held: Counter[Owner] = Counter()
+
+    @contextmanager
+    def taken(self, owner: Owner) -> Iterator[bool]:
+        """Yield whether the user may have one more conversation in progress, until the block ends."""
+        if self._held[owner] >= self._limit:
+            yield False
+            return
+        self._held[owner] += 1
+        try:
+            yield True
+        finally:
+            self._held[owner] -= 1
+            if not self._held[owner]:
+                del self._held[owner]

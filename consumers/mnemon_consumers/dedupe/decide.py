@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
-from mnemon_consumers.dedupe.classification import classify_proposal
+from mnemon_consumers.dedupe.classification import classify_proposal, find_named_end
 from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, find_thresholds
-from mnemon_consumers.dedupe.eviction import Eviction, make_room
-from mnemon_consumers.dedupe.rewrite import restate_fact, rewrite_fact
+from mnemon_consumers.dedupe.eviction import Eviction, find_excess, make_room
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
 from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate_facts
+from mnemon_consumers.domain.policy.default_expiry import compute_kept_until, compute_rewritten_until
 from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.domain.policy.wording import join_lines, split_words
 from mnemon_contracts.base import ID_LIMIT, Event
@@ -31,7 +31,7 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Reason,
 )
-from mnemon_contracts.settings.groups import Dedupe, SettingsV1
+from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 
 DecisionEvent = tuple[str, Event]
 """The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""
@@ -319,3 +319,53 @@ def _derive_id(*parts: str) -> str:
     if len(readable.encode()) <= ID_LIMIT:
         return readable
     return f"{parts[0]}:{sha256(readable.encode()).hexdigest()}"
+
+
+def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+    """Return the fact with its own words and the attributes that the proposal adds.
+
+    Of two ends the later counts, as when a user says "away for two weeks" again a week later.
+    """
+    tier = proposed.tier or former.tier
+    expires_at = proposed.expires_at or compute_kept_until(former, tier, at, settings.limits)
+    if proposed.expires_at is None and expires_at is not None and tier == "working":
+        expires_at = max(expires_at, find_named_end(proposed, at, settings) or expires_at)
+    importance = max(former.importance, proposed.importance or former.importance)
+    return former.model_copy(update={"tier": tier, "importance": importance, "expires_at": expires_at})
+
+
+def rewrite_fact(
+    former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1
+) -> Fact:
+    """Return the fact with the newer words.
+
+    The larger importance counts. Kind and tier change only if the proposal names them.
+    """
+    tier = proposed.tier or former.tier
+    end = find_named_end(proposed, at, settings)
+    expires_at = proposed.expires_at or compute_rewritten_until(
+        former, fact.text, end, tier, at, settings.limits
+    )
+    return Fact(
+        text=fact.text,
+        kind=proposed.kind or former.kind,
+        tier=tier,
+        importance=max(former.importance, fact.importance),
+        expires_at=expires_at,
+    )
+
+
+def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[DecisionEvent]:
+    """Return the evictions after which the user's facts exceed no limit."""
+    return [
+        (
+            "fact.evicted",
+            FactEvictedV1(
+                id=f"trim:{one.known.id}:{one.limit}",
+                fact_id=one.known.id,
+                tier=one.known.fact.tier,
+                limit=one.limit,
+            ),
+        )
+        for one in find_excess(known.live(at), limits)
+    ]

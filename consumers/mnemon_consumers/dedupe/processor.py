@@ -19,16 +19,16 @@ from mnemon_consumers.dedupe.decide import (
     CandidateFact,
     DecisionEvent,
     Proposal,
+    evict_excess,
     examine_proposal,
     find_text_to_compare,
     reject_undecidable,
     settle_candidate,
 )
 from mnemon_consumers.dedupe.discarded_facts import forget_discarded_facts
-from mnemon_consumers.dedupe.limit_reduction import evict_excess
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_consumers.dedupe.state.log_events import build_log_event, read_event
+from mnemon_consumers.dedupe.state.log import build_log_event, read_event
 from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_contracts.base import InvalidBody

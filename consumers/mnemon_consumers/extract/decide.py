@@ -1,5 +1,6 @@
 """Cuts conversations into windows and builds the events of answers. No I/O, no clock, no randomness."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -8,14 +9,14 @@ from zoneinfo import ZoneInfo
 
 from mnemon_consumers.extract.answers.parser import ParsedAnswer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_consumers.extract.recalled_text import is_from_memory
-from mnemon_contracts.events.chat import Role
+from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import PromptMessage
@@ -251,3 +252,32 @@ def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int
 def _derive_id(window: Window, what: str) -> str:
     stretch = window.conversation, str(window.from_seq), str(window.to_seq)
     return derived_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
+
+
+_RENDERED: Final = re.compile(
+    r"</?(?:key_facts|user_data|working_memory|history_summary|recent_messages|relevant_memory"
+    r"|relevant_messages|relevant_documents)>"
+    r"|\[(?:PROFILE MEMORY|WORKING MEMORY|RELEVANT MEMORY FOR THIS TURN|USER DATA|CONVERSATION SUMMARY"
+    r"|RELEVANT DOCUMENTS|EARLIER MESSAGES|RECENT MESSAGES)\]"
+    r"|^## (?:Key facts|Working memory|Relevant memory|User data|Relevant documents|Summary|Earlier messages"
+    r"|Recent messages)\n\n- "
+    r"|^## (?:Ключевые факты|Рабочая память|Воспоминания по теме|Данные пользователя|Документы по теме"
+    r"|Краткое содержание|Прежние сообщения|Последние сообщения)\n\n- "
+    r"|\A(?:Key facts|Previous context summary|Working memory|Relevant memory|Relevant conversation memory)"
+    r":(?: |\n- \[|\nNo saved information\.)"
+    r"|\A(?:Ключевые факты|Краткое содержание предыдущего разговора|Рабочая память|Воспоминания по теме"
+    r"|Прежние сообщения по теме):(?: |\n- \[|\nНет сохранённой информации\.)"
+    r"|\A(?:User data|Relevant documents|Данные пользователя|Документы по теме):\n- "
+    r"|\A(?:No saved information|Нет сохранённой информации)\."
+    r"|\[id:(?:pf|wk|ar)_\d+\]",
+    re.MULTILINE,
+)
+"""Fixed text of the formats of a context in each language (a test renders each of them), and facts as
+lines."""
+
+
+def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:
+    """Return whether a message is marked as memory, holds a context, or is the result of a memory tool."""
+    if metadata and metadata.get(FROM_MEMORY) is True:
+        return True
+    return name in TOOLS or _RENDERED.search(content) is not None

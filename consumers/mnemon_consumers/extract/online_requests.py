@@ -146,14 +146,14 @@ class OnlineRequester:
         of = question.settings.extraction
         model = await self._patience.model(of.provider, of.model)
         if model is None:
-            return _Response(question, None, ModelUnavailable("the model is left alone"))
+            return _Response(question, None, ModelUnavailable("the circuit breaker is open for the model"))
         outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
             request = question.request()
             usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
             if not await reservations.admit(question.window.tenant, usd):
                 return _Response(
-                    question, None, ModelUnavailable("what is under way may take the whole budget")
+                    question, None, ModelUnavailable("requests in progress may take the whole budget")
                 )
             with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
                 outcome = await model.complete(request)

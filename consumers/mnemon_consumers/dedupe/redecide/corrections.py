@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from mnemon_consumers.dedupe.decide import DecisionEvent
-from mnemon_consumers.dedupe.limit_reduction import evict_excess
+from mnemon_consumers.dedupe.decide import DecisionEvent, evict_excess
 from mnemon_consumers.dedupe.redecide.plan import RedecidedFacts
 from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, LogState
 from mnemon_contracts.base import Event

@@ -12,8 +12,7 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.comparison import Likeness
 from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections, build_corrections
 from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
-from mnemon_consumers.dedupe.state.log import Logged, fold_log
-from mnemon_consumers.dedupe.state.log_events import build_log_event
+from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.streams.log_writer import append

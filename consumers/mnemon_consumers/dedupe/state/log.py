@@ -1,11 +1,12 @@
-"""State of a user's log: the facts that are kept, and the fact to which each proposal belongs."""
+"""State of a user's log: the facts that are kept, the fact of each proposal, and the events to append."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from mnemon_consumers.dedupe.decide import Proposal
+from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
@@ -16,6 +17,11 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.registry import EVENTS
+from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.telemetry import tracing
 
 REDECIDE: Final = "redecide"
 """Value of `by` of an event that redecide has published."""
@@ -124,3 +130,15 @@ def find_proposal_id(event: Event) -> str | None:
 def is_by_hand(event: Event) -> bool:
     """Return whether an event is a change of a fact by a command."""
     return isinstance(event, FactUpdatedV1) and event.decision is None and event.by is None
+
+
+def read_event(name: str, body: dict[str, Any]) -> Event:
+    """Read an event from the body that the projections keep."""
+    return EVENTS[name].latest.model_validate_json(json.dumps(body))
+
+
+def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
+    """Turn a decision into an event for the log, in the current trace."""
+    name, event = decided
+    event_id = scoped(*owner, str(event.id))
+    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())

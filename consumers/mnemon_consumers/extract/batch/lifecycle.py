@@ -140,7 +140,7 @@ class BatchLifecycle:
         batches = require_batches(model)
         if not await self._database.read(counted(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
-            await self._fail_batch(connection, batch, "all whom it was about are erased")
+            await self._fail_batch(connection, batch, "all its users are erased")
             return
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:

@@ -93,7 +93,7 @@ class DocumentVerb:
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
-            raise InvalidBody("document_id", "which document?")
+            raise InvalidBody("document_id", "is missing: name the document to remove")
         seen = await self._memory.documents(get_owner(address), await self._log.end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")

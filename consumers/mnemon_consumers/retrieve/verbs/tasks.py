@@ -48,14 +48,14 @@ class TaskVerb:
 
     async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "what is to be done?")
+            raise InvalidBody("text", "is missing: say what to do")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
         return await self._list_tasks(address, await self._log.publish(address, event), task_id)
 
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
-            raise InvalidBody("task_id", "which task?")
+            raise InvalidBody("task_id", "is missing: name the task")
         seen = await self._memory.tasks(get_owner(address), await self._log.end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:

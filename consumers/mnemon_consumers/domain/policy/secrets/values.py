@@ -64,8 +64,6 @@ _DIGIT_WORDS: Final = (
     "восемь девять double дважды"
 )
 _SPOKEN_DIGIT: Final = rf"(?:{'|'.join(_DIGIT_WORDS.split())})"
-SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
-"""Four digits or more, in words."""
 
 _TENS: Final = (
     "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|двадцать|тридцать|сорок|пятьдесят|шестьдесят|"
