@@ -104,7 +104,9 @@ class CompactConsumer:
 
     async def compact_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Compact the conversation of each trigger."""
-        return await asyncio.gather(*(self._in_flight.ended(self._compact(each)) for each in deliveries))
+        return await asyncio.gather(
+            *(self._in_flight.await_outcome(self._compact(each)) for each in deliveries)
+        )
 
     async def _trigger_compactions(self, queries: Sequence[UnsummarisedQuery]) -> None:
         found = await self._database.read(long_uncovered(queries))
@@ -122,7 +124,7 @@ class CompactConsumer:
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
         try:
-            with self._shares.taken(conversation[:2]) as has_room:
+            with self._shares.reserve(conversation[:2]) as has_room:
                 if not has_room:
                     return Retry(BUSY_DELAY)
                 return await self._compacting.compact(self.broker.connection, conversation)

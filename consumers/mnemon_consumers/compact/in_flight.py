@@ -41,7 +41,7 @@ class InFlightWork:
             for task in late:
                 task.cancel()
 
-    async def ended(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
+    async def await_outcome(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
         """Return the outcome of the work, or a retry if it is cancelled or was not started."""
         if self._is_ending:
             work.close()
@@ -68,7 +68,7 @@ class FairShare:
         self._held: Counter[Owner] = Counter()
 
     @contextmanager
-    def taken(self, owner: Owner) -> Iterator[bool]:
+    def reserve(self, owner: Owner) -> Iterator[bool]:
         """Yield whether the user may have one more conversation in progress, until the block ends."""
         if self._held[owner] >= self._limit:
             yield False

@@ -120,8 +120,8 @@ def settle_candidate(
         The events, in the order in which they are to be published.
     """
     proposal, at, text = candidate.proposal, candidate.proposal.at, candidate.fact.text
-    facts = known.live(at)
-    replaced = known.live_fact(proposal.event.supersedes, at) if proposal.event.supersedes else None
+    facts = known.list_live(at)
+    replaced = known.find_live(proposal.event.supersedes, at) if proposal.event.supersedes else None
     doubt = None
     if replaced is not None:
         verdict = relate_facts(replaced.fact.text, text, likeness.words)
@@ -177,9 +177,9 @@ def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
     """Return the fact whose words a proposal repeats; None if the proposal is to replace another fact."""
     event, at = proposal.event, proposal.at
-    if event.supersedes and known.live_fact(event.supersedes, at):
+    if event.supersedes and known.find_live(event.supersedes, at):
         return None
-    return _find_same_words(event.text, known.live(at))
+    return _find_same_words(event.text, known.list_live(at))
 
 
 def _find_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
@@ -195,7 +195,7 @@ def _supersede_fact(
     settings: SettingsV1,
 ) -> list[DecisionEvent]:
     proposal = candidate.proposal
-    other = _find_same_words(candidate.fact.text, known.live(proposal.at))
+    other = _find_same_words(candidate.fact.text, known.list_live(proposal.at))
     if other is not None and other.id != replaced.id:
         # If rewritten, the replaced fact would repeat another fact.
         forgotten = FactForgottenV1(
@@ -244,7 +244,7 @@ def save_candidate(
 ) -> list[DecisionEvent]:
     """Save a candidate as a separate fact, or reject it if there is no room."""
     proposal, fact = candidate.proposal, candidate.fact
-    evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
+    evicted = make_room(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
         return [_reject_proposal(proposal, "limit", "There is no room, and what is kept matters more.")]
     saved = FactSavedV1(
@@ -267,7 +267,7 @@ def _write_fact(
         return [("fact.confirmed", confirmed)]
     evictions: list[DecisionEvent] = []
     if fact.tier != other.fact.tier:
-        others = [one for one in known.live(proposal.at) if one.id != other.id]
+        others = [one for one in known.list_live(proposal.at) if one.id != other.id]
         evicted = make_room(fact, others, settings.limits, joins=False)
         if evicted is None:
             return [
@@ -367,5 +367,5 @@ def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[Dec
                 limit=one.limit,
             ),
         )
-        for one in find_excess(known.live(at), limits)
+        for one in find_excess(known.list_live(at), limits)
     ]

@@ -61,10 +61,10 @@ class DedupeConsumer:
         for owner, each in zip(owners, deliveries, strict=True):
             if owner:
                 users[owner].append(each.sequence)
-        taken = await asyncio.gather(*(self._turns.take(*each) for each in users.items()))
+        taken = await asyncio.gather(*(self._turns.run_turn(*each) for each in users.items()))
         waits = dict(zip(users, taken, strict=True))
         return [
-            self._turns.end(owner, waits[owner], each.sequence) if owner else POISON
+            self._turns.choose_outcome(owner, waits[owner], each.sequence) if owner else POISON
             for owner, each in zip(owners, deliveries, strict=True)
         ]
 

@@ -64,9 +64,9 @@ def merge_facts(
     if event.relation not in ("same", "update"):
         return IgnoredComparison("the facts are different" if event.relation else "the model gave no answer")
     merged_id = derived_id(*owner, "merge", comparison.id)
-    newer = known.live_fact(wording.get(event.version, ""), at)
-    older = known.live_fact(wording.get(event.other_version, ""), at)
-    if (unfinished := known.live_fact(event.fact_id, at)) and merged_id in wording:
+    newer = known.find_live(wording.get(event.version, ""), at)
+    older = known.find_live(wording.get(event.other_version, ""), at)
+    if (unfinished := known.find_live(event.fact_id, at)) and merged_id in wording:
         return [_build_end(owner, comparison, unfinished)]
     if newer is None or older is None:
         return IgnoredComparison("a fact has changed or ended since it was compared")

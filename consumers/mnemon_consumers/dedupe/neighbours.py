@@ -37,7 +37,7 @@ class Neighbours:
         """Texts, before the turn, of the facts that the turn wrote; None for a new fact."""
         self._ended: set[str] = set()
 
-    async def look_up(self, texts: Sequence[str]) -> None:
+    async def look_up_texts(self, texts: Sequence[str]) -> None:
         """Find the facts nearest to each text, with one request to the embedder for all new texts.
 
         The embedder gets each text once. Vectors of texts that are not among `texts` are dropped.
@@ -53,7 +53,7 @@ class Neighbours:
             self._known.meanings |= zip(absent, await model.embed(absent), strict=True)
         await self._search_texts(self._known.meanings)
 
-    async def nearest(self, text: str, at: datetime) -> list[NearestFact]:
+    async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
         """Return the facts that are nearest to a text and live at a time; none without an embedder.
 
         Raises:
@@ -63,7 +63,7 @@ class Neighbours:
             return []
         meanings = self._known.meanings
         if text not in meanings:
-            # `look_up` skips a text that repeats a fact. Decisions since then may have ended that fact.
+            # `look_up_texts` skips a text that repeats a fact. Decisions since then may have ended that fact.
             (meanings[text],) = await self._finding.embedder.embed([text])
             await self._search_texts({text: meanings[text]})
         facts = self._known.facts
@@ -73,9 +73,9 @@ class Neighbours:
             written = facts.facts.get(fact_id) if fact_id not in met else None
             if written is not None and (vector := meanings.get(written.fact.text)) is not None:
                 found.append(NearestFact(fact_id, float(meanings[text] @ vector)))
-        return [each for each in found if facts.live_fact(each.fact_id, at)]
+        return [each for each in found if facts.find_live(each.fact_id, at)]
 
-    def note(self, decided: DecisionEvent) -> None:
+    def record_decision(self, decided: DecisionEvent) -> None:
         """Record a decision just before it is applied to the user's facts."""
         match decided[1]:
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1() as event:
@@ -84,7 +84,7 @@ class Neighbours:
             case FactEvictedV1() | FactForgottenV1() as event:
                 self._ended.add(event.fact_id)
 
-    async def write(self) -> None:
+    async def write_points(self) -> None:
         """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
 
         Raises:

@@ -108,13 +108,13 @@ class ProposalProcessor:
             await self._apply_new_events(connection, owner, known)
             neighbours = Neighbours(self._finding, owner, known)
             events = await self._decide_turn(owner, known, neighbours)
-            waits = known.next
+            waits = known.next_position
             if limits_at is not None and waits is None:
                 decided = evict_excess(known.facts, self._settings.of(owner[0]).limits, limits_at)
                 if self._settings.of(owner[0]).discard_facts:
                     decided += await forget_discarded_facts(connection, owner, known.facts.facts)
                 events += _apply_decisions(owner, known, decided, limits_at, neighbours)
-            await neighbours.write()
+            await neighbours.write_points()
             if waits is None:
                 known.meanings = {}
             await give_way()
@@ -126,7 +126,7 @@ class ProposalProcessor:
     def has_decided(self, owner: Owner, seq: int) -> bool:
         """Return whether this process knows that a user's events up to a log position are decided."""
         known = self._users.get(owner)
-        return known is not None and seq <= known.position and known.next is None
+        return known is not None and seq <= known.position and known.next_position is None
 
     async def _load_state(self, connection: Client, owner: Owner, erased: Erasures) -> UserState:
         stream_context = connection.jetstream()
@@ -177,9 +177,9 @@ class ProposalProcessor:
                     known.apply(event, event_id, at)
 
     async def _decide_turn(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
-        settings, undecided = self._settings.of(owner[0]), known.turn()
+        settings, undecided = self._settings.of(owner[0]), known.list_turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
-        await neighbours.look_up(_find_texts_to_compare(proposals, known, settings))
+        await neighbours.look_up_texts(_find_texts_to_compare(proposals, known, settings))
         events: list[LogEvent] = []
         begun = time.monotonic()
         for each in undecided:
@@ -201,7 +201,7 @@ class ProposalProcessor:
         try:
             match examine_proposal(proposal, known.facts, settings):
                 case CandidateFact() as candidate:
-                    nearest = await neighbours.nearest(candidate.fact.text, proposal.at)
+                    nearest = await neighbours.find_nearest(candidate.fact.text, proposal.at)
                     return settle_candidate(candidate, known.facts, nearest, settings, self._build_likeness())
                 case decided:
                     return decided
@@ -233,7 +233,7 @@ def _apply_decisions(
     """Apply decisions to the user's state, and return their events for the log."""
     events = []
     for each in decided:
-        neighbours.note(each)
+        neighbours.record_decision(each)
         known.apply(each[1], str(each[1].id), at)
         events.append(build_log_event(owner, each))
     return events

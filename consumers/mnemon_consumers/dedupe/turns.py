@@ -15,10 +15,10 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 
 FAILED: Final = 0
-"""Log position that `take` returns after a failed turn: every delivery of the user waits."""
+"""Log position that `run_turn` returns after a failed turn: every delivery of the user waits."""
 
 FIRST_POSITION: Final = 1
-"""Log position that `take` returns before the first turn: every delivery of the user waits."""
+"""Log position that `run_turn` returns before the first turn: every delivery of the user waits."""
 
 PUT_OFF_SECONDS: Final = 0.2
 """Shortest delay, in seconds, before the broker delivers a put-off message again."""
@@ -57,13 +57,13 @@ class Turns:
             if self._tasks:
                 await asyncio.wait(self._tasks)
 
-    async def take(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
+    async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
         """Run one turn of a user and schedule the rest; return the result of the `TurnFunction`.
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If they are more than one turn, `take` does
-                not wait for the first turn. If an earlier turn has decided them all, it runs none.
+            deliveries: log positions of the user's deliveries. If they are more than one turn, the call
+                does not wait for the first turn. If an earlier turn has decided them all, it runs none.
         """
         # The first turn tells whether anything is left. A second call would only wait for the same turn.
         while owner in self._running:
@@ -92,8 +92,8 @@ class Turns:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def end(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
-        """Return the outcome of a delivery, from the position that `take` returned and the delivery's own."""
+    def choose_outcome(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
+        """Return the outcome of a delivery, from the result of `run_turn` and its log position."""
         if waits is None or seq < waits:
             return ACK
         if waits == FAILED:

@@ -90,7 +90,7 @@ class OnlineRequester:
         self._publisher = AnswerPublisher(budgets)
         self._at_once = at_once
 
-    async def ask(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def request_windows(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Ask about all due windows of some users; return the users who may have more of them.
 
         Raises:
@@ -102,7 +102,7 @@ class OnlineRequester:
             left = await self._request_once(connection, left)
         return left
 
-    async def every(self, tenant: str) -> bool | None:
+    async def selects_all_windows(self, tenant: str) -> bool | None:
         """Return whether all windows of a tenant are asked for one by one.
 
         Returns:
@@ -120,14 +120,20 @@ class OnlineRequester:
 
     async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Ask about one window of each conversation; return the users who had one."""
-        wanted = [(owner, every) for owner in owners if (every := await self.every(owner[0])) is not None]
+        wanted = [
+            (owner, every)
+            for owner in owners
+            if (every := await self.selects_all_windows(owner[0])) is not None
+        ]
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
         async with self._database.transaction() as held:
             taken = await take_of_users(held, wanted, datetime.now(UTC), at_most)
             # A process that ended may have appended an answer already.
-            known = await self._projections.with_answers(connection, {window.owner for window in taken})
+            known = await self._projections.find_answered_users(
+                connection, {window.owner for window in taken}
+            )
             taken = [window for window in taken if window.owner in known]
             done = await noted(taken)(held)
             await mark_answered(held, done)
@@ -149,7 +155,7 @@ class OnlineRequester:
             return _Response(question, None, ModelUnavailable("the circuit breaker is open for the model"))
         outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
-            request = question.request()
+            request = question.build_model_request()
             usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
             if not await reservations.admit(question.window.tenant, usd):
                 return _Response(
@@ -208,7 +214,7 @@ class OnlineRequester:
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
         """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
-        await self._projections.clears(connection, owners)
+        await self._projections.await_clears(connection, owners)
         there = set(await not_erased([question.window for question, _ in answers])(held))
         answers = [each for each in answers if each[0].window in there]
         rows = await spoken([question.window for question, _ in answers])(held)
@@ -224,4 +230,6 @@ class OnlineRequester:
         asked: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Publish the answers, and retry until the log takes them, because they are paid for."""
-        return await insist(partial(self._publisher.take, connection, answers, asked), APPEND_PAUSE)
+        return await insist(
+            partial(self._publisher.publish_answers, connection, answers, asked), APPEND_PAUSE
+        )

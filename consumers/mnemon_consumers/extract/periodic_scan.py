@@ -30,7 +30,7 @@ class PeriodicScan:
         self._settings = settings
         self._cutter = cutting
 
-    async def tick(self, connection: Client) -> None:
+    async def continue_scans(self, connection: Client) -> None:
         """Continue due scans for a few seconds, unless another process does.
 
         Raises:
@@ -63,7 +63,7 @@ class PeriodicScan:
 
     async def _scan_page(self, connection: Client, begun: Round) -> Round | None:
         users = await self._database.read(users_beyond(begun.tenant, begun.reached or "", PAGE))
-        await self._cutter.cut(connection, [(begun.tenant, user) for user in users], rested=True)
+        await self._cutter.cut_users(connection, [(begun.tenant, user) for user in users], rested=True)
         reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
         await self._record_progress(reached)
         return reached if reached.reached is not None else None

@@ -62,38 +62,38 @@ class ExtractionPipeline:
             BatchResults(database, settings, self._projections, AnswerPublisher(budgets)),
         )
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Have the messages of users, each up to a log position, read when they are due.
 
         Returns:
             The users who have to be checked again a little later.
         """
-        await self._projections.reach(connection, max(users.values(), default=0))
-        return await self._cutter.said(connection, users)
+        await self._projections.await_position(connection, max(users.values(), default=0))
+        return await self._cutter.schedule_users(connection, users)
 
-    async def read(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def read_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Cut the due messages of users into windows and ask for those that batches do not handle.
 
         Returns:
             The users who are not done: another process handles them, or there is more, or the projections
             are behind.
         """
-        if not await self._projections.ready(connection):
+        if not await self._projections.is_ready(connection):
             return set(owners)
-        busy = await self._cutter.cut(connection, owners)
-        return busy | await self._online_requests.ask(connection, owners)
+        busy = await self._cutter.cut_users(connection, owners)
+        return busy | await self._online_requests.request_windows(connection, owners)
 
-    async def reopen(self, given_up: Sequence[StoredWindow]) -> None:
+    async def reopen_windows(self, given_up: Sequence[StoredWindow]) -> None:
         """Reopen windows that were given up, so that they are asked for once more."""
         async with self._database.transaction() as held:
             await reopen(held, given_up, datetime.now(UTC))
 
-    async def tick(self, connection: Client) -> None:
+    async def run_tick(self, connection: Client) -> None:
         """Continue the periodic scan and the batches, and trigger users with windows to ask about."""
-        if not await self._projections.ready(connection):
+        if not await self._projections.is_ready(connection):
             return
-        await self._scan.tick(connection)
-        await self._batches.tick(connection)
+        await self._scan.continue_scans(connection)
+        await self._batches.advance_batches(connection)
         await self._trigger_waiting(connection)
 
     async def _trigger_waiting(self, connection: Client) -> None:
@@ -101,7 +101,7 @@ class ExtractionPipeline:
         tenants = [
             (tenant, every)
             for tenant in await self._database.read(tenants_waiting())
-            if (every := await self._online_requests.every(tenant)) is not None
+            if (every := await self._online_requests.selects_all_windows(tenant)) is not None
         ]
         async with self._database.transaction(keep=False) as held:
             at_most = max(1, MOST_TRIGGERED // max(1, len(tenants)))

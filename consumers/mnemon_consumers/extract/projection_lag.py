@@ -36,7 +36,7 @@ class ProjectionLag:
         self._is_ready = False
         self._adopting = asyncio.Lock()
 
-    async def ready(self, connection: Client) -> bool:
+    async def is_ready(self, connection: Client) -> bool:
         """Return whether this process knows everything that was begun before it, and may begin work.
 
         The database may be new. Then only the log knows which windows were asked for, and perhaps paid, and
@@ -58,7 +58,7 @@ class ProjectionLag:
             self._is_ready = True
             return True
 
-    async def reach(self, connection: Client, seq: int) -> int:
+    async def await_position(self, connection: Client, seq: int) -> int:
         """Wait a few seconds until the log is projected up to a position; return the position reached.
 
         Raises:
@@ -66,7 +66,7 @@ class ProjectionLag:
         """
         return await self._position.reach(connection.jetstream(), seq, WAIT_SECONDS)
 
-    async def with_answers(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
+    async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Return the users for whom every answer in the log is projected.
 
         Raises:
@@ -74,7 +74,7 @@ class ProjectionLag:
         """
         return await self._find_projected(connection, owners, _list_answer_filters)
 
-    async def clears(self, connection: Client, owners: Collection[Owner]) -> None:
+    async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
         """Wait until all events are projected that remove messages of these users, and their batch events.
 
         Answers are paid for, so the wait ends after `MOST_WAITS` attempts with what is known by then.
@@ -95,7 +95,7 @@ class ProjectionLag:
 
         each = list(dict.fromkeys(owners))
         lasts = await asyncio.gather(*map(last, each))
-        position = await self.reach(connection, max(lasts, default=0))
+        position = await self.await_position(connection, max(lasts, default=0))
         return {owner for owner, seq in zip(each, lasts, strict=True) if seq <= position}
 
     def _find_deadline(self, tenant: str) -> timedelta:

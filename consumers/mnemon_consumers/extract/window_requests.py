@@ -48,11 +48,11 @@ class WindowRequest:
         is_asked = extraction.provider != "offline" and bool(self.said)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
-    def with_pairs_of(self, pairs: PairsByLine) -> Self:
+    def select_batch_pairs(self, pairs: PairsByLine) -> Self:
         """Return it with the pairs of its line of a batch; an answer counts for no others."""
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
-    def request(self) -> ModelRequest:
+    def build_model_request(self) -> ModelRequest:
         """Return the request for a model."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}

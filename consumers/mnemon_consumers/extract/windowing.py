@@ -50,7 +50,7 @@ class WindowCutter:
         self._scheduled: LRUCache[Owner, datetime] = LRUCache(REMEMBERED_USERS)
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Have the messages of users read when they rest, or at once if there are enough of them.
 
         Args:
@@ -102,7 +102,9 @@ class WindowCutter:
         )
         return set(new) - set(looked)
 
-    async def cut(self, connection: Client, owners: Iterable[Owner], *, rested: bool = False) -> set[Owner]:
+    async def cut_users(
+        self, connection: Client, owners: Iterable[Owner], *, rested: bool = False
+    ) -> set[Owner]:
         """Cut the new messages of users; return users whom another process is cutting now.
 
         Args:

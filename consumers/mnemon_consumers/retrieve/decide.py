@@ -111,7 +111,7 @@ def build_context(known: ContextSources, settings: SettingsV1, now: datetime) ->
         not_considered={
             "facts": sum(fact.id not in given for fact in profile),
             "summaries": len(known.summaries) - len(newest),
-            "recent": (extent.unread(due) if extent else 0) + len(due) - len(recent_rows),
+            "recent": (extent.count_unread(due) if extent else 0) + len(due) - len(recent_rows),
         },
     )
 
@@ -179,7 +179,7 @@ def _build_extent(known: ContextSources) -> ConversationExtent | None:
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage) and hit.source.conversation == known.view.conversation
     }
-    return ConversationExtent.of(known.view, known.summaries, known.counted, found)
+    return ConversationExtent.combine(known.view, known.summaries, known.counted, found)
 
 
 def _build_fact(fact: FactRecord, score: float = 0.0) -> ContextFact:

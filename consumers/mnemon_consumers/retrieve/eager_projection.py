@@ -18,7 +18,7 @@ class EagerProjection:
         self._database = database
         self._memory = memory
 
-    async def apply(self, owner: Owner, position: int) -> None:
+    async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
         On return the server has the notice for the other processes, ahead of any later request: a server

@@ -79,7 +79,7 @@ class RetrieveConsumer:
             # Requests are answered only after the subscription to changes.
             await self._memory.follow(connection)
             async with (
-                self._snapshots.kept(),
+                self._snapshots.open(),
                 self._service.completed(),
                 self.broker.run(),
                 self._service.listed(),

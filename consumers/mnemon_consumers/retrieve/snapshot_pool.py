@@ -48,7 +48,7 @@ class _OpenSnapshot:
     asked_at: float = 0.0
     holders: int = 1
 
-    async def leave(self) -> None:
+    async def release(self) -> None:
         self.holders -= 1
         if not self.holders:
             await self.ends.aclose()
@@ -66,17 +66,17 @@ class SnapshotPool:
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[Self]:
+    async def open(self) -> AsyncIterator[Self]:
         """Close snapshots without requests until the block ends, then close all of them."""
         closing = asyncio.create_task(self._close_unused_snapshots())
         try:
             yield self
         finally:
             closing.cancel()
-            await self.keep(())
+            await self.close_others(())
 
     @asynccontextmanager
-    async def at(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
+    async def open_snapshot(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
         """Yield the memory and the search of the snapshot at a position.
 
         Raises:
@@ -87,19 +87,19 @@ class SnapshotPool:
             self._open[position] = found  # the last in order is the most recently requested one
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
-            await self.keep([*self._open][-MOST_OPEN:])
+            await self.close_others([*self._open][-MOST_OPEN:])
         try:
             if self._finding and not found.has_vectors:
                 await self._open_vectors(found, position, self._finding)
             yield found.memory, found.search
         finally:
-            await found.leave()
+            await found.release()
 
-    async def keep(self, positions: Iterable[int]) -> None:
+    async def close_others(self, positions: Iterable[int]) -> None:
         """Close all snapshots but these. Requests in progress finish first."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
-                await found.leave()
+                await found.release()
 
     async def _open_database(self, position: int) -> _OpenSnapshot:
         schema = name_of(self._deployment.database_schema, "as of", position)
@@ -128,7 +128,9 @@ class SnapshotPool:
         while True:
             await asyncio.sleep(UNUSED_SECONDS)
             asked_after = asyncio.get_running_loop().time() - UNUSED_SECONDS
-            await self.keep([place for place, each in self._open.items() if each.asked_at > asked_after])
+            await self.close_others(
+                [place for place, each in self._open.items() if each.asked_at > asked_after]
+            )
 
 
 async def _are_complete(database: Database, schema: str, position: int) -> bool:

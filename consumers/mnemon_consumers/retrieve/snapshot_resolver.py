@@ -43,7 +43,9 @@ class SnapshotResolver:
         self._pool = opened
 
     @asynccontextmanager
-    async def at(self, owner: Owner, moment: SnapshotMoment, min_seq: int | None) -> AsyncIterator[View]:
+    async def open_view(
+        self, owner: Owner, moment: SnapshotMoment, min_seq: int | None
+    ) -> AsyncIterator[View]:
         """Yield a user's memory as it was at a former moment.
 
         Args:
@@ -62,7 +64,7 @@ class SnapshotResolver:
         await self._require_not_erased(owner, position)
         reached = await self._find_snapshot(position)
         try:
-            async with self._pool.at(reached) as (memory, search):
+            async with self._pool.open_snapshot(reached) as (memory, search):
                 yield View(memory, search, then)
         except Exception:
             await self._find_snapshot(
@@ -102,7 +104,7 @@ class SnapshotResolver:
     async def _find_snapshot(self, position: int) -> int:
         """Return the position of a complete snapshot for a position."""
         positions = await positions_as_of(self._database, self._live_schema)
-        await self._pool.keep(positions)
+        await self._pool.close_others(positions)
         fitting = await self._find_fitting(positions, position)
         generation = await as_of(self._database, self._live_schema, fitting) if fitting else None
         if fitting is None or generation is None or not generation.is_made_here:

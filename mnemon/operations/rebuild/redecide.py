@@ -85,7 +85,7 @@ class Redeciding:
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
-        return await self._all(self._deciding.changes, progress)
+        return await self._all(self._deciding.find_changes, progress)
 
     async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
@@ -99,7 +99,7 @@ class Redeciding:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
                 users are done.
         """
-        return await self._all(self._deciding.change, progress)
+        return await self._all(self._deciding.make_changes, progress)
 
     async def _all(
         self,

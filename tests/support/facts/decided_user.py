@@ -41,7 +41,7 @@ class User:
     @property
     def contents(self) -> list[str]:
         """What is shown, whatever it is called."""
-        return sorted(known.fact.model_dump_json() for known in self.facts.live(self.now))
+        return sorted(known.fact.model_dump_json() for known in self.facts.list_live(self.now))
 
     @property
     def said(self) -> dict[str, str]:
@@ -68,7 +68,7 @@ class User:
         for proposal in self._proposed:
             known = self.facts
             words = " ".join(proposal.event.text.split())
-            nearest = self.meanings.nearest(words, known.live(proposal.at))
+            nearest = self.meanings.find_nearest(words, known.list_live(proposal.at))
             for _, event in decide_proposal(proposal, known, nearest, by, LIKENESS):
                 self.publish(event)
         self._proposed.clear()

@@ -60,7 +60,7 @@ def build_corrections(
     owner: Owner, standing: LogState, anew: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
     """Return the events to append to the log, and apply them to `standing`."""
-    return _CorrectionBuilder(owner, standing, anew, now).made(limits)
+    return _CorrectionBuilder(owner, standing, anew, now).build_corrections(limits)
 
 
 class _CorrectionBuilder:
@@ -73,21 +73,21 @@ class _CorrectionBuilder:
         self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
         """Maps each origin to the id of its fact."""
 
-    def made(self, limits: FactLimits) -> Corrections:
+    def build_corrections(self, limits: FactLimits) -> Corrections:
         kept = dict(self._ids)
         for origin, known in self._redecided.facts.facts.items():
             # A fact that would have ended by now is not restored, and no proposal moves to it.
             if origin not in kept and known.is_live(self._now):
                 self._save_fact(origin)
         for proposal_id in self._redecided.decisions:
-            place = self._redecided.place(proposal_id)
+            place = self._redecided.find_origin(proposal_id)
             is_new = proposal_id in self._ids and proposal_id not in kept
-            if not is_new and place in self._ids and place != self._state.place(proposal_id):
+            if not is_new and place in self._ids and place != self._state.find_origin(proposal_id):
                 self._move_proposal(proposal_id, place)
         for origin, fact_id in kept.items():
             if origin in self._redecided.facts.facts:
                 self._update_fact(origin, fact_id)
-            elif origin in self._redecided.decisions and self._redecided.place(origin) in self._ids:
+            elif origin in self._redecided.decisions and self._redecided.find_origin(origin) in self._ids:
                 self._forget_fact(origin, fact_id)
         if self._corrections.decided:
             self._make_room(limits)
@@ -146,7 +146,7 @@ class _CorrectionBuilder:
             id=self._derive_id("forgotten", fact_id), by=REDECIDE, fact_id=fact_id, reason="superseded"
         )
         self._add_event("fact.forgotten", event)
-        place = self._redecided.place(origin)
+        place = self._redecided.find_origin(origin)
         into = self._redecided.facts.facts[place].fact.text
         self._corrections.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
 

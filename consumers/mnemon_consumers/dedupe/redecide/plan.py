@@ -65,7 +65,7 @@ class FactVectors:
     likeness: Likeness
     vectors: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
+    def find_nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
         """Return the facts that are nearest in meaning, the nearest first."""
         if not facts:
             return []
@@ -90,7 +90,7 @@ class RedecidedFacts:
     writers: dict[str, FactWriteEvent] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
 
-    def place(self, proposal_id: str) -> str:
+    def find_origin(self, proposal_id: str) -> str:
         """Return the origin of the fact that a proposal would belong to."""
         origin = self.decisions[proposal_id].fact_id
         while origin in self.successors:
@@ -130,7 +130,7 @@ def redecide_proposals(
     lenient = settings.model_copy(update={"policy": _LENIENT_POLICY, "limits": limits})
     replay = _Replay(standing, lenient, meanings)
     for event, event_id, at in log:
-        replay.take(event, event_id, at)
+        replay.replay_event(event, event_id, at)
     return replay.anew
 
 
@@ -145,7 +145,7 @@ class _Replay:
         self._meanings = meanings
         self._replayed: set[str] = set()
 
-    def take(self, event: Event, event_id: str, at: datetime) -> None:
+    def replay_event(self, event: Event, event_id: str, at: datetime) -> None:
         if event_id in self._replayed:
             return
         self._replayed.add(event_id)
@@ -210,7 +210,7 @@ class _Replay:
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
         match examine_proposal(proposal, known, self._settings):
             case CandidateFact() as candidate:
-                nearest = self._meanings.nearest(candidate.fact.text, known.live(at))
+                nearest = self._meanings.find_nearest(candidate.fact.text, known.list_live(at))
                 return settle_candidate(candidate, known, nearest, self._settings, self._meanings.likeness)
             case decided:
                 return decided
@@ -218,10 +218,10 @@ class _Replay:
     def _find_target(self, proposal: Proposal) -> str | None:
         """Return the origin of the fact that a proposal would replace now, if its target was live then."""
         fact_id = proposal.event.supersedes
-        if fact_id is None or self._actual.live_fact(fact_id, proposal.at) is None:
+        if fact_id is None or self._actual.find_live(fact_id, proposal.at) is None:
             return None
         origin = self._state.origins[fact_id]
-        return self.anew.place(origin) if origin in self.anew.decisions else origin
+        return self.anew.find_origin(origin) if origin in self.anew.decisions else origin
 
     def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent

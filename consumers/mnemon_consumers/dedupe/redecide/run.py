@@ -37,7 +37,7 @@ class Redecider:
         self._database = database
         self._embedder = embedder
 
-    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+    async def find_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """Return what would change, without changing it.
 
         Raises:
@@ -46,13 +46,13 @@ class Redecider:
         """
         return (await self._plan_changes(owner, settings, {})).changes
 
-    async def change(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+    async def make_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """Make the change and return it. A second call finds nothing to change.
 
         Raises:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `changes`; all of the change is made
-                or none.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `find_changes`. All of the change is
+                made, or none.
         """
         meanings: dict[str, Dense] = {}
         if not (await self._plan_changes(owner, settings, meanings)).decided:

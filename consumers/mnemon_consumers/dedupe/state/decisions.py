@@ -110,11 +110,11 @@ class UserFacts:
         """Return whether an event was applied."""
         return event_id in self._applied
 
-    def live(self, now: datetime) -> list[KeptFact]:
+    def list_live(self, now: datetime) -> list[KeptFact]:
         """Return the facts whose end has not passed, in the order in which they were first saved."""
         return [known for known in self.facts.values() if known.is_live(now)]
 
-    def live_fact(self, fact_id: str, now: datetime) -> KeptFact | None:
+    def find_live(self, fact_id: str, now: datetime) -> KeptFact | None:
         """Return a fact whose end has not passed; None if there is none with this id."""
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None

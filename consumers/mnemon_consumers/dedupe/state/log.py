@@ -64,7 +64,7 @@ class LogState:
     origins: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
-    def place(self, proposal_id: str) -> str:
+    def find_origin(self, proposal_id: str) -> str:
         """Return the origin of the fact to which an open proposal (`is_open`) belongs."""
         decision, _ = self.decisions[proposal_id]
         assert decision.fact_id is not None, "a proposal that is refused is not open"

@@ -43,7 +43,7 @@ class AnswerPublisher:
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
 
-    async def take(
+    async def publish_answers(
         self, connection: Client, answers: Sequence[AnsweredRequest], asked: AnsweringModel
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in order of the windows; return each window's outcome.

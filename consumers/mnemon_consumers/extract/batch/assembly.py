@@ -56,7 +56,7 @@ class BatchAssembler:
         self._patience = patience
         self._online_requests = asking
 
-    async def claim(self) -> None:
+    async def claim_batches(self) -> None:
         """Claim a batch from each pool that is full or has waited long enough.
 
         Only one process claims at a time: the others return at once.
@@ -75,7 +75,7 @@ class BatchAssembler:
     async def _collect_pools(self, now: datetime) -> list[_Pool]:
         pools: dict[tuple[str, str, str | None], _Pool] = {}
         for waiting in await self._database.read(waiting_for_batches(now, MOST_LINES)):
-            if await self._online_requests.every(waiting.tenant) is not False:
+            if await self._online_requests.selects_all_windows(waiting.tenant) is not False:
                 continue
             of = self._settings.of(waiting.tenant).extraction
             model = await self._patience.model(of.provider, of.model)

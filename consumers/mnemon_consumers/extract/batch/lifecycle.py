@@ -76,13 +76,13 @@ class BatchLifecycle:
         self._not_before: dict[str, datetime] = {}
         self._readings: dict[str, int] = {}
 
-    async def tick(self, connection: Client) -> None:
+    async def advance_batches(self, connection: Client) -> None:
         """Claim due windows, and advance every batch that no other process handles.
 
         Raises:
             DatabaseUnavailable: the call can be repeated.
         """
-        await self._assembler.claim()
+        await self._assembler.claim_batches()
         found = await self._database.read(open_batches())
         for gone in self._since.keys() - set(found):
             del self._since[gone]
@@ -125,9 +125,9 @@ class BatchLifecycle:
         try:
             match batch.state:
                 case "claimed":
-                    await self._submitter.submit(connection, batch, model)
+                    await self._submitter.submit_batch(connection, batch, model)
                 case "intended":
-                    await self._submitter.resume(connection, batch, model)
+                    await self._submitter.resume_submission(connection, batch, model)
                 case "submitted":
                     await self._check_progress(connection, batch, model)
         except ModelRefused as error:
@@ -162,14 +162,14 @@ class BatchLifecycle:
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         try:
-            await self._results.read(connection, batch, batches, progress)
+            await self._results.read_results(connection, batch, batches, progress)
         except ModelUnavailable as error:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
             if readings < MOST_READINGS:
                 self._postpone(batch.batch_id, 2.0**readings)
                 log.warning("batch results incomplete, retrying", error=str(error))
                 return
-            await self._results.end(connection, batch, progress, {})
+            await self._results.complete_batch(connection, batch, progress, {})
 
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
         """Give up a batch that will have no results; return False if it may still have some."""

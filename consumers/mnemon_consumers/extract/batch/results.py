@@ -62,7 +62,7 @@ class BatchResults:
         self._projections = projections
         self._publisher = answering
 
-    async def read(
+    async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         """Read all results of a batch that has ended. Lines without an answer are asked again or given up.
@@ -86,9 +86,9 @@ class BatchResults:
             await self._take_lines(connection, batch, page)
             raise
         failed |= await self._take_lines(connection, batch, page)
-        await self.end(connection, batch, progress, failed)
+        await self.complete_batch(connection, batch, progress, failed)
 
-    async def end(
+    async def complete_batch(
         self,
         connection: Client,
         batch: StoredBatch,
@@ -135,7 +135,7 @@ class BatchResults:
         windows = list((await self._database.read(of_lines(batch.batch_id, page))).values())
         done = await self._database.read(noted(windows))
         left = [window for window in windows if window not in done]
-        await self._projections.clears(connection, {window.owner for window in left})
+        await self._projections.await_clears(connection, {window.owner for window in left})
         # Users who were erased meanwhile get no events, not even one that says that there is nothing.
         left = await self._database.read(not_erased(left))
         now = datetime.now(UTC)
@@ -144,10 +144,10 @@ class BatchResults:
         )
         owners = {question.window.owner for question in asked}
         pairs = await self._database.read(pairs_of_batch(batch.batch_id, owners))
-        asked = [question.with_pairs_of(pairs) for question in asked]
+        asked = [question.select_batch_pairs(pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
-        judged = await self._publisher.take(connection, answers, by)
+        judged = await self._publisher.publish_answers(connection, answers, by)
         answered = [question.window for question, each in judged if each.is_answered]
         async with self._database.transaction() as held:
             await mark_answered(held, [*done, *answered])

@@ -95,7 +95,7 @@ class BatchSubmitter:
         self._on_its_way = on_its_way
         self._position = Position()
 
-    async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+    async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Continue the submission of a batch that may have been interrupted.
 
         The method first asks the provider whether it has the batch. If it has none, the batch is submitted
@@ -112,9 +112,9 @@ class BatchSubmitter:
                 return
             if datetime.now(UTC) - batch.changed_at < self._on_its_way:
                 return
-        await self.submit(connection, batch, model)
+        await self.submit_batch(connection, batch, model)
 
-    async def submit(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+    async def submit_batch(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Submit a batch that the provider does not have.
 
         The log has the windows of the batch first. Whatever happens then, the log tells that the provider may
@@ -295,7 +295,7 @@ def _build_request(question: WindowRequest) -> ModelRequest | None:
     """Return the request for a provider; None if it cannot be built, so that its window leaves the batch."""
     try:
         # Drop the sources of the text: nothing reads them any more.
-        return replace(question.request(), said=(), known=())
+        return replace(question.build_model_request(), said=(), known=())
     except Exception as error:
         # The error's text is not logged: it may quote people's messages.
         tenant = question.window.tenant

@@ -71,12 +71,12 @@ def fit_context(
 
 def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room: int) -> SectionSelection:
     rooms = {**weights, "recent": room if weights["recent"] else 0}
-    choice = chooser.fill(rooms)
+    choice = chooser.fill_sections(rooms)
     wanted = {section: chosen.tokens for section, chosen in choice.items()}
     if sum(wanted.values()) > room:
-        choice = chooser.fill(_divide_room(wanted, weights, room))
+        choice = chooser.fill_sections(_divide_room(wanted, weights, room))
     spare = room - sum(chosen.tokens for chosen in choice.values())
-    return chooser.extend(choice, spare) if weights["recent"] else choice
+    return chooser.extend_recent(choice, spare) if weights["recent"] else choice
 
 
 def _divide_room(
@@ -106,12 +106,12 @@ def _trim_context(
 def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[SectionKind, ContextSection]:
     reports: dict[SectionKind, ContextSection] = {}
     for section, (items, tokens) in choice.items():
-        stored = chooser.context.of(section)
+        stored = chooser.context.get_section(section)
         not_considered = chooser.context.not_considered.get(section, 0)
         if stored or not_considered:
             whole = set(map(id, stored))
             cut = any(id(item) not in whole for item in items)
-            left_out = len(chooser.candidates(section, choice)) - len(items) + not_considered
+            left_out = len(chooser.list_candidates(section, choice)) - len(items) + not_considered
             reports[section] = ContextSection(tokens=tokens, shown=len(items), left_out=left_out, cut=cut)
     return reports
 
@@ -123,7 +123,7 @@ def _add_message_counts(
     if context.extent is None:
         return reports, None
     shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]
-    accounted = context.extent.account(_find_shown_messages(context, choice), shown)
+    accounted = context.extent.count_messages(_find_shown_messages(context, choice), shown)
     left_out: dict[SectionKind, int] = {
         "recent": accounted.left_out,
         "summaries": accounted.in_summaries_left_out,

@@ -118,7 +118,7 @@ class Context:
     conversation_limit: int | None = None
     not_considered: Mapping[SectionKind, int] = field(default_factory=dict)
 
-    def of(self, section: SectionKind) -> Sequence[Item]:
+    def get_section(self, section: SectionKind) -> Sequence[Item]:
         """Return the items of one section."""
         items: Sequence[Item] = getattr(self, section)
         return items

@@ -107,7 +107,7 @@ class ConversationExtent:
     wordless: AbstractSet[str] = frozenset()
 
     @classmethod
-    def of(
+    def combine(
         cls,
         view: ConversationView,
         summaries: Sequence[SummaryRange],
@@ -132,14 +132,16 @@ class ConversationExtent:
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )
 
-    def unread(self, rows: Iterable[StoredRow]) -> int:
+    def count_unread(self, rows: Iterable[StoredRow]) -> int:
         """Count the messages that no summary covers and that are not among these rows."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows
         )
 
-    def account(self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]) -> AccountedMessages:
+    def count_messages(
+        self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]
+    ) -> AccountedMessages:
         """Count the messages by how they are shown; `shown` has their event ids."""
         numbers: Counter[MessageCoverage] = Counter()
 

@@ -83,7 +83,7 @@ class TextLayout:
         shown = [
             self._render_section(section, items)
             for section in self.sections
-            if (items := context.of(section))
+            if (items := context.get_section(section))
         ]
         if self.missing and not _has_memory(context):
             shown.insert(0, self.missing)
@@ -136,7 +136,7 @@ class MessageLayout:
         messages = [
             message
             for section in self.sections
-            for message in self._render_messages(section, context.of(section))
+            for message in self._render_messages(section, context.get_section(section))
         ]
         if self.missing and not _has_memory(context):
             messages.insert(0, RenderedMessage(role="system", content=self.missing))

@@ -84,23 +84,25 @@ class ItemChooser:
             "relevant": characters.relevant,
         }
 
-    def fill(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
+    def fill_sections(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
         """Choose items for every section, each within its own tokens."""
         choice: SectionSelection = {}
         for section in ORDER_OF_CHOICE:
-            choice[section] = self._choose_section(section, self.candidates(section, choice), rooms[section])
+            choice[section] = self._choose_section(
+                section, self.list_candidates(section, choice), rooms[section]
+            )
         return choice
 
-    def extend(self, choice: SectionSelection, spare: int) -> SectionSelection:
+    def extend_recent(self, choice: SectionSelection, spare: int) -> SectionSelection:
         """Show more recent messages with the tokens that other sections leave."""
         room = choice["recent"].tokens + spare
         extended = choice | {"recent": self._choose_section("recent", self.context.recent, room)}
         earlier = _drop_repeated("conversation", choice["conversation"].items, extended)
         return extended | {"conversation": ChosenItems(earlier, self._count_tokens("conversation", earlier))}
 
-    def candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
+    def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
         """Return the items of a section that no other section shows."""
-        candidates = _drop_repeated(section, self.context.of(section), choice)
+        candidates = _drop_repeated(section, self.context.get_section(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
     def _choose_section(self, section: SectionKind, candidates: Sequence[Item], room: int) -> ChosenItems:

@@ -91,7 +91,7 @@ class Day(NamedTuple):
     month: int
     year: int | None
 
-    def has(self, moment: datetime) -> bool:
+    def includes(self, moment: datetime) -> bool:
         """Return whether the moment lies in the date."""
         return (
             moment.month == self.month and self.day in (None, moment.day) and self.year in (None, moment.year)
@@ -124,7 +124,7 @@ class QueryIntent:
         """Whether the query is about the assistant: `what did you say`."""
         return not SECOND_PERSON.isdisjoint(self._word_set)
 
-    def names(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Return whether the query has the name or a word of it, in any grammatical case."""
         return not self._stem_set.isdisjoint(_stem_name(name))
 

@@ -160,7 +160,7 @@ def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
 def _find_speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
     """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
     names = {each.name for each in messages if each.name}
-    named = frozenset(name for name in names if asked.names(name))
+    named = frozenset(name for name in names if asked.has_name(name))
     if named:
         return named
     roles = (("user", asked.of_self), ("assistant", asked.of_other))
@@ -172,7 +172,7 @@ def _bound_factors(message: VisibleMessage, asked: QueryIntent, named: frozenset
     factors = {}
     if message.name in named or message.role in named:
         factors["speaker"] = NAMED
-    if any(day.has(message.sent_at) for day in asked.days):
+    if any(day.includes(message.sent_at) for day in asked.days):
         factors["date"] = DATED
     if asked.for_time:
         factors["time"] = TIMED

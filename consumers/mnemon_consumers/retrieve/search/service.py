@@ -120,7 +120,7 @@ class Search:
     def forget(self) -> None:
         """Have words counted again, after a switch of generations."""
         if self._statistics:
-            self._statistics.renew()
+            self._statistics.expire_counts()
 
     async def find(
         self,
@@ -191,7 +191,9 @@ class Search:
         if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
+                    return await self._embedder.embed_query(
+                        query, self._statistics.get_statistics(owner[0])
+                    ), []
             except (EmbeddingUnavailable, TimeoutError) as error:
                 self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(

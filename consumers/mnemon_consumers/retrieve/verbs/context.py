@@ -93,7 +93,7 @@ class ContextVerb:
     async def _read_as_of(
         self, moment: SnapshotMoment, owner: Owner, request: ContextV1, settings: SettingsV1
     ) -> Reply:
-        async with self._snapshots.at(owner, moment, request.min_seq) as (memory, search, then):
+        async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
             return await self._read_reply(ContextTurn(owner, reflected, settings, then, memory, search))
 

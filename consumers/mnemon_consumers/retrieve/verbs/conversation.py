@@ -49,7 +49,7 @@ class ConversationVerbs:
         return _build_history_body(await self._memory.messages(owner, conversation, limit, min_seq), limit)
 
     async def _read_history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
-        async with self._snapshots.at(owner, moment, request.min_seq) as (memory, _, _):
+        async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, _, _):
             seen = await memory.messages(owner, request.conversation, request.limit, None)
             return _build_history_body(seen, request.limit)
 
@@ -57,7 +57,7 @@ class ConversationVerbs:
         request = StatusV1.read(body or b"{}")
 
         async def read() -> Reply:
-            end = await self._log.end()
+            end = await self._log.read_end()
             if request.event_seq is not None and request.event_seq > end:
                 raise InvalidBody(
                     "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
@@ -67,7 +67,7 @@ class ConversationVerbs:
             counts = seen.value
             applied = self._memory.applied_position
             # Letters are read after the position: a letter is stored before the position passes its event.
-            letters = await self._log.rejected(address)
+            letters = await self._log.list_rejected(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,
                 conversation=counts.conversation,

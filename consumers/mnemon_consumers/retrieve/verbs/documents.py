@@ -88,14 +88,14 @@ class DocumentVerb:
             origin=request.origin,
             digest=sha256(request.text.encode()).hexdigest(),
         )
-        position = await self._log.publish(address, event)
+        position = await self._log.publish_event(address, event)
         return await self._list_documents(address, request, position, event.document_id)
 
     async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
             raise InvalidBody("document_id", "is missing: name the document to remove")
-        seen = await self._memory.documents(get_owner(address), await self._log.end())
+        seen = await self._memory.documents(get_owner(address), await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")
-        position = await self._log.publish(address, DocumentRemovedV1(document_id=request.document_id))
+        position = await self._log.publish_event(address, DocumentRemovedV1(document_id=request.document_id))
         return await self._list_documents(address, request, position, request.document_id)

@@ -29,7 +29,7 @@ class ProfileVerbs:
         async def read_or_set() -> Reply:
             min_seq = request.min_seq
             if request.fields:
-                min_seq = await self._log.publish(address, ProfileSetV1(fields=request.fields))
+                min_seq = await self._log.publish_event(address, ProfileSetV1(fields=request.fields))
             seen = await self._memory.profile(get_owner(address), min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 

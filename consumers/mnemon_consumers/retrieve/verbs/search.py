@@ -48,7 +48,7 @@ class SearchVerb:
         settings = self._settings.of(address.tenant)
 
         async def find_as_of(moment: SnapshotMoment) -> Reply:
-            async with self._snapshots.at(owner, moment, request.min_seq) as view:
+            async with self._snapshots.open_view(owner, moment, request.min_seq) as view:
                 return await _search_view(view, owner, request, None, settings)
 
         if request.as_of is not None:

@@ -51,18 +51,18 @@ class TaskVerb:
             raise InvalidBody("text", "is missing: say what to do")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
-        return await self._list_tasks(address, await self._log.publish(address, event), task_id)
+        return await self._list_tasks(address, await self._log.publish_event(address, event), task_id)
 
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
             raise InvalidBody("task_id", "is missing: name the task")
-        seen = await self._memory.tasks(get_owner(address), await self._log.end())
+        seen = await self._memory.tasks(get_owner(address), await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
             raise Refusal("not_found", f"there is no task {request.task_id!r}")
         position = seen.seq
         if request.action == "remove":
-            position = await self._log.publish(address, TaskRemovedV1(task_id=known.id))
+            position = await self._log.publish_event(address, TaskRemovedV1(task_id=known.id))
         elif not known.done:
-            position = await self._log.publish(address, TaskDoneV1(task_id=known.id))
+            position = await self._log.publish_event(address, TaskDoneV1(task_id=known.id))
         return await self._list_tasks(address, position, known.id)

@@ -159,17 +159,17 @@ async def test_batches_claimed_by_another_process_are_skipped(
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
-            await extraction._cutter.cut(connection, owners, rested=True)
+            await extraction._cutter.cut_users(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with locked(database, "extract", "pool"):
-                await extraction.tick(connection)
+                await extraction.run_tick(connection)
                 assert await extracting.sql("SELECT * FROM batches") == []
-            await extraction._batches._assembler.claim()
+            await extraction._batches._assembler.claim_batches()
             ((batch_id, state),) = await extracting.sql("SELECT batch_id, state FROM batches")
             assert state == "claimed"
             async with locked(database, "batch", batch_id):
-                await extraction.tick(connection)
+                await extraction.run_tick(connection)
                 assert await extracting.sql("SELECT state FROM batches") == [("claimed",)]
                 assert server.state.requests == []
-            await extraction.tick(connection)
+            await extraction.run_tick(connection)
             assert await extracting.sql("SELECT state FROM batches") == [("submitted",)]

@@ -157,7 +157,7 @@ def test_answer_beyond_a_summary_is_refused(answer: str, reason: str) -> None:
     refused = check(answer)
     assert isinstance(refused, SummaryRefusal)
     assert refused.reason == reason
-    assert refused.why
+    assert refused.explanation
 
 
 @pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])

@@ -56,7 +56,7 @@ class User:
         return decided
 
     def texts(self) -> dict[str, str]:
-        return {known.id: known.fact.text for known in self.known.live(self.now)}
+        return {known.id: known.fact.text for known in self.known.list_live(self.now)}
 
 
 def only(decided: list[DecisionEvent], name: str, kind: type[Decision]) -> Decision:
@@ -404,7 +404,7 @@ def test_a_fact_superseded_by_its_own_words_is_said_again() -> None:
     first = saved(user.propose("Lives in Porto"))
     (again,) = user.propose("lives in Porto", supersedes=first.fact_id)
     assert again[0] in ("fact.confirmed", "fact.updated")
-    assert [fact.id for fact in user.known.live(user.now)] == [first.fact_id]
+    assert [fact.id for fact in user.known.list_live(user.now)] == [first.fact_id]
 
 
 def test_fact_superseded_by_a_known_one_is_forgotten() -> None:

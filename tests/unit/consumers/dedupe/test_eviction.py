@@ -160,7 +160,7 @@ def test_lowered_limits_evict_facts() -> None:
     profile: Given = ("profile", NORMAL)
     archived: Given = ("archive", LOW)
     known = kept([*[profile] * 4, *[archived] * 3, ("archive", HIGH)])
-    leaving = find_excess(known.live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
+    leaving = find_excess(known.list_live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
     assert [(one.known.id, one.limit) for one in leaving] == [
         ("pf_001", 3),
         ("ar_001", 4),
@@ -246,7 +246,7 @@ def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logge
 
 
 def within_limits(known: UserFacts, limits: FactLimits, now: datetime) -> None:
-    live = known.live(now)
+    live = known.list_live(now)
     assert len(live) <= limits.per_user
     assert sum(fact.fact.tier == "profile" for fact in live) <= limits.profile
     assert sum(fact.fact.tier == "working" for fact in live) <= limits.working
@@ -284,7 +284,7 @@ def test_the_log_read_back_is_what_was_decided(
 def test_no_two_facts_have_equal_words(steps: list[dict[str, Any]], limits: FactLimits) -> None:
     said = [step | {"supersedes": None, "similarity": None} for step in steps]
     _, known, now = run(said, limits)
-    texts = [fact.fact.text for fact in known.live(now)]
+    texts = [fact.fact.text for fact in known.list_live(now)]
     assert len(set(texts)) == len(texts)
 
 

@@ -140,5 +140,5 @@ async def test_of_fifty_distinct_facts_none_is_overwritten(listed: str, answer: 
         assert isinstance(decided, FactSavedV1), decided
         known.apply(decided, str(decided.id), at)
         kept[decided.fact_id] = place
-    assert [each.fact.text for each in known.live(BEGIN + timedelta(hours=1))] == texts
+    assert [each.fact.text for each in known.list_live(BEGIN + timedelta(hours=1))] == texts
     assert len(texts) == 50

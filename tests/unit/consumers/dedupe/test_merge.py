@@ -77,7 +77,7 @@ class User:
 
     @property
     def said(self) -> dict[str, str]:
-        return {known.id: known.fact.text for known in self.known.facts.live(self.now)}
+        return {known.id: known.fact.text for known in self.known.facts.list_live(self.now)}
 
 
 def merged(decided: list[DecisionEvent] | IgnoredComparison) -> FactMergedV1:

@@ -35,19 +35,19 @@ async def test_there_is_no_turn_for_what_an_earlier_one_has_decided() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        assert await turns.take(ANNA, [3, 4]) is None
-        assert await turns.take(ANNA, [9, 10]) is None
+        assert await turns.run_turn(ANNA, [3, 4]) is None
+        assert await turns.run_turn(ANNA, [9, 10]) is None
     assert log.turns == 1
-    assert turns.end(ANNA, None, 10) == ACK
+    assert turns.choose_outcome(ANNA, None, 10) == ACK
 
 
 async def test_the_last_of_the_deliveries_counts() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        await turns.take(ANNA, [10])
+        await turns.run_turn(ANNA, [10])
         log.ends = 11
-        await turns.take(ANNA, [9, 11])
+        await turns.run_turn(ANNA, [9, 11])
     assert log.turns == 2
 
 
@@ -55,7 +55,7 @@ async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        taken = await asyncio.gather(turns.take(ANNA, [1]), turns.take(ANNA, [2]))
+        taken = await asyncio.gather(turns.run_turn(ANNA, [1]), turns.run_turn(ANNA, [2]))
     assert list(taken) == [None, None]
     assert log.turns == 1
 
@@ -64,18 +64,18 @@ async def test_after_a_failure_all_is_asked_again() -> None:
     log = Log(fails=True)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        assert await turns.take(ANNA, [1]) == FAILED
-        assert await turns.take(ANNA, [1]) == FAILED
+        assert await turns.run_turn(ANNA, [1]) == FAILED
+        assert await turns.run_turn(ANNA, [1]) == FAILED
     assert log.turns == 2
-    assert turns.end(ANNA, FAILED, 1) == Retry()
+    assert turns.choose_outcome(ANNA, FAILED, 1) == Retry()
 
 
 async def test_many_decided_deliveries_are_not_put_off() -> None:
     log = Log(ends=10 * TURN)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        await turns.take(ANNA, [1])
-        assert await turns.take(ANNA, range(1, 2 * TURN)) is None
+        await turns.run_turn(ANNA, [1])
+        assert await turns.run_turn(ANNA, range(1, 2 * TURN)) is None
     assert log.turns == 1
 
 
@@ -93,7 +93,7 @@ async def test_the_end_waits_for_turns_in_hand() -> None:
 
     async def work() -> None:
         async with turns.open():
-            await turns.take(ANNA, range(2 * TURN))
+            await turns.run_turn(ANNA, range(2 * TURN))
             await begun.wait()
 
     working = asyncio.create_task(work())
@@ -108,5 +108,5 @@ async def test_the_end_waits_for_turns_in_hand() -> None:
 def test_what_waits_for_another_turn_is_not_acknowledged() -> None:
     log = Log()
     turns = Turns(log.turn, log.is_decided)
-    assert turns.end(ANNA, 7, 6) == ACK
-    assert turns.end(ANNA, 7, 7) == Retry(PUT_OFF_SECONDS)
+    assert turns.choose_outcome(ANNA, 7, 6) == ACK
+    assert turns.choose_outcome(ANNA, 7, 7) == Retry(PUT_OFF_SECONDS)

@@ -47,7 +47,7 @@ class ConversationEraser:
         self._database = database
         self._finding = finding
 
-    async def erase(self, address: Address, conversation: str) -> EraseReplyV1:
+    async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
         """Erase a conversation: everything that the log has of it now.
 
         Raises:
@@ -60,7 +60,7 @@ class ConversationEraser:
             there = await self._count_contents(erased)
             batches = await self._database.read(contents.held_by_providers(erased))
             elsewhere = await self._database.read(counted_elsewhere(erased))
-            position = await self._log.publish(address, event)
+            position = await self._log.publish_event(address, event)
         left = await wait_for_stores(partial(self._find_unfinished, owner, position))
         return EraseReplyV1(
             seen_seq=position,
@@ -70,7 +70,7 @@ class ConversationEraser:
             generations=tuple(elsewhere),
         )
 
-    async def verify(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
+    async def verify_conversation(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
         """Count what is left of an erased conversation, or all of one that was not erased.
 
         Raises:

@@ -59,8 +59,10 @@ class EraseVerb:
         if request.conversation is not None:
             of_one = ConversationEraser(self._broker.connection, self._log, self._database, self._finding)
             if request.verify:
-                return await_reply(of_one.verify(get_owner(address), request.conversation, request.text))
-            return await_reply(of_one.erase(address, request.conversation))
+                return await_reply(
+                    of_one.verify_conversation(get_owner(address), request.conversation, request.text)
+                )
+            return await_reply(of_one.erase_conversation(address, request.conversation))
         return await_reply(
             self._verify_erasure(get_owner(address), request.text)
             if request.verify
@@ -74,7 +76,7 @@ class EraseVerb:
         elsewhere = await self._database.read(counted_elsewhere(whole(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with locked(self._database, *owner):
-            position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
+            position = await self._log.publish_event(address, UserErasedV1(up_to_seq=ALL_BEFORE))
         left = await wait_for_stores(partial(self._find_unfinished, owner, position))
         return EraseReplyV1(
             seen_seq=position,

@@ -59,25 +59,27 @@ class ForgetVerb:
         owner = get_owner(address)
         # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.fact(owner, fact_id, await self._log.read_end())
             if seen.value is None:
                 raise Refusal("not_found", f"there is no fact {fact_id!r}")
             return await self._remove_fact(address, seen.value.fact)
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
         owner = get_owner(address)
-        await self._query.prepare()
+        await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its removal.
         async with locked(self._database, *owner):
-            queried = await self._query.choose(owner, query, await self._log.end())
+            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
             if queried.named is not None:
                 return await self._remove_fact(address, queried.named)
-        return ForgetReplyV1(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+        return ForgetReplyV1(
+            seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
+        )
 
     async def _remove_fact(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
         owner = get_owner(address)
-        position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
-        await self._projection.apply(owner, position)
+        position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
+        await self._projection.project_event(owner, position)
         await self._make_unfindable(owner, fact.id)
         restore = _build_restore(fact) if list_unexpired([fact], now()) else None
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)

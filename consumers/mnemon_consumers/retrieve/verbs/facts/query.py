@@ -49,11 +49,11 @@ class FactQuery:
         self._settings = settings
 
     @staticmethod
-    async def prepare() -> None:
+    async def load_lexicon() -> None:
         """Load the lexicon that a choice needs; the first load takes a second, in a thread."""
         await asyncio.to_thread(load_lexicon)
 
-    async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
+    async def choose_fact(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
         """Choose the fact that a query names. The caller holds the user's lock against rewrites.
 
         Raises:
@@ -67,7 +67,7 @@ class FactQuery:
         named = facts[choice.named] if choice.named is not None else None
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
-    async def candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
+    async def list_candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
         """Return the facts to choose from, best first, by their words and by their scores in a search.
 
         Raises:

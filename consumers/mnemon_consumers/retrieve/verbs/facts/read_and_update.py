@@ -104,7 +104,7 @@ class FactVerbs:
         owner = get_owner(address)
         # The lock serialises all rewrites of the user's facts, so that none undoes another.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.fact(owner, fact_id, await self._log.read_end())
             position = await self._rewrite_fact(
                 address, _require_fact(seen.value, fact_id).fact, changes, seen.seq
             )
@@ -112,15 +112,17 @@ class FactVerbs:
 
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
         owner = get_owner(address)
-        await self._query.prepare()
+        await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its change.
         async with locked(self._database, *owner):
-            queried = await self._query.choose(owner, query, await self._log.end())
+            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
             if queried.named is not None:
                 position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
         if queried.named is not None:
             return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
-        return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+        return UpdateReplyV2(
+            seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
+        )
 
     async def _rewrite_fact(
         self, address: Address, stored: FactRecord, changes: FactChanges, seq: int
@@ -135,8 +137,8 @@ class FactVerbs:
         # The vector comes before the event: a request with the event's position finds the new words.
         event_id = str(uuid4())
         await self._make_findable(owner, stored.id, event_id, fact.text)
-        position = await self._log.publish(address, event, event_id)
-        await self._projection.apply(owner, position)
+        position = await self._log.publish_event(address, event, event_id)
+        await self._projection.project_event(owner, position)
         return position
 
     async def _build_reply(

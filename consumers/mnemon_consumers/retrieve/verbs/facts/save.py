@@ -65,7 +65,7 @@ class SaveVerb:
             pattern = thing_filter(address.tenant, address.user, "fact")
             proposal_id = str(uuid4())
             async with _watch_publications(connection, pattern) as woken:
-                position = await self._log.publish(address, proposal, proposal_id)
+                position = await self._log.publish_event(address, proposal, proposal_id)
                 seq, reply = await _wait_for_decision(connection, pattern, proposal_id, position, woken)
             await await_visibility(self._memory.facts(get_owner(address), seq))
             return reply

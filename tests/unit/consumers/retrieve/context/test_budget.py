@@ -132,7 +132,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
 ) -> None:
     fitted = real(context, layout, budget, sections)
     for section, report in fitted.sections.items():
-        items = fitted.context.of(section)
+        items = fitted.context.get_section(section)
         assert report.shown == len(items)
         cap = getattr(sections, section)
         if section == "recent":
@@ -153,7 +153,7 @@ def test_context_repeats_nothing_and_counts_everything(context: Context, budget:
     for section in SECTIONS:
         stored = [
             item
-            for item in context.of(section)
+            for item in context.get_section(section)
             if not (section == "relevant" and item.id in known)  # type: ignore[union-attr]
             if not (section == "conversation" and item.id in recent)  # type: ignore[union-attr]
         ]

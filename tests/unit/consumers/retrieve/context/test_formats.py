@@ -277,7 +277,7 @@ def test_no_text_fakes_a_block(context: Context) -> None:
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
-    filled = [context.of(section) for section in SECTIONS if context.of(section)]
+    filled = [context.get_section(section) for section in SECTIONS if context.get_section(section)]
     assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 

@@ -40,11 +40,11 @@ def test_dates_are_recognised(query: str, days: list[Day]) -> None:
 def test_a_day_has_what_it_does_not_contradict() -> None:
     moment = datetime(2023, 5, 8, 23, 59, tzinfo=UTC)
 
-    assert Day(8, 5, 2023).has(moment)
-    assert Day(None, 5, None).has(moment)
-    assert not Day(9, 5, 2023).has(moment)
-    assert not Day(None, 5, 2022).has(moment)
-    assert not Day(8, 6, None).has(moment)
+    assert Day(8, 5, 2023).includes(moment)
+    assert Day(None, 5, None).includes(moment)
+    assert not Day(9, 5, 2023).includes(moment)
+    assert not Day(None, 5, 2022).includes(moment)
+    assert not Day(8, 6, None).includes(moment)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_day_has_what_it_does_not_contradict() -> None:
     ],
 )
 def test_names_are_recognised(query: str, name: str, named: bool) -> None:
-    assert QueryIntent(query).names(name) is named
+    assert QueryIntent(query).has_name(name) is named
 
 
 @pytest.mark.parametrize(
