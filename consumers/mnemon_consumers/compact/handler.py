@@ -11,7 +11,7 @@ import structlog
 from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
 from mnemon_consumers.compact.in_flight import FairShare, InFlightWork
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.model_reports import report_models
+from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
@@ -71,7 +71,7 @@ class CompactConsumer:
             async with (
                 self.broker.connect() as connection,
                 self._settings.watched(connection),
-                report_models(connection, self._breaker),
+                answer_report_requests(connection, self._breaker),
                 self.broker.run(),
                 self._in_flight,
             ):

@@ -10,7 +10,7 @@ import nats
 import psycopg
 import pytest
 
-from mnemon_consumers.app import WRITING
+from mnemon_consumers.app import VECTOR_WRITERS
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
@@ -34,7 +34,7 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert health["database"]["version"].startswith("18.")
     tied = set(health["vectors"]["one_process"])
     assert health["vectors"]["engine"] == "embedded"
-    assert tied == WRITING | {"retrieve"}
+    assert tied == VECTOR_WRITERS | {"retrieve"}
     nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
     models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
     assert health["models"] == models | {"failing": [], "given_up": []}

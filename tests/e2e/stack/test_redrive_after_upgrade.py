@@ -10,7 +10,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import begin_again, provision
+from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -74,7 +74,7 @@ async def test_event_of_newer_version_is_redriven_after_the_upgrade(
             await persisted(connection)
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
             assert await rows(deployment) == once
-            await begin_again(connection, LOG, "persist")
+            await reset_consumer(connection, LOG, "persist")
     assert await kept(connection) == []
 
 

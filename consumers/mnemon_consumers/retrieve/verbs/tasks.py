@@ -39,7 +39,7 @@ class TaskVerb:
                 return await_reply(self._end_task(address, request))
 
     async def _list_tasks(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
-        seen: Seen[list[StoredTask]] = await self._memory.tasks(get_owner(address), min_seq)
+        seen: Seen[list[StoredTask]] = await self._memory.load_tasks(get_owner(address), min_seq)
         tasks = tuple(
             Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
             for task in seen.value
@@ -56,7 +56,7 @@ class TaskVerb:
     async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
             raise InvalidBody("task_id", "is missing: name the task")
-        seen = await self._memory.tasks(get_owner(address), await self._log.read_end())
+        seen = await self._memory.load_tasks(get_owner(address), await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
             raise Refusal("not_found", f"there is no task {request.task_id!r}")

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.purge import left_of, purge
 from mnemon_infra.broker.streams.schedules import once
@@ -63,7 +63,7 @@ async def bury_all(connection: Client) -> set[str]:
         messages = await subscription.fetch(count, timeout=5) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
-        await settle(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
+        await settle_batch(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
         await subscription.unsubscribe()
     return await letters_on(connection)
 

@@ -269,11 +269,12 @@ async def test_open_snapshots_are_limited(site: Site, stock: Stock, monkeypatch:
     async with snapshot_pool.SnapshotPool(site.deployment, LiveSettings(), None).open() as several:
         async with several.open_snapshot(1) as (first, _):
             async with several.open_snapshot(2) as (last, _):
-                assert len((await last.messages(*wanted)).value.messages) == 2
-            seen = await first.messages(*wanted)
+                assert len((await last.load_messages(*wanted)).value.messages) == 2
+            seen = await first.load_messages(*wanted)
             assert (len(seen.value.messages), seen.seq) == (1, 1), "who asks it asks to the end"
         with pytest.raises(DatabaseUnavailable):
-            await first.messages(("acme", "u1"), "another", 10, None)
-        assert len((await last.messages(("acme", "u1"), "another", 10, None)).value.messages) == 0, "open yet"
+            await first.load_messages(("acme", "u1"), "another", 10, None)
+        others = await last.load_messages(("acme", "u1"), "another", 10, None)
+        assert len(others.value.messages) == 0, "open yet"
     with pytest.raises(DatabaseUnavailable):
-        await last.messages(("acme", "u1"), "a third", 10, None)
+        await last.load_messages(("acme", "u1"), "a third", 10, None)

@@ -15,7 +15,7 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
-from mnemon_infra.broker.provisioning.topology import ProvisionedChange, drift, provision
+from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -151,4 +151,4 @@ async def test_deleted_work_and_dead_letter_streams_are_recreated(
 
 
 async def absent(connection: Client) -> list[ProvisionedChange]:
-    return [change for change in await drift(connection) if change.action == "created"]
+    return [change for change in await list_drift(connection) if change.action == "created"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, ends
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, count_outcomes
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.exposition import registry
 from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
@@ -82,7 +82,7 @@ def test_ages_counted_together_are_those_counted_one_by_one(times: list[float]) 
 def test_outcomes_are_counted_by_how_they_end(
     outcomes: list[DeliveryOutcome], expected: dict[str, int]
 ) -> None:
-    assert ends(outcomes) == expected
+    assert count_outcomes(outcomes) == expected
 
 
 def test_all_of_it_can_be_read_by_prometheus() -> None:

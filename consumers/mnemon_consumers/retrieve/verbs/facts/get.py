@@ -3,8 +3,9 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, list_unexpired
+from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -60,21 +61,23 @@ class GetVerb:
         raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
 
     async def _get_fact(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.fact(owner, request.id, request.min_seq)
-        if seen.value is None or not list_unexpired([seen.value.fact], now()):
+        seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
+        if seen.value is None or not select_unexpired([seen.value.fact], now()):
             return None
         return GetReplyV1.model_construct(
             seen_seq=seen.seq, fact=build_fact_reply(seen.value.fact), versions=tuple(seen.value.versions)
         )
 
     async def _get_message(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.surroundings(owner, MessageLookup(*owner, (request.id,)), request.min_seq)
+        seen = await self._memory.load_surroundings(
+            owner, MessageLookup(*owner, (request.id,)), request.min_seq
+        )
         for message in seen.value.messages.values():
             return GetReplyV1.model_construct(seen_seq=seen.seq, message=_build_message(message))
         return None
 
     async def _get_summary(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.summaries_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_summaries_by_id(owner, (request.id,), request.min_seq)
         for summary in seen.value:
             whole = SummaryText.model_construct(
                 **{name: getattr(summary, name) for name in SummaryText.model_fields}
@@ -83,7 +86,7 @@ class GetVerb:
         return None
 
     async def _get_document(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_documents_by_id(owner, (request.id,), request.min_seq)
         for document in seen.value:
             return GetReplyV1.model_construct(
                 seen_seq=seen.seq, document=_build_document(document, request.offset)

@@ -67,7 +67,7 @@ class SaveVerb:
             async with _watch_publications(connection, pattern) as woken:
                 position = await self._log.publish_event(address, proposal, proposal_id)
                 seq, reply = await _wait_for_decision(connection, pattern, proposal_id, position, woken)
-            await await_visibility(self._memory.facts(get_owner(address), seq))
+            await await_visibility(self._memory.load_facts(get_owner(address), seq))
             return reply
 
         return await_reply(propose())
