@@ -17,7 +17,7 @@ from mnemon_bench.workloads.conversations import (
     wait_for_summaries,
     wait_for_windows,
 )
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
@@ -116,7 +116,7 @@ async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
                 so_far.append(
                     PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
                 )
-                await model.complete(request(so_far[-shown:] if shown else so_far, [], settings))
+                await model.complete(build_request(so_far[-shown:] if shown else so_far, [], settings))
 
 
 def _count_tokens(state: ProviderState) -> dict[str, float]:

@@ -168,8 +168,8 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
         RUNNING.set(1, name)
 
     def measure() -> None:
-        budget.measure()
-        model_reports.measure()
+        budget.measure_spending()
+        model_reports.measure_failing_models()
 
     probe = ProcessProbe(names, deployment, measure)
     async with answering_http(deployment.metrics_host, deployment.metrics_port, probe.check):

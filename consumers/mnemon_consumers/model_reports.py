@@ -16,7 +16,7 @@ SUBJECT: Final = "$SRV.STATS.mnemon-models"
 
 _REPORT: Final = TypeAdapter(list[FailingModel])
 
-_reporting: list[CircuitBreaker] = []
+_reporters: list[CircuitBreaker] = []
 
 
 @asynccontextmanager
@@ -32,11 +32,11 @@ async def answer_report_requests(connection: Client, patience: CircuitBreaker) -
         await message.respond(_REPORT.dump_json(list(patience.failing)))
 
     subscription = await connection.subscribe(SUBJECT, cb=reply)
-    _reporting.append(patience)
+    _reporters.append(patience)
     try:
         yield
     finally:
-        _reporting.remove(patience)
+        _reporters.remove(patience)
         await subscription.unsubscribe()
 
 
@@ -55,8 +55,8 @@ def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
     return list(first.values())
 
 
-def measure() -> None:
+def measure_failing_models() -> None:
     """Set the metric for how many of the models that this process calls fail."""
-    failing = {(each.provider, each.model): each for patience in _reporting for each in patience.failing}
+    failing = {(each.provider, each.model): each for patience in _reporters for each in patience.failing}
     for is_refused, kind in ((True, "refused"), (False, "unavailable")):
         MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing.values()), kind)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mnemon.operations.memory_lines import EVENTS as IMPORTED
-from mnemon_consumers.index.decide import NOTHING, plan
+from mnemon_consumers.index.decide import NOTHING, plan_batch
 from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
@@ -58,7 +58,7 @@ def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
         for durable in DURABLES.values()
         if durable.stream == LOG and _hears(durable.filters or (">",), _subject(event))
     }
-    outcomes = plan([_delivery(event, body) for body in _examples(event)]).outcomes
+    outcomes = plan_batch([_delivery(event, body) for body in _examples(event)]).outcomes
     if all(outcome is NOTHING for outcome in outcomes):
         reacting.discard("index")
     assert reacting == set(event.consumers)

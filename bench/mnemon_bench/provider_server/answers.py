@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mnemon_consumers.extract.answers.parser import schema
+from mnemon_consumers.extract.answers.parser import build_schema
 
 _LIKES = re.compile(r"I like (?P<en>[\w -]+)|Я люблю (?P<ru>[\w -]+)")
 _PAIR = re.compile(
@@ -82,10 +82,10 @@ def relate_nothing(pair: ShownPair) -> str:
 def write_answer(question: ReceivedRequest, relate: Callable[[ShownPair], str] = relate_nothing) -> str:
     """Return JSON of the schema with the text's facts; without a schema, a sentence about the text.
 
-    `relate` returns the relation of each pair. A request for JSON without a schema gets the form that
+    `relate_facts` returns the relation of each pair. A request for JSON without a schema gets the form that
     `extract` reads.
     """
-    wanted = question.schema or (schema() if "JSON" in question.instructions else None)
+    wanted = question.schema or (build_schema() if "JSON" in question.instructions else None)
     if wanted is None:
         return _sentence(question.text)
     filled = _filled(wanted, question)

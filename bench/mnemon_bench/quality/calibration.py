@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from mnemon_bench.quality.labelled_lines import read_lines
-from mnemon_consumers.domain.alignment.relation import relate
+from mnemon_consumers.domain.alignment.relation import relate_facts
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.models.wordllama import word_similarity
 
@@ -75,7 +75,7 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     words = word_similarity()
-    pairs = [pair for pair in pairs if relate(pair.a, pair.b, words).is_open]
+    pairs = [pair for pair in pairs if relate_facts(pair.a, pair.b, words).is_open]
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)
     languages = {

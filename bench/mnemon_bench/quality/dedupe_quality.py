@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, NamedTuple
 
 from mnemon_bench.quality.calibration import LabelledPair
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
+from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.state.decisions import UserFacts
-from mnemon_consumers.extract.answers.parser import read
+from mnemon_consumers.extract.answers.parser import parse_answer
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import (
     FactConfirmedV1,
@@ -143,10 +143,10 @@ def _propose(
     nearest: Sequence[NearestFact],
     likeness: Likeness,
     settings: SettingsV1,
-) -> list[Decided]:
+) -> list[DecisionEvent]:
     at = BEGIN + timedelta(minutes=len(known.decided))
     proposal = Proposal(proposal_id, at, FactProposedV1(text=text))
-    decided = decide(proposal, known, nearest, settings, likeness)
+    decided = decide_proposal(proposal, known, nearest, settings, likeness)
     for _, event in decided:
         known.apply(event, str(event.id), at)
     return decided
@@ -166,7 +166,7 @@ def _ask_model(
     )
     answer = {"newer": asked.fact_id, "older": asked.other_id, "relation": pair.label}
     said = json.dumps({"facts": [], "pairs": [answer]})
-    relations = read(ModelAnswer(said, Usage()), (), (), (asked,)).relations
+    relations = parse_answer(ModelAnswer(said, Usage()), (), (), (asked,)).relations
     event = FactComparedV1(**asked.model_dump(), relation=relations.get(asked))
     comparison = Comparison("compared", BEGIN + timedelta(hours=1), event)
     wording = {str(newer.id): newer.fact_id, str(older.id): older.fact_id}

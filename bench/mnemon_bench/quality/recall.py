@@ -16,8 +16,8 @@ import numpy as np
 from nats.aio.client import Client
 
 from mnemon_bench.workers.processes import spawn_consumers
-from mnemon_consumers.retrieve.search.candidates import breadth
-from mnemon_consumers.retrieve.search.fusion import fused
+from mnemon_consumers.retrieve.search.candidates import choose_breadth
+from mnemon_consumers.retrieve.search.fusion import fuse_rankings
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
@@ -202,7 +202,7 @@ async def _ask_candidates(
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user
             return await finding.vectors.search(
-                Collection.MESSAGES, owner, queries, breadth(max(DEPTHS)).each_way
+                Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).each_way
             )
 
         async def by_words(question: LabelledQuestion) -> list[str]:
@@ -216,7 +216,7 @@ async def _ask_candidates(
         async def by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
             by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
-            return _turn_ids(fused(by_words, by_meaning, breadth(max(DEPTHS)).each_way))
+            return _turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).each_way))
 
         methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}
         return {name: await _ask_all(questions, method) for name, method in methods.items()}

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from mnemon_bench.measures.percentiles import percentiles
 from mnemon_bench.quality.labelled_lines import read_lines
-from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_consumers.domain.policy.secrets.detection import find_secret
 from mnemon_contracts.settings.groups import Policy
 
 LIST: Final = Path(__file__).with_name("secrets.jsonl")
@@ -68,12 +68,12 @@ def run(
     policy = Policy()
     report(f"checking {len(sentences)} sentences")
     for sentence in sentences:  # loads detectors and dictionaries outside of the measurement
-        secret_in(sentence.text, policy)
+        find_secret(sentence.text, policy)
     answers: list[str | None] = []
     taken: list[float] = []  # milliseconds
     for sentence in sentences:
         begun = time.perf_counter()
-        answers.append(secret_in(sentence.text, policy))
+        answers.append(find_secret(sentence.text, policy))
         taken.append((time.perf_counter() - begun) * 1000)
     languages = {language: _count(sentences, answers, language) for language in _list_languages(sentences)}
     ratios = dict(_ratios(languages))

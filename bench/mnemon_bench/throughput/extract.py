@@ -20,8 +20,8 @@ from mnemon_bench.workloads.conversations import (
     user_name,
     wait_for_windows,
 )
-from mnemon_consumers.extract.answers.parser import read as read_answer
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.extract.answers.parser import parse_answer as read_answer
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
@@ -116,7 +116,7 @@ async def _measure_bare(deployment: Deployment, speakers: range) -> float:
         async def ask(speaker: int) -> None:
             messages = [make_message(speaker, number) for number in range(WINDOW)]
             conversation = [PromptMessage(n, each.role, each.content, now) for n, each in enumerate(messages)]
-            answer = await model.complete(request(conversation, [], settings))
+            answer = await model.complete(build_request(conversation, [], settings))
             read_answer(answer, conversation, [])
 
         begun = time.perf_counter()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from mnemon_consumers.domain.policy.secrets.detection import secret_in
+from mnemon_consumers.domain.policy.secrets.detection import find_secret
 from mnemon_contracts.settings.groups import Policy
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest
 
@@ -136,7 +136,7 @@ class SummaryRefusal:
     reason: SummaryFlaw
 
     @property
-    def why(self) -> str:
+    def explanation(self) -> str:
         """Return the reason in words, for a person or a model; it quotes nothing of the answer."""
         return _WHY[self.reason]
 
@@ -157,18 +157,18 @@ def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRe
     line = " ".join(text.split())
     if quoted := _QUOTED.match(line):
         line = next(part for part in quoted.groups() if part is not None).strip()
-    if reason := _reason(text, line, answer, request):
+    if reason := _find_flaw(text, line, answer, request):
         return SummaryRefusal(reason)
     return line
 
 
 def correct_request(request: ModelRequest, refusal: SummaryRefusal) -> ModelRequest:
     """Repeat the request with the reason why its answer was refused."""
-    note = f"Your last answer was refused: {refusal.why}. Answer with one or two sentences only."
+    note = f"Your last answer was refused: {refusal.explanation}. Answer with one or two sentences only."
     return replace(request, text=f"{request.text}\n{note}\n")
 
 
-def _reason(text: str, line: str, answer: ModelAnswer, request: ModelRequest) -> SummaryFlaw | None:
+def _find_flaw(text: str, line: str, answer: ModelAnswer, request: ModelRequest) -> SummaryFlaw | None:
     if not any(character.isalnum() for character in line):
         return "cut_off" if answer.is_cut else "empty"
     if _FENCE.search(text):
@@ -181,7 +181,7 @@ def _reason(text: str, line: str, answer: ModelAnswer, request: ModelRequest) ->
         return "no_summary"
     if _PREAMBLE.search(text) or _HEADING.search(_THOUGHT.sub("", answer.text)) or _AFTERWORD.search(text):
         return "preamble"
-    if secret_in(line, Policy()) is not None:
+    if find_secret(line, Policy()) is not None:
         return "secret"
     if answer.is_cut:
         return "cut_off"
@@ -202,22 +202,22 @@ def _is_json(text: str) -> bool:
 def _is_echo(line: str, request: ModelRequest) -> bool:
     if _ECHOED_PROMPT.search(line):
         return True
-    said = _words(line)
-    if _shares_run(said, _words(request.instructions), ECHOED_INSTRUCTIONS):
+    said = _split_words(line)
+    if _shares_run(said, _split_words(request.instructions), ECHOED_INSTRUCTIONS):
         return True
     # The newest of several earlier summaries may stay unchanged.
     messages = (each.text for each in request.said if each.role != "system")
-    return any(_shares_run(said, _words(text), ECHOED_MESSAGES) for text in messages)
+    return any(_shares_run(said, _split_words(text), ECHOED_MESSAGES) for text in messages)
 
 
 def _shares_run(one: Sequence[str], other: Sequence[str], length: int) -> bool:
-    runs = set(_runs(one, length))
-    return bool(runs) and any(run in runs for run in _runs(other, length))
+    runs = set(_list_runs(one, length))
+    return bool(runs) and any(run in runs for run in _list_runs(other, length))
 
 
-def _runs(words: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
+def _list_runs(words: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
     return (tuple(words[place : place + length]) for place in range(len(words) - length + 1))
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return re.findall(r"\w+", text.casefold())

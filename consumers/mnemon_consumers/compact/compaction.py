@@ -18,11 +18,17 @@ from cachetools import TTLCache
 from nats.aio.client import Client
 
 from mnemon_consumers.compact.answer import SummaryRefusal, check_summary, correct_request
-from mnemon_consumers.compact.decide import CompactionStep, ConversationKey, Write, next_step, summary
-from mnemon_consumers.compact.prompt import of_messages, of_summaries
+from mnemon_consumers.compact.decide import (
+    CompactionStep,
+    ConversationKey,
+    SummaryStep,
+    build_summary_event,
+    choose_next_step,
+)
+from mnemon_consumers.compact.prompt import build_message_request, build_summary_request
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.domain.spending.calls import called, cost, estimate
-from mnemon_consumers.domain.spending.counters import count
+from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost
+from mnemon_consumers.domain.spending.counters import count_usage
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
 from mnemon_contracts.streams import LOG
@@ -54,33 +60,33 @@ from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("compact")
 
-LONGEST: Final = 10.0
+TURN_SECONDS: Final = 10.0
 """Seconds after which no further step begins: others take their turn, then the trigger comes again."""
 
-PROJECTED: Final = 2.0
+PROJECTION_WAIT: Final = 2.0
 """Seconds to wait for the projections, and then the delay before the trigger is delivered again."""
 
-ANSWERED: Final = 30.0
+ANSWER_WAIT: Final = 30.0
 """Seconds to wait for the projections after an answer has arrived, which is paid for."""
 
-BUSY: Final = 1.0
+BUSY_DELAY: Final = 1.0
 """Seconds before a conversation is tried again that another process compacts, or that had its turn.
 
 The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
-WITHOUT_BUDGET: Final = 300.0
+BUDGET_DELAY: Final = 300.0
 """Seconds before a tenant's budget is checked again."""
 
-ASKED: Final = 2
+MOST_REQUESTS: Final = 2
 """Requests to a model for one summary. If both answers are refused, the rules write it."""
 
-ATTEMPTS: Final = 3
+MOST_ATTEMPTS: Final = 3
 """Refusals of a step by a provider before it becomes a dead letter."""
 
-GIVEN_UP: Final = 3600.0
+GIVE_UP_SECONDS: Final = 3600.0
 """Seconds during which such a step is not tried again: each new message would pay for another attempt."""
 
-PAUSE: Final = 1.0
+APPEND_PAUSE: Final = 1.0
 """Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
 
 MOST_GIVEN_UP: Final = 100_000
@@ -89,14 +95,14 @@ MOST_STORED: Final = 1000
 """Most summaries that are read of a conversation, whatever the settings were."""
 
 _OFF: Final = Ack("compaction is switched off")
-_DEAD_ALREADY: Final = Ack("there is a dead letter of it")
+_IS_DEAD: Final = Ack("there is a dead letter of it")
 
 
 _Failing = tuple[ConversationKey, str, Compaction]
 """A step that providers refused. With other settings it counts as another step."""
 
 
-class Compacting:
+class Compactor:
     """Compacts conversations, any number at the same time.
 
     Args:
@@ -118,7 +124,7 @@ class Compacting:
         self._patience = patience
         self._budgets = budgets
         self._position = Position()
-        self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
+        self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
         """Compact a conversation until nothing is due; return the outcome of its trigger.
@@ -129,51 +135,55 @@ class Compacting:
         begun = time.monotonic()
         async with try_lock(self._database, *place, "compact") as is_mine:
             if not is_mine:
-                return Retry(BUSY)
-            while time.monotonic() - begun < LONGEST:
-                ended = await self._step(connection, place)
+                return Retry(BUSY_DELAY)
+            while time.monotonic() - begun < TURN_SECONDS:
+                ended = await self._take_step(connection, place)
                 if ended is not None:
                     return ended
-        return Retry(BUSY)
+        return Retry(BUSY_DELAY)
 
-    async def _step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
+    async def _take_step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
         """Take one step; return None if another may follow."""
         tenant, user, _ = place
         settings = self._settings.of(tenant)
         compaction = settings.compaction
         if not compaction.enabled:
             return _OFF
-        if not await self._is_projected(connection, (tenant, user), PROJECTED):
-            return Retry(PROJECTED)
-        step = await self._due(place, compaction)
+        if not await self._is_projected(connection, (tenant, user), PROJECTION_WAIT):
+            return Retry(PROJECTION_WAIT)
+        step = await self._find_due_step(place, compaction)
         if step is None:
             return ACK
-        if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
-            return _DEAD_ALREADY
+        if self._failed.get((place, step.name, compaction), 0) >= MOST_ATTEMPTS:
+            return _IS_DEAD
         model = await self._patience.model(compaction.provider, compaction.model)
         if model is None:
-            return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+            return Retry(max(BUSY_DELAY, self._patience.seconds(compaction.provider, compaction.model)))
         request = (
-            of_messages(step.messages, settings)
-            if isinstance(step, Write)
-            else of_summaries(step.summaries, settings)
+            build_message_request(step.messages, settings)
+            if isinstance(step, SummaryStep)
+            else build_summary_request(step.summaries, settings)
         )
-        usd = ASKED * estimate(request, model.model, settings.spending, in_batch=False)
+        usd = MOST_REQUESTS * estimate_cost(request, model.model, settings.spending, in_batch=False)
         try:
             with self._budgets.reserving() as reservations:
                 if not await reservations.admit(tenant, usd):
-                    return Retry(WITHOUT_BUDGET)
+                    return Retry(BUDGET_DELAY)
                 with tracing.span("compact", await trace_at(connection, step.covers[1])):
-                    return await self._take(connection, place, step, request, model, settings)
+                    return await self._append_summary(connection, place, step, request, model, settings)
         except RequestRefused as error:
             if error.usage is not None:
-                await _append(connection, self._paid((tenant, user), error.usage, model, settings))
-            return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
+                await _append_events(
+                    connection, self._build_call_event((tenant, user), error.usage, model, settings)
+                )
+            return self._record_failure(
+                (place, step.name, compaction), step, f"the model refuses it: {error}"
+            )
         except ModelUnavailable as error:
             self._patience.failed(compaction.provider, compaction.model, error)
             return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
 
-    async def _take(
+    async def _append_summary(
         self,
         connection: Client,
         place: ConversationKey,
@@ -185,25 +195,27 @@ class Compacting:
         """Ask a model, and append its summary to the log if the step is still due."""
         tenant, user, _ = place
         compaction = settings.compaction
-        written_by, text, paid = await self._summarised(connection, (tenant, user), request, model, settings)
+        written_by, text, paid = await self._ask_for_summary(
+            connection, (tenant, user), request, model, settings
+        )
         try:
-            is_known = await self._is_projected(connection, (tenant, user), ANSWERED)
-            is_wanted = is_known and await self._due(place, compaction) == step
+            is_known = await self._is_projected(connection, (tenant, user), ANSWER_WAIT)
+            is_wanted = is_known and await self._find_due_step(place, compaction) == step
         except DatabaseUnavailable:
-            await _append(connection, *paid)
+            await _append_events(connection, *paid)
             raise
         if not is_wanted:
             log.info("summary skipped, messages may be gone", tenant=tenant, is_known=is_known)
-            await _append(connection, *paid)
+            await _append_events(connection, *paid)
             return None
-        written = summary(place, step, text, written_by)
-        appended, *_ = await _append(connection, written, *paid)
+        written = build_summary_event(place, step, text, written_by)
+        appended, *_ = await _append_events(connection, written, *paid)
         if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
             await remove(connection, LOG, appended.seq)  # it was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
-    async def _summarised(
+    async def _ask_for_summary(
         self,
         connection: Client,
         owner: Owner,
@@ -217,26 +229,28 @@ class Compacting:
             The provider and model that wrote it, the summary, and events of calls that the log lacks yet.
         """
         asked = request
-        for _ in range(ASKED):
+        for _ in range(MOST_REQUESTS):
             answer = await model.complete(asked)
-            paid = self._paid(owner, answer.usage, model, settings)
+            paid = self._build_call_event(owner, answer.usage, model, settings)
             checked = answer.text if model.provider == RULES else check_summary(answer, request)
             if not isinstance(checked, SummaryRefusal):
                 return f"{model.provider}/{model.model}", checked, [paid]
             log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
-            await _append(connection, paid)  # counted now: asking the model again may fail
+            await _append_events(connection, paid)  # counted now: asking the model again may fail
             asked = correct_request(request, checked)
         rules = offline()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
-    def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
+    def _build_call_event(
+        self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1
+    ) -> LogEvent:
         """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
         self._patience.answered(settings.compaction.provider, settings.compaction.model)
-        usd = cost(usage, model.model, settings.spending, in_batch=False)
+        usd = compute_cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
-        count(model.provider, "compact", usage, usd)
+        count_usage(model.provider, "compact", usage, usd)
         of = model.provider, model.model
-        return called(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
+        return build_call_event(owner, usage, *of, "compact", None, settings.spending, uuid4().hex)
 
     async def _is_projected(self, connection: Client, owner: Owner, patience: float) -> bool:
         """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
@@ -245,7 +259,7 @@ class Compacting:
         last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
         return await self._position.reach(connection.jetstream(), last, patience) >= last
 
-    async def _due(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
+    async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
         tenant, user, conversation = place
         whose = UnsummarisedQuery(
             tenant, user, compaction.after_messages + 1, self._position.value, conversation
@@ -258,20 +272,20 @@ class Compacting:
             if len(summaries) > compaction.merge_above:  # the limit was lowered: there may be more
                 (summaries,) = await load_newest_summaries([newest._replace(limit=MOST_STORED)])(connection)
             messages = stretches[0].messages if stretches else ()
-            return next_step(messages, summaries, compaction)
+            return choose_next_step(messages, summaries, compaction)
 
         return await self._database.run_query(query)
 
-    def _no_use(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
+    def _record_failure(self, failing: _Failing, step: CompactionStep, problem: str) -> DeliveryOutcome:
         attempts = self._failed[failing] = self._failed.get(failing, 0) + 1
         (tenant, _, conversation), _, _ = failing
         from_seq, to_seq = step.covers
         error = f"conversation {conversation}, log positions {from_seq} to {to_seq}: {problem}"
-        if attempts >= ATTEMPTS:
+        if attempts >= MOST_ATTEMPTS:
             return Dead("no_summary", error)
         log.warning("summary failed, retrying", tenant=tenant, error=error)
         return Retry()
 
 
-async def _append(connection: Client, *events: LogEvent) -> list[Appended]:
-    return await insist(partial(append, connection, events), PAUSE)
+async def _append_events(connection: Client, *events: LogEvent) -> list[Appended]:
+    return await insist(partial(append, connection, events), APPEND_PAUSE)

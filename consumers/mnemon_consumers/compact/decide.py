@@ -24,7 +24,7 @@ ConversationKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class SummaryStep:
     """Step that writes a summary of messages."""
 
     messages: Sequence[SpokenRow]
@@ -40,7 +40,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
+class MergeStep:
     """Step that merges summaries into one."""
 
     summaries: Sequence[StoredSummary]
@@ -55,10 +55,10 @@ class Merge:
         return f"instead of {self.summaries[0].id}"
 
 
-CompactionStep = Write | Merge
+CompactionStep = SummaryStep | MergeStep
 
 
-def next_step(
+def choose_next_step(
     uncovered: Sequence[SpokenRow], summaries: Sequence[StoredSummary], settings: Compaction
 ) -> CompactionStep | None:
     """Return the step that a conversation is due now, or None.
@@ -72,11 +72,11 @@ def next_step(
     """
     is_due = len(uncovered) > settings.after_messages
     if len(summaries) + is_due > settings.merge_above and len(summaries) > 1:
-        return Merge(tuple(summaries[: max(MOST_MERGED, settings.merge_above)]))
-    return Write(tuple(uncovered[: settings.messages])) if is_due else None
+        return MergeStep(tuple(summaries[: max(MOST_MERGED, settings.merge_above)]))
+    return SummaryStep(tuple(uncovered[: settings.messages])) if is_due else None
 
 
-def summary(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
+def build_summary_event(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
     """Return the event of a step.
 
     Its id follows from where the step begins. Whichever process takes the step, however often and with
@@ -92,7 +92,7 @@ def summary(place: ConversationKey, step: CompactionStep, text: str, model: str)
     tenant, user, conversation = place
     summary_id = derived_id(*place, "summary", step.name)
     from_seq, to_seq = step.covers
-    sources = tuple(each.seq for each in step.messages) if isinstance(step, Write) else ()
+    sources = tuple(each.seq for each in step.messages) if isinstance(step, SummaryStep) else ()
     lineage = Lineage(
         sources=sources,
         conversation=conversation,
@@ -101,7 +101,7 @@ def summary(place: ConversationKey, step: CompactionStep, text: str, model: str)
         model=model,
     )
     match step:
-        case Write():
+        case SummaryStep():
             written = SummaryWrittenV1(
                 summary_id=summary_id,
                 conversation=conversation,
@@ -111,7 +111,7 @@ def summary(place: ConversationKey, step: CompactionStep, text: str, model: str)
                 lineage=lineage,
             )
             return LogEvent(memory_subject(tenant, user, "summary.written"), written.body(), summary_id)
-        case Merge(summaries):
+        case MergeStep(summaries):
             merged = SummaryMergedV1(
                 summary_id=summary_id,
                 conversation=conversation,

@@ -8,9 +8,8 @@ from typing import Final
 import nats.errors
 import structlog
 
-from mnemon_consumers.compact.compaction import BUSY, Compacting
-from mnemon_consumers.compact.fair_share import Shares
-from mnemon_consumers.compact.in_flight import Working
+from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
+from mnemon_consumers.compact.in_flight import FairShare, InFlightWork
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
@@ -52,9 +51,9 @@ class CompactConsumer:
         self._settings = LiveSettings()
         self._breaker = CircuitBreaker(models)
         budgets = Budgets(self._database, self._settings)
-        self._compacting = Compacting(self._database, self._settings, self._breaker, budgets)
-        self._in_flight = Working()
-        self._shares = Shares(slots)
+        self._compacting = Compactor(self._database, self._settings, self._breaker, budgets)
+        self._in_flight = InFlightWork()
+        self._shares = FairShare(slots)
         self.broker = Broker(deployment, "compact")
         self.broker.subscribe_durable(DURABLES["compact-said"], self.check_lengths)
         self.broker.subscribe_durable(DURABLES["compact"], self.compact_conversations)
@@ -105,7 +104,9 @@ class CompactConsumer:
 
     async def compact_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Compact the conversation of each trigger."""
-        return await asyncio.gather(*(self._in_flight.ended(self._compact(each)) for each in deliveries))
+        return await asyncio.gather(
+            *(self._in_flight.await_outcome(self._compact(each)) for each in deliveries)
+        )
 
     async def _trigger_compactions(self, queries: Sequence[UnsummarisedQuery]) -> None:
         found = await self._database.run_query(list_long_conversations(queries))
@@ -123,9 +124,9 @@ class CompactConsumer:
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
         try:
-            with self._shares.taken(conversation[:2]) as has_room:
+            with self._shares.reserve(conversation[:2]) as has_room:
                 if not has_room:
-                    return Retry(BUSY)
+                    return Retry(BUSY_DELAY)
                 return await self._compacting.compact(self.broker.connection, conversation)
         except TRANSIENT as error:
             log.warning("compaction failed, retrying", error=repr(error))

@@ -1,24 +1,27 @@
-"""Work in progress when a process ends: models that were asked get a few seconds to answer."""
+"""Work in progress: the share of one user, and its end with the process."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections import Counter
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Final, Self
 
+from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
-LAST_WORD: Final = 8.0
+ENDING_SECONDS: Final = 8.0
 """Seconds, less than a consumer has to end. Answers are paid for; work without one by then is retried."""
 
 
-class Working:
+class InFlightWork:
     """Work in progress: awaited at the end of the block, then cancelled. No work starts from then on.
 
     Args:
         last_word: seconds that the work has at the end of the block.
     """
 
-    def __init__(self, last_word: float = LAST_WORD) -> None:
+    def __init__(self, last_word: float = ENDING_SECONDS) -> None:
         self._last_word = last_word
         self._tasks: set[asyncio.Task[DeliveryOutcome]] = set()
         self._is_ending = False
@@ -38,7 +41,7 @@ class Working:
             for task in late:
                 task.cancel()
 
-    async def ended(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
+    async def await_outcome(self, work: Coroutine[Any, Any, DeliveryOutcome]) -> DeliveryOutcome:
         """Return the outcome of the work, or a retry if it is cancelled or was not started."""
         if self._is_ending:
             work.close()
@@ -51,3 +54,29 @@ class Working:
         finally:
             task.cancel()
         return Retry(0) if task.cancelled() else task.result()
+
+
+class FairShare:
+    """Gives one user at most half of the capacity, and at least one conversation.
+
+    Args:
+        room: conversations that the process compacts at the same time.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._limit = max(1, room // 2)
+        self._held: Counter[Owner] = Counter()
+
+    @contextmanager
+    def reserve(self, owner: Owner) -> Iterator[bool]:
+        """Yield whether the user may have one more conversation in progress, until the block ends."""
+        if self._held[owner] >= self._limit:
+            yield False
+            return
+        self._held[owner] += 1
+        try:
+            yield True
+        finally:
+            self._held[owner] -= 1
+            if not self._held[owner]:
+                del self._held[owner]

@@ -50,25 +50,27 @@ Answer with the sentences only: no heading, no list, no quotation marks.
 """
 
 
-def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelRequest:
+def build_message_request(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelRequest:
     """Return the request for a summary of messages, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
-        PromptMessage(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
+        PromptMessage(
+            each.seq, each.role, _shorten_message(each), each.sent_at.astimezone(zone), shown_name(each.name)
+        )
         for each in messages
     ]
-    return _request(said, f"Messages:\n{_lines(map(_message, said))}\n", settings)
+    return _build_request(said, f"Messages:\n{_number_lines(map(_format_message, said))}\n", settings)
 
 
-def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> ModelRequest:
+def build_summary_request(summaries: Sequence[StoredSummary], settings: SettingsV1) -> ModelRequest:
     """Return the request for one summary of earlier summaries, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [PromptMessage(each.to_seq, "system", each.text, each.at.astimezone(zone)) for each in summaries]
-    lines = _lines(" ".join(each.text.split()) for each in said)
-    return _request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
+    lines = _number_lines(" ".join(each.text.split()) for each in said)
+    return _build_request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
 
 
-def _request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
+def _build_request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
     return ModelRequest(
         purpose="compact",
         instructions=instructed(INSTRUCTIONS, settings.compaction.instructions),
@@ -78,25 +80,25 @@ def _request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> 
     )
 
 
-def _lines(lines: Iterable[str]) -> str:
+def _number_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-def _message(said: PromptMessage) -> str:
+def _format_message(said: PromptMessage) -> str:
     return f"{time_stamp(said)} {speech(said)}"
 
 
-def _text(message: SpokenRow) -> str:
+def _shorten_message(message: SpokenRow) -> str:
     if message.role == "tool":
-        return _shortened(message.content, TOOL_BEGINNING)
-    text = _shortened(message.content, BEGINNING, ENDING)
+        return _shorten_text(message.content, TOOL_BEGINNING)
+    text = _shorten_text(message.content, BEGINNING, ENDING)
     if not message.tool_calls:
         return text
     calls = json.dumps(message.tool_calls, ensure_ascii=False)
-    return f"{text}\n(tools used: {_shortened(calls, TOOL_BEGINNING)})".lstrip()
+    return f"{text}\n(tools used: {_shorten_text(calls, TOOL_BEGINNING)})".lstrip()
 
 
-def _shortened(text: str, beginning: int, ending: int = 0) -> str:
+def _shorten_text(text: str, beginning: int, ending: int = 0) -> str:
     if len(text) <= beginning + ending:
         return text
     return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()

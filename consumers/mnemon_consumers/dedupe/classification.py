@@ -5,9 +5,9 @@ from functools import lru_cache
 from re import Pattern
 from typing import Final
 
-from mnemon_consumers.domain.policy.default_expiry import default_expiry
+from mnemon_consumers.domain.policy.default_expiry import compute_default_expiry
 from mnemon_consumers.domain.policy.expiry.text import find_expiry
-from mnemon_consumers.domain.policy.wording import one_line, pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern, join_lines
 from mnemon_contracts.events.memory import Fact, FactProposedV1, Kind, Tier
 from mnemon_contracts.settings.groups import SettingsV1
 
@@ -16,20 +16,20 @@ NORMAL_IMPORTANCE: Final = 5
 LOW_IMPORTANCE: Final = 2
 
 
-REMEMBERED: Final = 64
+CACHED_MATCHES: Final = 64
 """Cached matches per process: classification asks several times whether a text has the same words."""
 
 
-def _any_of(lines: str) -> Pattern[str]:
-    return pattern(rf"(?<!\w)(?:{lines})(?!\w)")
+def _compile_words(lines: str) -> Pattern[str]:
+    return compile_pattern(rf"(?<!\w)(?:{lines})(?!\w)")
 
 
-_NAME: Final = _any_of(
+_NAME: Final = _compile_words(
     r"""(?:user|his|her|their|my|full|first|last|nick|sur)(?:'s|’s)?\s?(?:\w+\s)?name|name is|named|is called|
     goes by|call(?:ed)? me|
     зовут|имя|имени|фамилия|отчество|прозвище|называть меня"""
 )
-_LANGUAGE: Final = _any_of(
+_LANGUAGE: Final = _compile_words(
     r"""(?:native|mother|first|preferred|favou?rite) (?:language|tongue)|
     (?:speaks?|prefers?|answers? (?:him |her |me |them )?in|fluent in)
     [ ](?:english|russian|german|french|spanish|italian|portuguese|chinese|japanese|ukrainian|polish|turkish)|
@@ -37,13 +37,13 @@ _LANGUAGE: Final = _any_of(
     (?:говор|предпочита|владе|обща|отвеча|понима)\w+(?: \w+)?(?: на| по)?[ -]
     (?:русск|английск|немецк|французск|испанск|итальянск|португальск|китайск|японск|украинск|польск|турецк)\w+"""
 )
-_PREFERENCE: Final = _any_of(
+_PREFERENCE: Final = _compile_words(
     r"""prefer(?:s|red|ences?)?|likes?|loves?|adores?|enjoys?|hates?|dislikes?|favou?rites?|can't stand|
     (?:does not|doesn't|do not|don't) (?:like|want|eat|drink)|is (?:fond of|into|keen on)|fan of|rather than|
     предпоч\w+|любит|люблю|любим\w+|нрав(?:ится|ятся)|обожа\w+|ненави\w+|терпеть не \w+|не переносит|
     разлюбил\w*|полюбил\w*|увлека\w+|фанат\w*|поклонни\w+"""
 )
-_PROFESSION: Final = _any_of(
+_PROFESSION: Final = _compile_words(
     r"""works? (?:as|at|for|in)|working as|employed|profession|job|occupation|career|freelancers?|
     (?:is|am|as) an? (?:\w+ ){0,3}(?:developer|engineer|programmer|teacher|doctor|nurse|designer|lawyer|
     student|manager|accountant|architect|scientist|analyst|writer|journalist|chef|cook|driver|artist|musician|founder)|
@@ -51,37 +51,37 @@ _PROFESSION: Final = _any_of(
     (?:программист|разработчик|инженер|учител|врач|дизайнер|юрист|студент|менеджер|бухгалтер|архитектор|аналитик|
     журналист|повар|водител|художни|музыкант|фрилансер|предпринимател)\w*"""
 )
-_FAMILY: Final = _any_of(
+_FAMILY: Final = _compile_words(
     r"""wife|husband|spouse|married|divorced|sons?|daughters?|child(?:ren)?|kids?|mother|father|parents?|mom|dad|
     brothers?|sisters?|grand(?:mother|father|parent|son|daughter)s?|nephews?|nieces?|girlfriend|boyfriend|
     жен(?:а|ы|е|у|ой)|муж(?:а|у|ем|е)?|супруг\w*|женат|замужем|развед[её]н\w*|сын\w{0,4}|доч(?:ь|ери|ка|ку)|
     дет(?:и|ей|ям)|реб[её]н\w+|мам(?:а|ы|е|у|ой)|пап(?:а|ы|е|у|ой)|мат(?:ь|ери)|отец|отца|отцом|родител\w+|
     брат\w{0,3}|сестр\w+|бабушк\w+|дедушк\w+|племянни\w+|девушка|парень"""
 )
-_HOME: Final = _any_of(
+_HOME: Final = _compile_words(
     r"""(?:lives?|living|resides?|based|born|grew up|raised) in|moved (?:to|from)|comes? from|is from|am from|
     home ?town|relocated to|
     жив[уеё]\w*|прожива\w+|родил\w+|родом|переехал\w*|вырос\w*|родной город|из города|город\w* проживания"""
 )
-_PERSON: Final = _any_of(
+_PERSON: Final = _compile_words(
     r"""birthday|born on|years old|aged \d+|time ?zone|pronouns|
     день рождения|возраст|часовой пояс|\d+ (?:лет|год|года)"""
 )
-_HEALTH: Final = _any_of(
+_HEALTH: Final = _compile_words(
     r"""allerg\w+|diabet\w+|asthma\w*|epilep\w+|c(?:o)?eliac|intoleran\w+|pregnan\w+|disab\w+|chronic|diagnos\w+|
     health|blood type|insulin|vegan|vegetarian|medication|hypertension|
     аллерг\w+|диабет\w*|астм\w+|эпилепс\w+|целиаки\w+|непереносим\w+|беремен\w+|инвалид\w+|хроническ\w+|
     диагноз\w*|групп\w+ крови|инсулин\w*|веган\w*|вегетариан\w+|гипертони\w+|здоровь\w+|лекарств\w+"""
 )
-_IMPORTANT: Final = _any_of(
+_IMPORTANT: Final = _compile_words(
     r"""important|critical|crucial|essential|urgent|must (?:always|never)|vital|
     важн\w+|критичн\w+|обязательно|срочн\w+|ни в коем случае|жизненно"""
 )
-_TRIVIAL: Final = _any_of(
+_TRIVIAL: Final = _compile_words(
     r"""discussed|talked about|chatted about|mentioned in passing|asked about|joked|
     обсуд\w+|обсужда\w+|поговорили|говорили о|болтали|пошутил\w*|спрашивал\w*|упомянул\w* вскользь|мельком"""
 )
-_EVENT: Final = _any_of(
+_EVENT: Final = _compile_words(
     r"""birthday|wedding|meeting|appointment|interview|exam|conference|trip|flight|concert|anniversary|deadline|
     graduat\w+|moved|visited|bought|got married|started|finished|party|
     (?:on|next|last) (?:mon|tues|wednes|thurs|fri|satur|sun)day|
@@ -89,7 +89,7 @@ _EVENT: Final = _any_of(
     рейс\w*|концерт\w*|годовщин\w+|дедлайн\w*|переехал\w*|купил\w*|съездил\w*|посетил\w*|защитил\w*|отпуск\w*|
     праздник\w*|юбиле\w+"""
 )
-_FOR_NOW: Final = _any_of(
+_FOR_NOW: Final = _compile_words(
     r"""working on|this (?:week|month|morning|evening|weekend)|today|tonight|tomorrow|next week|these days|
     for the time being|for now|temporarily|
     (?:until|till|by) (?:next |this )?(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|january|february|
@@ -98,7 +98,7 @@ _FOR_NOW: Final = _any_of(
     до (?:понедельника|вторника|среды|четверга|пятницы|субботы|воскресенья|завтра|конца \w+|\d[\d.]*)|
     в ближайш\w+|работа\w+ над|в процессе"""
 )
-_NOW: Final = _any_of(
+_NOW: Final = _compile_words(
     r"""currently|now|at the moment|at present|
     сейчас|теперь|в данный момент|в настоящее время"""
 )
@@ -112,7 +112,7 @@ _LASTING: Final = (_NAME, _LANGUAGE, _HEALTH)
 _WEIGHTY: Final = (_NAME, _LANGUAGE, _HEALTH, _IMPORTANT)
 
 
-def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+def classify_proposal(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact that a proposal would become.
 
     Each attribute comes from the proposal, else from its words, else from the default.
@@ -123,32 +123,32 @@ def classify(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fa
         settings: the tenant's settings, for the time zone in which days begin and for whether working facts
             without a date expire.
     """
-    text = one_line(proposed.text)
-    kind = proposed.kind or _kind(text)
+    text = join_lines(proposed.text)
+    kind = proposed.kind or _classify_kind(text)
     expires_at = proposed.expires_at
     may_end = expires_at is None and proposed.tier in (None, "working")
-    end = end_named(proposed, at, settings) if may_end else None
-    tier = proposed.tier or _tier(text, kind, dated=(expires_at or end) is not None)
+    end = find_named_end(proposed, at, settings) if may_end else None
+    tier = proposed.tier or _classify_tier(text, kind, dated=(expires_at or end) is not None)
     if tier == "working" and expires_at is None:
-        expires_at = end or default_expiry(at, settings.limits)
+        expires_at = end or compute_default_expiry(at, settings.limits)
     return Fact(
         text=text,
         kind=kind,
         tier=tier,
-        importance=proposed.importance or _importance(text),
+        importance=proposed.importance or _rate_importance(text),
         expires_at=expires_at,
     )
 
 
-def end_named(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
+def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
     """Return the end that the words of a proposal name; None if they name none or the fact is lasting."""
     # The date of an imported line is not known: its "until Friday" may be years ago.
-    if proposed.lineage.extractor == "import" or _holds(_LASTING, proposed.text):
+    if proposed.lineage.extractor == "import" or _has_any(_LASTING, proposed.text):
         return None
-    return find_expiry(one_line(proposed.text), at, settings.time_stamps.zone)
+    return find_expiry(join_lines(proposed.text), at, settings.time_stamps.zone)
 
 
-def _kind(text: str) -> Kind:
+def _classify_kind(text: str) -> Kind:
     if _TRIVIAL.search(text):
         return "conversation_insight"
     if _PREFERENCE.search(text):
@@ -156,26 +156,26 @@ def _kind(text: str) -> Kind:
     return "event" if _EVENT.search(text) else "user_fact"
 
 
-def _tier(text: str, kind: Kind, *, dated: bool) -> Tier:
+def _classify_tier(text: str, kind: Kind, *, dated: bool) -> Tier:
     if dated or _FOR_NOW.search(text):
         return "working"
     if kind in ("conversation_insight", "conversation_summary"):
         return "archive"
-    if _NOW.search(text) and not _holds(_SETTLED, text):
+    if _NOW.search(text) and not _has_any(_SETTLED, text):
         return "working"
-    return "profile" if kind == "preference" or _holds(_STANDING, text) else "archive"
+    return "profile" if kind == "preference" or _has_any(_STANDING, text) else "archive"
 
 
-def _importance(text: str) -> int:
-    if _holds(_WEIGHTY, text):
+def _rate_importance(text: str) -> int:
+    if _has_any(_WEIGHTY, text):
         return HIGH_IMPORTANCE
     return LOW_IMPORTANCE if _TRIVIAL.search(text) else NORMAL_IMPORTANCE
 
 
-def _holds(patterns: tuple[Pattern[str], ...], text: str) -> bool:
-    return any(_is_in(each, text) for each in patterns)
+def _has_any(patterns: tuple[Pattern[str], ...], text: str) -> bool:
+    return any(_has_match(each, text) for each in patterns)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _is_in(pattern: Pattern[str], text: str) -> bool:
+@lru_cache(maxsize=CACHED_MATCHES)
+def _has_match(pattern: Pattern[str], text: str) -> bool:
     return pattern.search(text) is not None

@@ -6,8 +6,13 @@ from typing import Final, NamedTuple
 
 from mnemon_consumers.dedupe.state.decisions import KeptFact
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
-from mnemon_consumers.domain.alignment.parser import parse
-from mnemon_consumers.domain.alignment.relation import UNDECIDED_SHARE, FactRelation, RelationVerdict, relate
+from mnemon_consumers.domain.alignment.parser import parse_fact
+from mnemon_consumers.domain.alignment.relation import (
+    UNDECIDED_SHARE,
+    FactRelation,
+    RelationVerdict,
+    relate_facts,
+)
 from mnemon_consumers.domain.alignment.statement import ParsedFact, TermKind
 from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
@@ -89,12 +94,12 @@ def compare_facts(
         settings: thresholds that override those of the model.
     """
     similarities = {each.fact_id: each.similarity for each in nearest}
-    new = parse(text)
+    new = parse_fact(text)
     matches = [
-        _match(text, new, known, similarities.get(known.id), likeness, settings)
-        for known in _candidates(new, facts, similarities, thresholds_for(text, likeness, settings))
+        _compare_with_known(text, new, known, similarities.get(known.id), likeness, settings)
+        for known in _select_candidates(new, facts, similarities, find_thresholds(text, likeness, settings))
     ]
-    matches.sort(key=_rank)
+    matches.sort(key=_rank_match)
     if not matches:
         return Matches()
     first = matches[0]
@@ -103,18 +108,18 @@ def compare_facts(
     return Matches(best, first, () if best else tuple(doubtful[:MOST_UNDECIDED]))
 
 
-def thresholds_for(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
+def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
     """Return the similarities above which a fact counts as an update, and above which as a duplicate."""
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:
-            update = likeness.thresholds.update_for(is_english=parse(text).is_english)
+            update = likeness.thresholds.update_for(is_english=parse_fact(text).is_english)
         if duplicate is None:
             duplicate = max(update, likeness.thresholds.duplicate)
     return update, duplicate
 
 
-def _candidates(
+def _select_candidates(
     new: ParsedFact,
     facts: Sequence[KeptFact],
     similarities: Mapping[str, float],
@@ -127,7 +132,7 @@ def _candidates(
     chosen |= set(sorted(similarities, key=lambda each: -similarities[each])[:1])
     shared = []
     for known in facts:
-        old = parse(known.fact.text)
+        old = parse_fact(known.fact.text)
         if keys.isdisjoint(old.keys) and new.slots.isdisjoint(old.slots):
             continue
         common = len([term for term in old.terms if not keys.isdisjoint(term.keys)])
@@ -139,7 +144,7 @@ def _candidates(
     return [known for known in facts if known.id in chosen]
 
 
-def _match(
+def _compare_with_known(
     text: str,
     new: ParsedFact,
     known: KeptFact,
@@ -147,13 +152,17 @@ def _match(
     likeness: Likeness,
     settings: Dedupe,
 ) -> Match:
-    verdict = relate(known.fact.text, text, likeness.words)
-    update, duplicate = thresholds_for(text, likeness, settings)
+    verdict = relate_facts(known.fact.text, text, likeness.words)
+    update, duplicate = find_thresholds(text, likeness, settings)
     if similarity is not None and verdict.is_open:
         if duplicate is not None and similarity > duplicate:
-            verdict = replace(verdict, relation=FactRelation.SAME, evidence=_near(similarity, duplicate))
+            verdict = replace(
+                verdict, relation=FactRelation.SAME, evidence=_describe_similarity(similarity, duplicate)
+            )
         elif update is not None and similarity > update:
-            verdict = replace(verdict, relation=FactRelation.UPDATE, evidence=_near(similarity, update))
+            verdict = replace(
+                verdict, relation=FactRelation.UPDATE, evidence=_describe_similarity(similarity, update)
+            )
     required = min((bound for bound in (update, duplicate) if bound is not None), default=None)
     if (
         settings.require_similarity
@@ -168,9 +177,9 @@ def _match(
     return Match(known, verdict, similarity)
 
 
-def _near(similarity: float, threshold: float) -> str:
+def _describe_similarity(similarity: float, threshold: float) -> str:
     return f"nothing tells them apart, and their similarity {similarity:.2f} is above {threshold:.2f}"
 
 
-def _rank(match: Match) -> tuple[int, float, float]:
+def _rank_match(match: Match) -> tuple[int, float, float]:
     return _PRECEDENCE[match.verdict.relation], -match.verdict.score, -round(match.similarity or 0.0, 4)

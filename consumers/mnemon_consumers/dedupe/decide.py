@@ -1,8 +1,8 @@
 """Decisions on a proposed fact. No I/O, no clock, no randomness.
 
-`examine` decides what the words alone can decide. `settle` compares each remaining `CandidateFact` with the
-known facts. "Now" is the time at which the proposal came into the log, so a decision does not depend on when
-it is taken.
+`examine_proposal` decides what the words alone can decide. `settle_candidate` compares each remaining
+`CandidateFact` with the known facts. "Now" is the time at which the proposal came into the log, so a decision
+does not depend on when it is taken.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 
-from mnemon_consumers.dedupe.classification import classify
-from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, thresholds_for
-from mnemon_consumers.dedupe.eviction import Eviction, make_room
-from mnemon_consumers.dedupe.rewrite import restated, rewritten
+from mnemon_consumers.dedupe.classification import classify_proposal, find_named_end
+from mnemon_consumers.dedupe.comparison import Likeness, Matches, NearestFact, compare_facts, find_thresholds
+from mnemon_consumers.dedupe.eviction import Eviction, find_excess, make_room
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
-from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate
-from mnemon_consumers.domain.policy.refusal import refusal
-from mnemon_consumers.domain.policy.wording import one_line, words
+from mnemon_consumers.domain.alignment.relation import FactRelation, RelationVerdict, relate_facts
+from mnemon_consumers.domain.policy.default_expiry import compute_kept_until, compute_rewritten_until
+from mnemon_consumers.domain.policy.refusal import find_refusal
+from mnemon_consumers.domain.policy.wording import join_lines, split_words
 from mnemon_contracts.base import ID_LIMIT, Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -31,9 +31,9 @@ from mnemon_contracts.events.memory import (
     FactUpdatedV1,
     Reason,
 )
-from mnemon_contracts.settings.groups import Dedupe, SettingsV1
+from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 
-Decided = tuple[str, Event]
+DecisionEvent = tuple[str, Event]
 """The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""
 
 
@@ -55,56 +55,58 @@ class CandidateFact:
     fact: Fact
 
 
-def decide(
+def decide_proposal(
     proposal: Proposal,
     known: UserFacts,
     nearest: Sequence[NearestFact],
     settings: SettingsV1,
     likeness: Likeness,
-) -> list[Decided]:
-    """Decide on a proposal, given its nearest facts: call `examine`, then `settle` if a candidate is left."""
-    match examine(proposal, known, settings):
+) -> list[DecisionEvent]:
+    """Decide on a proposal, given its nearest facts."""
+    match examine_proposal(proposal, known, settings):
         case CandidateFact() as candidate:
-            return settle(candidate, known, nearest, settings, likeness)
+            return settle_candidate(candidate, known, nearest, settings, likeness)
         case decided:
             return decided
 
 
-def examine(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> CandidateFact | list[Decided]:
+def examine_proposal(
+    proposal: Proposal, known: UserFacts, settings: SettingsV1
+) -> CandidateFact | list[DecisionEvent]:
     """Refuse a proposal, or find the fact whose exact words it repeats.
 
     Returns:
         The events, in the order in which they are to be published; or the candidate to compare.
     """
     event, at = proposal.event, proposal.at
-    if refused := refusal(event.text, settings.policy):
-        return [_rejected(proposal, *refused)]
+    if refused := find_refusal(event.text, settings.policy):
+        return [_reject_proposal(proposal, *refused)]
     if event.expires_at is not None and event.expires_at <= at:
-        return [_rejected(proposal, "expired", "Its date had passed when it was proposed.")]
+        return [_reject_proposal(proposal, "expired", "Its date had passed when it was proposed.")]
     other = _find_repeated(proposal, known)
     if other is None:
-        return CandidateFact(proposal, classify(event, at, settings))
+        return CandidateFact(proposal, classify_proposal(event, at, settings))
     by = Decision(
         proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
     )
-    return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
+    return _write_fact(proposal, other, restate_fact(other.fact, event, at, settings), by, known, settings)
 
 
-def text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text whose nearest facts `settle` needs; None if a rule or the words alone decide."""
+def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
+    """Return the text to compare with other facts; None if a rule or the words alone decide."""
     event = proposal.event
-    if refusal(event.text, settings.policy) or _find_repeated(proposal, known):
+    if find_refusal(event.text, settings.policy) or _find_repeated(proposal, known):
         return None
-    return one_line(event.text)
+    return join_lines(event.text)
 
 
-def settle(
+def settle_candidate(
     candidate: CandidateFact,
     known: UserFacts,
     nearest: Sequence[NearestFact],
     settings: SettingsV1,
     likeness: Likeness,
-) -> list[Decided]:
+) -> list[DecisionEvent]:
     """Decide on a candidate by comparing it with the known facts.
 
     Args:
@@ -118,21 +120,21 @@ def settle(
         The events, in the order in which they are to be published.
     """
     proposal, at, text = candidate.proposal, candidate.proposal.at, candidate.fact.text
-    facts = known.live(at)
-    replaced = known.live_fact(proposal.event.supersedes, at) if proposal.event.supersedes else None
+    facts = known.list_live(at)
+    replaced = known.find_live(proposal.event.supersedes, at) if proposal.event.supersedes else None
     doubt = None
     if replaced is not None:
-        verdict = relate(replaced.fact.text, text, likeness.words)
+        verdict = relate_facts(replaced.fact.text, text, likeness.words)
         if verdict.is_related:
-            return _supersede(candidate, replaced, verdict, known, settings)
+            return _supersede_fact(candidate, replaced, verdict, known, settings)
         facts = [each for each in facts if each.id != replaced.id]
         doubt = f"it was to replace another fact, but {verdict.evidence}: both are kept"
     matches = compare_facts(text, facts, nearest, likeness, settings.dedupe)
-    by = _compared(proposal, text, matches, likeness, settings.dedupe, doubt)
+    by = _describe_decision(proposal, text, matches, likeness, settings.dedupe, doubt)
     best = matches.best
     if best is None:
-        return save(candidate, by, known, settings)
-    if best.verdict.relation is FactRelation.UPDATE and (doubt := _doubt(proposal, best.known)):
+        return save_candidate(candidate, by, known, settings)
+    if best.verdict.relation is FactRelation.UPDATE and (doubt := _find_doubt(proposal, best.known)):
         undecided = by.model_copy(
             update={
                 "relation": "undecided",
@@ -140,20 +142,22 @@ def settle(
                 "evidence": f"{doubt}: both are kept",
             }
         )
-        return save(candidate, undecided, known, settings)
+        return save_candidate(candidate, undecided, known, settings)
     event, other = proposal.event, best.known
     is_said = best.verdict.relation is FactRelation.SAME
     # "Is in Lisbon" must not get the end of "Is in Lisbon until Friday".
     is_longer = other.fact.expires_at is not None and candidate.fact.expires_at is None
     keeps_words = best.verdict.is_covered or settings.dedupe.on_duplicate == "confirm"
     if is_said and keeps_words and not is_longer:
-        return _write(proposal, other, restated(other.fact, event, at, settings), by, known, settings)
-    return _write(
-        proposal, other, rewritten(other.fact, candidate.fact, event, at, settings), by, known, settings
+        return _write_fact(
+            proposal, other, restate_fact(other.fact, event, at, settings), by, known, settings
+        )
+    return _write_fact(
+        proposal, other, rewrite_fact(other.fact, candidate.fact, event, at, settings), by, known, settings
     )
 
 
-def _doubt(proposal: Proposal, known: KeptFact) -> str | None:
+def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
     """Return the reason why a proposal must not replace a fact although its words update it; None if none."""
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
@@ -163,54 +167,56 @@ def _doubt(proposal: Proposal, known: KeptFact) -> str | None:
     return None
 
 
-def undecidable(proposal: Proposal, error: str) -> Decided:
+def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
     """Reject a proposal that cannot be decided, so that no proposal ends without an event."""
-    return _rejected(proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more.")
+    return _reject_proposal(
+        proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more."
+    )
 
 
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
     """Return the fact whose words a proposal repeats; None if the proposal is to replace another fact."""
     event, at = proposal.event, proposal.at
-    if event.supersedes and known.live_fact(event.supersedes, at):
+    if event.supersedes and known.find_live(event.supersedes, at):
         return None
-    return _find_same_words(event.text, known.live(at))
+    return _find_same_words(event.text, known.list_live(at))
 
 
 def _find_same_words(text: str, facts: Sequence[KeptFact]) -> KeptFact | None:
-    said = words(text)
-    return next((known for known in facts if words(known.fact.text) == said), None)
+    said = split_words(text)
+    return next((known for known in facts if split_words(known.fact.text) == said), None)
 
 
-def _supersede(
+def _supersede_fact(
     candidate: CandidateFact,
     replaced: KeptFact,
     verdict: RelationVerdict,
     known: UserFacts,
     settings: SettingsV1,
-) -> list[Decided]:
+) -> list[DecisionEvent]:
     proposal = candidate.proposal
-    other = _find_same_words(candidate.fact.text, known.live(proposal.at))
+    other = _find_same_words(candidate.fact.text, known.list_live(proposal.at))
     if other is not None and other.id != replaced.id:
         # If rewritten, the replaced fact would repeat another fact.
         forgotten = FactForgottenV1(
-            id=_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
+            id=_derive_id("supersede", proposal.id, replaced.id), fact_id=replaced.id, reason="superseded"
         )
         by = Decision(
             proposal_id=proposal.id, nearest=other.id, relation="same", evidence="the words are the same"
         )
-        fact = restated(other.fact, proposal.event, proposal.at, settings)
-        return [("fact.forgotten", forgotten), *_write(proposal, other, fact, by, known, settings)]
+        fact = restate_fact(other.fact, proposal.event, proposal.at, settings)
+        return [("fact.forgotten", forgotten), *_write_fact(proposal, other, fact, by, known, settings)]
     by = Decision(
         proposal_id=proposal.id,
         nearest=replaced.id,
         relation="update",
         evidence=f"the model names it: {verdict.evidence}",
     )
-    fact = rewritten(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
-    return _write(proposal, replaced, fact, by, known, settings)
+    fact = rewrite_fact(replaced.fact, candidate.fact, proposal.event, proposal.at, settings)
+    return _write_fact(proposal, replaced, fact, by, known, settings)
 
 
-def _compared(
+def _describe_decision(
     proposal: Proposal,
     text: str,
     matches: Matches,
@@ -219,7 +225,7 @@ def _compared(
     doubt: str | None,
 ) -> Decision:
     nearest = matches.nearest
-    update, duplicate = thresholds_for(text, likeness, dedupe)
+    update, duplicate = find_thresholds(text, likeness, dedupe)
     return Decision(
         proposal_id=proposal.id,
         nearest=nearest.known.id if nearest else None,
@@ -233,58 +239,67 @@ def _compared(
     )
 
 
-def save(candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1) -> list[Decided]:
+def save_candidate(
+    candidate: CandidateFact, by: Decision, known: UserFacts, settings: SettingsV1
+) -> list[DecisionEvent]:
     """Save a candidate as a separate fact, or reject it if there is no room."""
     proposal, fact = candidate.proposal, candidate.fact
-    evicted = make_room(fact, known.live(proposal.at), settings.limits, joins=True)
+    evicted = make_room(fact, known.list_live(proposal.at), settings.limits, joins=True)
     if evicted is None:
-        return [_rejected(proposal, "limit", "There is no room, and what is kept matters more.")]
+        return [_reject_proposal(proposal, "limit", "There is no room, and what is kept matters more.")]
     saved = FactSavedV1(
-        id=decision_id(proposal.id),
+        id=derive_decision_id(proposal.id),
         fact_id=known.next_id(fact.tier),
         fact=fact,
         decision=by,
         lineage=proposal.event.lineage,
     )
-    return [*_evictions(evicted, proposal), ("fact.saved", saved)]
+    return [*_build_evictions(evicted, proposal), ("fact.saved", saved)]
 
 
-def _write(
+def _write_fact(
     proposal: Proposal, other: KeptFact, fact: Fact, by: Decision, known: UserFacts, settings: SettingsV1
-) -> list[Decided]:
+) -> list[DecisionEvent]:
     """Update a fact to the given content, or confirm it if the content is the same."""
-    event_id, lineage = decision_id(proposal.id), proposal.event.lineage
+    event_id, lineage = derive_decision_id(proposal.id), proposal.event.lineage
     if fact == other.fact:
         confirmed = FactConfirmedV1(id=event_id, fact_id=other.id, decision=by, lineage=lineage)
         return [("fact.confirmed", confirmed)]
-    evictions: list[Decided] = []
+    evictions: list[DecisionEvent] = []
     if fact.tier != other.fact.tier:
-        others = [one for one in known.live(proposal.at) if one.id != other.id]
+        others = [one for one in known.list_live(proposal.at) if one.id != other.id]
         evicted = make_room(fact, others, settings.limits, joins=False)
         if evicted is None:
-            return [_rejected(proposal, "limit", f"{fact.tier} is full of what matters more.", other.id)]
-        evictions = _evictions(evicted, proposal)
+            return [
+                _reject_proposal(proposal, "limit", f"{fact.tier} is full of what matters more.", other.id)
+            ]
+        evictions = _build_evictions(evicted, proposal)
     updated = FactUpdatedV1(
         id=event_id, fact_id=other.id, fact=fact, former=other.fact, decision=by, lineage=lineage
     )
     return [*evictions, ("fact.updated", updated)]
 
 
-def _evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[Decided]:
+def _build_evictions(evicted: Sequence[Eviction], proposal: Proposal) -> list[DecisionEvent]:
     return [
         (
             "fact.evicted",
             FactEvictedV1(
-                id=_id("evict", proposal.id, known.id), fact_id=known.id, tier=known.fact.tier, limit=limit
+                id=_derive_id("evict", proposal.id, known.id),
+                fact_id=known.id,
+                tier=known.fact.tier,
+                limit=limit,
             ),
         )
         for known, limit in evicted
     ]
 
 
-def _rejected(proposal: Proposal, reason: Reason, detail: str, fact_id: str | None = None) -> Decided:
+def _reject_proposal(
+    proposal: Proposal, reason: Reason, detail: str, fact_id: str | None = None
+) -> DecisionEvent:
     rejected = FactRejectedV1(
-        id=decision_id(proposal.id),
+        id=derive_decision_id(proposal.id),
         proposal_id=proposal.id,
         reason=reason,
         detail=detail,
@@ -293,14 +308,64 @@ def _rejected(proposal: Proposal, reason: Reason, detail: str, fact_id: str | No
     return "fact.rejected", rejected
 
 
-def decision_id(proposal_id: str) -> str:
+def derive_decision_id(proposal_id: str) -> str:
     """Return the id of the one event that decides a proposal."""
-    return _id("dedupe", proposal_id)
+    return _derive_id("dedupe", proposal_id)
 
 
-def _id(*parts: str) -> str:
+def _derive_id(*parts: str) -> str:
     """Derive an id from other ids: readable, or hashed if the readable id would exceed `ID_LIMIT` bytes."""
     readable = ":".join(parts)
     if len(readable.encode()) <= ID_LIMIT:
         return readable
     return f"{parts[0]}:{sha256(readable.encode()).hexdigest()}"
+
+
+def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
+    """Return the fact with its own words and the attributes that the proposal adds.
+
+    Of two ends the later counts, as when a user says "away for two weeks" again a week later.
+    """
+    tier = proposed.tier or former.tier
+    expires_at = proposed.expires_at or compute_kept_until(former, tier, at, settings.limits)
+    if proposed.expires_at is None and expires_at is not None and tier == "working":
+        expires_at = max(expires_at, find_named_end(proposed, at, settings) or expires_at)
+    importance = max(former.importance, proposed.importance or former.importance)
+    return former.model_copy(update={"tier": tier, "importance": importance, "expires_at": expires_at})
+
+
+def rewrite_fact(
+    former: Fact, fact: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1
+) -> Fact:
+    """Return the fact with the newer words.
+
+    The larger importance counts. Kind and tier change only if the proposal names them.
+    """
+    tier = proposed.tier or former.tier
+    end = find_named_end(proposed, at, settings)
+    expires_at = proposed.expires_at or compute_rewritten_until(
+        former, fact.text, end, tier, at, settings.limits
+    )
+    return Fact(
+        text=fact.text,
+        kind=proposed.kind or former.kind,
+        tier=tier,
+        importance=max(former.importance, fact.importance),
+        expires_at=expires_at,
+    )
+
+
+def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[DecisionEvent]:
+    """Return the evictions after which the user's facts exceed no limit."""
+    return [
+        (
+            "fact.evicted",
+            FactEvictedV1(
+                id=f"trim:{one.known.id}:{one.limit}",
+                fact_id=one.known.id,
+                tier=one.known.fact.tier,
+                limit=one.limit,
+            ),
+        )
+        for one in find_excess(known.list_live(at), limits)
+    ]

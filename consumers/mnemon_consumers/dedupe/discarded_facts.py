@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from nats.aio.client import Client
 
-from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_contracts.events.chat import StartedV1
 from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.subjects import Owner, chat_filter
@@ -14,7 +14,9 @@ from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.settings.history import in_force_at
 
 
-async def forget_discarded(connection: Client, owner: Owner, kept: Collection[str]) -> list[Decided]:
+async def forget_discarded_facts(
+    connection: Client, owner: Owner, kept: Collection[str]
+) -> list[DecisionEvent]:
     """Forget those of the kept facts whose sources are all discarded messages.
 
     The messages that count are those before the newest discard at which the setting `discard_facts` was on.
@@ -25,7 +27,7 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
         mnemon_infra.settings.bucket.SettingsNotProvisioned: there are no settings.
     """
     tenant, _ = owner
-    for position, at in sorted([each async for each in _discards(connection, owner)], reverse=True):
+    for position, at in sorted([each async for each in _find_discards(connection, owner)], reverse=True):
         then = await in_force_at(connection, tenant, at)
         if then is not None and then.discard_facts:
             drawn = await find_facts_from_below(connection, owner, position)
@@ -36,7 +38,7 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
     return []
 
 
-async def _discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
+async def _find_discards(connection: Client, owner: Owner) -> AsyncIterator[tuple[int, datetime]]:
     """Yield the log position and the time of each new conversation that discarded all messages before it."""
     async for logged in stream_events(connection, chat_filter(*owner, "started")):
         if isinstance(logged.event, StartedV1) and logged.event.discard_previous:

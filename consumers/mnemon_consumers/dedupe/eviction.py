@@ -37,23 +37,23 @@ def make_room(
         limits: how many facts there may be.
         joins: whether the fact is an additional one; a rewritten fact only moves between tiers.
     """
-    within = {tier: limit for tier, limit in _by_tier(limits).items() if tier == fact.tier}
-    leaving = _leaving(others, within, limits.per_user if joins else None, reserved=1)
+    within = {tier: limit for tier, limit in _list_tier_limits(limits).items() if tier == fact.tier}
+    leaving = _select_evicted(others, within, limits.per_user if joins else None, reserved=1)
     if fact.importance < HIGH and any(one.known.fact.importance >= HIGH for one in leaving):
         return None
     return leaving
 
 
-def in_excess(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
+def find_excess(facts: Collection[KeptFact], limits: FactLimits) -> list[Eviction]:
     """Return the facts to evict after the limits were lowered."""
-    return _leaving(facts, _by_tier(limits), limits.per_user, reserved=0)
+    return _select_evicted(facts, _list_tier_limits(limits), limits.per_user, reserved=0)
 
 
-def _by_tier(limits: FactLimits) -> dict[Tier, int]:
+def _list_tier_limits(limits: FactLimits) -> dict[Tier, int]:
     return {"profile": limits.profile, "working": limits.working}
 
 
-def _leaving(
+def _select_evicted(
     facts: Collection[KeptFact], by_tier: Mapping[Tier, int], per_user: int | None, *, reserved: int
 ) -> list[Eviction]:
     """Return the facts to evict so that each limit leaves `reserved` places free.
@@ -66,21 +66,21 @@ def _leaving(
     leaving: list[Eviction] = []
     for tier, limit in by_tier.items():
         within = [known for known in facts if known.fact.tier == tier]
-        excess = nsmallest(len(within) + reserved - limit, within, key=_place_in_tier)
+        excess = nsmallest(len(within) + reserved - limit, within, key=_rank_in_tier)
         leaving += (Eviction(known, limit) for known in excess)
     if per_user is not None:
         gone = {one.known.id for one in leaving}
         remaining = [known for known in facts if known.id not in gone]
-        excess = nsmallest(len(remaining) + reserved - per_user, remaining, key=_place)
+        excess = nsmallest(len(remaining) + reserved - per_user, remaining, key=_rank_for_user)
         leaving += (Eviction(known, per_user) for known in excess)
     return leaving
 
 
-def _place_in_tier(known: KeptFact) -> tuple[Any, ...]:
+def _rank_in_tier(known: KeptFact) -> tuple[Any, ...]:
     level = (known.fact.importance > LOW) + (known.fact.importance >= HIGH)
     expires_at = known.fact.expires_at if known.fact.tier == "working" else None
     return level, expires_at or _NEVER, known.order
 
 
-def _place(known: KeptFact) -> tuple[Any, ...]:
-    return known.fact.importance >= HIGH, _TIERS.index(known.fact.tier), *_place_in_tier(known)
+def _rank_for_user(known: KeptFact) -> tuple[Any, ...]:
+    return known.fact.importance >= HIGH, _TIERS.index(known.fact.tier), *_rank_in_tier(known)

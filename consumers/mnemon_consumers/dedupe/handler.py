@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 import nats.errors
 import structlog
 
-from mnemon_consumers.dedupe.processor import Deciding
+from mnemon_consumers.dedupe.processor import ProposalProcessor
 from mnemon_consumers.dedupe.turns import FAILED, Turns
-from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_owner, parse_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
@@ -35,7 +35,7 @@ class DedupeConsumer:
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._settings = LiveSettings()
-        self._deciding = Deciding(database, vector_index, self._settings)
+        self._deciding = ProposalProcessor(database, vector_index, self._settings)
         self._slots = asyncio.Semaphore(deployment.dedupe_users)
         self._turns = Turns(self._decide, self._deciding.has_decided)
         self.broker = Broker(deployment, "dedupe")
@@ -45,7 +45,7 @@ class DedupeConsumer:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Decide until the block ends."""
-        await asyncio.to_thread(lexicon)  # loading takes a second
+        await asyncio.to_thread(load_lexicon)  # loading takes a second
         async with (
             self.broker.connect() as connection,
             self._settings.watched(connection),
@@ -61,10 +61,10 @@ class DedupeConsumer:
         for owner, each in zip(owners, deliveries, strict=True):
             if owner:
                 users[owner].append(each.sequence)
-        taken = await asyncio.gather(*(self._turns.take(*each) for each in users.items()))
+        taken = await asyncio.gather(*(self._turns.run_turn(*each) for each in users.items()))
         waits = dict(zip(users, taken, strict=True))
         return [
-            self._turns.end(owner, waits[owner], each.sequence) if owner else POISON
+            self._turns.choose_outcome(owner, waits[owner], each.sequence) if owner else POISON
             for owner, each in zip(owners, deliveries, strict=True)
         ]
 

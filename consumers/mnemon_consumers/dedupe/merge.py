@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts, joined
+from mnemon_consumers.dedupe.decide import DecisionEvent
+from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts, join_lineages
 from mnemon_consumers.domain.alignment.matching import WordSimilarity
-from mnemon_consumers.domain.alignment.parser import parse
-from mnemon_consumers.domain.alignment.relation import relate
+from mnemon_consumers.domain.alignment.parser import parse_fact
+from mnemon_consumers.domain.alignment.relation import relate_facts
 from mnemon_consumers.domain.alignment.statement import TermKind
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactForgottenV1, Lineage
@@ -46,7 +46,7 @@ def merge_facts(
     wording: Mapping[str, str],
     dedupe: Dedupe,
     words: WordSimilarity | None = None,
-) -> list[Decided] | IgnoredComparison:
+) -> list[DecisionEvent] | IgnoredComparison:
     """Merge two facts that a model has compared, or return the reason why they stay separate.
 
     Args:
@@ -64,45 +64,45 @@ def merge_facts(
     if event.relation not in ("same", "update"):
         return IgnoredComparison("the facts are different" if event.relation else "the model gave no answer")
     merged_id = derived_id(*owner, "merge", comparison.id)
-    newer = known.live_fact(wording.get(event.version, ""), at)
-    older = known.live_fact(wording.get(event.other_version, ""), at)
-    if (unfinished := known.live_fact(event.fact_id, at)) and merged_id in wording:
-        return [_end_of(owner, comparison, unfinished)]
+    newer = known.find_live(wording.get(event.version, ""), at)
+    older = known.find_live(wording.get(event.other_version, ""), at)
+    if (unfinished := known.find_live(event.fact_id, at)) and merged_id in wording:
+        return [_build_end(owner, comparison, unfinished)]
     if newer is None or older is None:
         return IgnoredComparison("a fact has changed or ended since it was compared")
     if newer.id == older.id:
         return IgnoredComparison("the facts are one already")
-    if contradicts(older.fact.text, newer.fact.text, event.relation, words):
+    if contradicts_relation(older.fact.text, newer.fact.text, event.relation, words):
         return IgnoredComparison("the words of the facts contradict it")
     merged = FactMergedV1(
         id=merged_id,
         fact_id=older.id,
         merged_id=newer.id,
         relation=event.relation,
-        fact=_merged(older.fact, newer.fact, event.relation, dedupe),
+        fact=_merge_content(older.fact, newer.fact, event.relation, dedupe),
         former=older.fact,
         compared_id=comparison.id,
-        lineage=_learned(older, newer, event.lineage),
+        lineage=_merge_lineage(older, newer, event.lineage),
     )
-    return [("fact.merged", merged), _end_of(owner, comparison, newer)]
+    return [("fact.merged", merged), _build_end(owner, comparison, newer)]
 
 
-def contradicts(
+def contradicts_relation(
     older: str, newer: str, relation: Literal["same", "update"], words: WordSimilarity | None
 ) -> bool:
     """Return whether two texts contradict the relation that a model gave them."""
-    verdict = relate(older, newer, words)
+    verdict = relate_facts(older, newer, words)
     if verdict.is_contradicted or relation == "update":
         return verdict.is_contradicted
-    before, after = _numbers(older), _numbers(newer)
+    before, after = _find_numbers(older), _find_numbers(newer)
     return bool(before - after and after - before)
 
 
-def _numbers(text: str) -> set[str]:
-    return {key for term in parse(text).terms if term.kind is TermKind.NUMBER for key in term.keys}
+def _find_numbers(text: str) -> set[str]:
+    return {key for term in parse_fact(text).terms if term.kind is TermKind.NUMBER for key in term.keys}
 
 
-def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
+def _merge_content(older: Fact, newer: Fact, relation: Literal["same", "update"], dedupe: Dedupe) -> Fact:
     """Merge two facts into one.
 
     An update keeps the end of the newer fact. A duplicate keeps the later end of both, and no end counts as
@@ -121,11 +121,11 @@ def _merged(older: Fact, newer: Fact, relation: Literal["same", "update"], dedup
     )
 
 
-def _learned(older: KeptFact, newer: KeptFact, model: Lineage) -> Lineage:
-    learned = joined(older.lineage, newer.lineage)
+def _merge_lineage(older: KeptFact, newer: KeptFact, model: Lineage) -> Lineage:
+    learned = join_lineages(older.lineage, newer.lineage)
     return model.model_copy(update={"sources": learned.sources, "conversation": learned.conversation})
 
 
-def _end_of(owner: Owner, comparison: Comparison, newer: KeptFact) -> Decided:
+def _build_end(owner: Owner, comparison: Comparison, newer: KeptFact) -> DecisionEvent:
     ended_id = derived_id(*owner, "merge", comparison.id, newer.id)
     return "fact.forgotten", FactForgottenV1(id=ended_id, fact_id=newer.id, reason="superseded")

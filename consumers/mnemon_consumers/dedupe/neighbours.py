@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Final
 
 from mnemon_consumers.dedupe.comparison import NearestFact
-from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import FactEvictedV1, FactForgottenV1, FactSavedV1, FactUpdatedV1
@@ -37,7 +37,7 @@ class Neighbours:
         """Texts, before the turn, of the facts that the turn wrote; None for a new fact."""
         self._ended: set[str] = set()
 
-    async def look_up(self, texts: Sequence[str]) -> None:
+    async def look_up_texts(self, texts: Sequence[str]) -> None:
         """Find the facts nearest to each text, with one request to the embedder for all new texts.
 
         The embedder gets each text once. Vectors of texts that are not among `texts` are dropped.
@@ -51,9 +51,9 @@ class Neighbours:
         self._known.meanings = {text: meanings[text] for text in texts if text in meanings}
         if absent := list(dict.fromkeys(text for text in texts if text not in meanings)):
             self._known.meanings |= zip(absent, await model.embed(absent), strict=True)
-        await self._search(self._known.meanings)
+        await self._search_texts(self._known.meanings)
 
-    async def nearest(self, text: str, at: datetime) -> list[NearestFact]:
+    async def find_nearest(self, text: str, at: datetime) -> list[NearestFact]:
         """Return the facts that are nearest to a text and live at a time; none without an embedder.
 
         Raises:
@@ -63,19 +63,19 @@ class Neighbours:
             return []
         meanings = self._known.meanings
         if text not in meanings:
-            # `look_up` skips a text that repeats a fact. Decisions since then may have ended that fact.
+            # `look_up_texts` skips a text that repeats a fact. Decisions since then may have ended that fact.
             (meanings[text],) = await self._finding.embedder.embed([text])
-            await self._search({text: meanings[text]})
+            await self._search_texts({text: meanings[text]})
         facts = self._known.facts
-        found = [each for each in self._hits.get(text, ()) if self._has_its_text(each.fact_id)]
+        found = [each for each in self._hits.get(text, ()) if self._is_unchanged(each.fact_id)]
         met = {each.fact_id for each in found}
         for fact_id in self._former:
             written = facts.facts.get(fact_id) if fact_id not in met else None
             if written is not None and (vector := meanings.get(written.fact.text)) is not None:
                 found.append(NearestFact(fact_id, float(meanings[text] @ vector)))
-        return [each for each in found if facts.live_fact(each.fact_id, at)]
+        return [each for each in found if facts.find_live(each.fact_id, at)]
 
-    def note(self, decided: Decided) -> None:
+    def record_decision(self, decided: DecisionEvent) -> None:
         """Record a decision just before it is applied to the user's facts."""
         match decided[1]:
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1() as event:
@@ -84,7 +84,7 @@ class Neighbours:
             case FactEvictedV1() | FactForgottenV1() as event:
                 self._ended.add(event.fact_id)
 
-    async def write(self) -> None:
+    async def write_points(self) -> None:
         """Write the points of the facts that the turn wrote, and delete those of the facts that it ended.
 
         Raises:
@@ -104,12 +104,12 @@ class Neighbours:
             await self._finding.vectors.delete(Collection.MEMORIES, self._owner, gone)
         self._known.findable = self._was_findable
 
-    def _has_its_text(self, fact_id: str) -> bool:
+    def _is_unchanged(self, fact_id: str) -> bool:
         """Return whether a fact still has the text that it had before the turn."""
         known = self._known.facts.facts.get(fact_id)
         return known is not None and self._former.get(fact_id, known.fact.text) == known.fact.text
 
-    async def _search(self, meanings: dict[str, Dense]) -> None:
+    async def _search_texts(self, meanings: dict[str, Dense]) -> None:
         if not self._known.versions or not meanings:
             return
         if not self._was_findable:

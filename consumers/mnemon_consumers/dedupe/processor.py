@@ -17,20 +17,20 @@ from nats.aio.client import Client
 from mnemon_consumers.dedupe.comparison import Likeness
 from mnemon_consumers.dedupe.decide import (
     CandidateFact,
-    Decided,
+    DecisionEvent,
     Proposal,
-    examine,
-    settle,
-    text_to_compare,
-    undecidable,
+    evict_excess,
+    examine_proposal,
+    find_text_to_compare,
+    reject_undecidable,
+    settle_candidate,
 )
-from mnemon_consumers.dedupe.discarded_facts import forget_discarded
-from mnemon_consumers.dedupe.limit_reduction import trim
+from mnemon_consumers.dedupe.discarded_facts import forget_discarded_facts
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_consumers.dedupe.state.log_events import event_of, log_event
+from mnemon_consumers.dedupe.state.log import build_log_event, read_event
 from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
-from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.events.fact_comparison import FactComparedV1
@@ -57,22 +57,22 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 log = structlog.get_logger("dedupe")
 
-USERS = 1000
+CACHED_USERS = 1000
 """Users whose facts a process keeps in memory from one decision to the next."""
 
-PARSED = 50
+PARSED_AT_ONCE = 50
 """Facts to parse before other tasks may run: 5 ms of work."""
 
 
-class Deciding:
+class ProposalProcessor:
     """Decides for one user at a time, and caches the user's state for the next time."""
 
     def __init__(self, database: Database, finding: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
         self._finding = finding
         self._settings = settings
-        self._users: LRUCache[Owner, UserState] = LRUCache(USERS)
-        self._known_of: tuple[int, int] | None = None
+        self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
+        self._cached_stores: tuple[int, int] | None = None
         """The exchange count of the points and the generation of the rows that `_users` was read from."""
 
     async def decide(
@@ -95,26 +95,26 @@ class Deciding:
         """
         async with self._finding.gate.passed(), hold_lock(self._database, *owner) as lock:
             stores = self._finding.gate.exchanges, await load_generation_identity(lock)
-            if self._known_of != stores:
+            if self._cached_stores != stores:
                 # The cached state describes other points or rows than those that are live now.
-                self._known_of = stores
+                self._cached_stores = stores
                 self._users.clear()
             await give_way()
             # The cache gets the user back only after success: after a failure, the log is read again.
             known = self._users.pop(owner, None)
             erased = await erasures_of(connection, owner)
             if known is None or known.erased != erased:
-                known = await self._load(connection, owner, erased)
-            await self._catch_up(connection, owner, known)
+                known = await self._load_state(connection, owner, erased)
+            await self._apply_new_events(connection, owner, known)
             neighbours = Neighbours(self._finding, owner, known)
-            events = await self._decide(owner, known, neighbours)
-            waits = known.next
+            events = await self._decide_turn(owner, known, neighbours)
+            waits = known.next_position
             if limits_at is not None and waits is None:
-                decided = trim(known.facts, self._settings.of(owner[0]).limits, limits_at)
+                decided = evict_excess(known.facts, self._settings.of(owner[0]).limits, limits_at)
                 if self._settings.of(owner[0]).discard_facts:
-                    decided += await forget_discarded(connection, owner, known.facts.facts)
-                events += _applied(owner, known, decided, limits_at, neighbours)
-            await neighbours.write()
+                    decided += await forget_discarded_facts(connection, owner, known.facts.facts)
+                events += _apply_decisions(owner, known, decided, limits_at, neighbours)
+            await neighbours.write_points()
             if waits is None:
                 known.meanings = {}
             await give_way()
@@ -126,9 +126,9 @@ class Deciding:
     def has_decided(self, owner: Owner, seq: int) -> bool:
         """Return whether this process knows that a user's events up to a log position are decided."""
         known = self._users.get(owner)
-        return known is not None and seq <= known.position and known.next is None
+        return known is not None and seq <= known.position and known.next_position is None
 
-    async def _load(self, connection: Client, owner: Owner, erased: Erasures) -> UserState:
+    async def _load_state(self, connection: Client, owner: Owner, erased: Erasures) -> UserState:
         stream_context = connection.jetstream()
         # Up to the lower of both positions, every event is projected and every proposal decided.
         position = min(
@@ -142,16 +142,16 @@ class Deciding:
             if row.seq > known.position:
                 break
             if row.body is not None:
-                known.apply(event_of(row.name, row.body), row.event_id, row.at)
+                known.apply(read_event(row.name, row.body), row.event_id, row.at)
             elif row.proposal_id is not None:
                 known.facts.decided.add(row.proposal_id)
         for place, each in enumerate(known.facts.facts.values()):
-            parse(each.fact.text)
-            if place % PARSED == PARSED - 1:
+            parse_fact(each.fact.text)
+            if place % PARSED_AT_ONCE == PARSED_AT_ONCE - 1:
                 await asyncio.sleep(0)
         return known
 
-    async def _catch_up(self, connection: Client, owner: Owner, known: UserState) -> None:
+    async def _apply_new_events(self, connection: Client, owner: Owner, known: UserState) -> None:
         """Apply the events that the log has received since the user's position."""
         async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
             await give_way()
@@ -176,10 +176,10 @@ class Deciding:
                 else:
                     known.apply(event, event_id, at)
 
-    async def _decide(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
-        settings, undecided = self._settings.of(owner[0]), known.turn()
+    async def _decide_turn(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
+        settings, undecided = self._settings.of(owner[0]), known.list_turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
-        await neighbours.look_up(_texts_to_compare(proposals, known, settings))
+        await neighbours.look_up_texts(_find_texts_to_compare(proposals, known, settings))
         events: list[LogEvent] = []
         begun = time.monotonic()
         for each in undecided:
@@ -188,56 +188,60 @@ class Deciding:
             await give_way()
             with tracing.span("dedupe decide", each.traceparent):
                 if isinstance(each, Comparison):
-                    decided = _merged(owner, known, each, settings)
+                    decided = _merge_compared(owner, known, each, settings)
                 else:
-                    decided = await self._decided(known, each, settings, neighbours)
-                events += _applied(owner, known, decided, each.at, neighbours)
+                    decided = await self._decide_proposal(known, each, settings, neighbours)
+                events += _apply_decisions(owner, known, decided, each.at, neighbours)
             known.waiting.pop(each.id)
         return events
 
-    async def _decided(
+    async def _decide_proposal(
         self, known: UserState, proposal: Proposal, settings: SettingsV1, neighbours: Neighbours
-    ) -> list[Decided]:
+    ) -> list[DecisionEvent]:
         try:
-            match examine(proposal, known.facts, settings):
+            match examine_proposal(proposal, known.facts, settings):
                 case CandidateFact() as candidate:
-                    nearest = await neighbours.nearest(candidate.fact.text, proposal.at)
-                    return settle(candidate, known.facts, nearest, settings, self._likeness())
+                    nearest = await neighbours.find_nearest(candidate.fact.text, proposal.at)
+                    return settle_candidate(candidate, known.facts, nearest, settings, self._build_likeness())
                 case decided:
                     return decided
         except ValueError as error:
             # A retry would fail too, and all later proposals of the user would wait for this one.
             log.exception("proposal decision failed", event_id=proposal.id)
-            return [undecidable(proposal, type(error).__name__)]
+            return [reject_undecidable(proposal, type(error).__name__)]
 
-    def _likeness(self) -> Likeness:
+    def _build_likeness(self) -> Likeness:
         model = self._finding.embedder
         words = word_similarity()
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 
 
-def _texts_to_compare(proposals: Iterable[Proposal], known: UserState, settings: SettingsV1) -> list[str]:
+def _find_texts_to_compare(
+    proposals: Iterable[Proposal], known: UserState, settings: SettingsV1
+) -> list[str]:
     texts = []
     for proposal in proposals:
-        with suppress(ValueError):  # `_decided` logs it
-            if (text := text_to_compare(proposal, known.facts, settings)) is not None:
+        with suppress(ValueError):  # `_decide_proposal` logs it
+            if (text := find_text_to_compare(proposal, known.facts, settings)) is not None:
                 texts.append(text)
     return texts
 
 
-def _applied(
-    owner: Owner, known: UserState, decided: Iterable[Decided], at: datetime, neighbours: Neighbours
+def _apply_decisions(
+    owner: Owner, known: UserState, decided: Iterable[DecisionEvent], at: datetime, neighbours: Neighbours
 ) -> list[LogEvent]:
     """Apply decisions to the user's state, and return their events for the log."""
     events = []
     for each in decided:
-        neighbours.note(each)
+        neighbours.record_decision(each)
         known.apply(each[1], str(each[1].id), at)
-        events.append(log_event(owner, each))
+        events.append(build_log_event(owner, each))
     return events
 
 
-def _merged(owner: Owner, known: UserState, comparison: Comparison, settings: SettingsV1) -> list[Decided]:
+def _merge_compared(
+    owner: Owner, known: UserState, comparison: Comparison, settings: SettingsV1
+) -> list[DecisionEvent]:
     known.facts.apply(comparison.event, comparison.id, comparison.at)
     match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
         case IgnoredComparison(reason):

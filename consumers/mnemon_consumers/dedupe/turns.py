@@ -15,15 +15,15 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 
 FAILED: Final = 0
-"""Log position that `take` returns after a failed turn: every delivery of the user waits."""
+"""Log position that `run_turn` returns after a failed turn: every delivery of the user waits."""
 
-ALL: Final = 1
-"""Log position that `take` returns before the first turn: every delivery of the user waits."""
+FIRST_POSITION: Final = 1
+"""Log position that `run_turn` returns before the first turn: every delivery of the user waits."""
 
-LATER: Final = 0.2
+PUT_OFF_SECONDS: Final = 0.2
 """Shortest delay, in seconds, before the broker delivers a put-off message again."""
 
-A_SECOND: Final = 500
+PUT_OFF_RATE: Final = 500
 """Rate, per second, at which the deliveries of one user that were put off come again."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
@@ -43,8 +43,8 @@ class Turns:
         self._is_decided = is_decided
         self._waiting: dict[Owner, int] = {}
         self._put_off: dict[Owner, int] = {}
-        self._taking: dict[Owner, asyncio.Event] = {}
-        self._going_on: set[asyncio.Task[None]] = set()
+        self._running: dict[Owner, asyncio.Event] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._is_open = True
 
     @asynccontextmanager
@@ -54,55 +54,55 @@ class Turns:
             yield
         finally:
             self._is_open = False
-            if self._going_on:
-                await asyncio.wait(self._going_on)
+            if self._tasks:
+                await asyncio.wait(self._tasks)
 
-    async def take(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
+    async def run_turn(self, owner: Owner, deliveries: Sequence[int]) -> int | None:
         """Run one turn of a user and schedule the rest; return the result of the `TurnFunction`.
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If they are more than one turn, `take` does
-                not wait for the first turn. If an earlier turn has decided them all, it runs none.
+            deliveries: log positions of the user's deliveries. If they are more than one turn, the call
+                does not wait for the first turn. If an earlier turn has decided them all, it runs none.
         """
         # The first turn tells whether anything is left. A second call would only wait for the same turn.
-        while owner in self._taking:
-            await self._taking[owner].wait()
+        while owner in self._running:
+            await self._running[owner].wait()
         if owner not in self._waiting:
             if self._is_decided(owner, max(deliveries)):
                 return None
-            waits = ALL if len(deliveries) > TURN else await self._first(owner)
+            waits = FIRST_POSITION if len(deliveries) > TURN else await self._run_first(owner)
             if not waits or not self._is_open:
                 return waits
-            self._begin(owner, waits)
+            self._schedule_rest(owner, waits)
         return self._waiting[owner]
 
-    async def _first(self, owner: Owner) -> int | None:
-        taken = self._taking[owner] = asyncio.Event()
+    async def _run_first(self, owner: Owner) -> int | None:
+        taken = self._running[owner] = asyncio.Event()
         try:
             return await self._turn(owner)
         finally:
-            del self._taking[owner]
+            del self._running[owner]
             taken.set()
 
-    def _begin(self, owner: Owner, waits: int) -> None:
+    def _schedule_rest(self, owner: Owner, waits: int) -> None:
         self._waiting[owner] = waits
         self._put_off[owner] = 0
-        task = asyncio.create_task(self._go_on(owner))
-        self._going_on.add(task)
-        task.add_done_callback(self._going_on.discard)
+        task = asyncio.create_task(self._run_rest(owner))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
-    def end(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
-        """Return the outcome of a delivery, from the position that `take` returned and the delivery's own."""
+    def choose_outcome(self, owner: Owner, waits: int | None, seq: int) -> DeliveryOutcome:
+        """Return the outcome of a delivery, from the result of `run_turn` and its log position."""
         if waits is None or seq < waits:
             return ACK
         if waits == FAILED:
             return Retry()
         if owner in self._waiting:
             self._put_off[owner] += 1
-        return Retry(LATER + self._put_off.get(owner, 0) / A_SECOND)
+        return Retry(PUT_OFF_SECONDS + self._put_off.get(owner, 0) / PUT_OFF_RATE)
 
-    async def _go_on(self, owner: Owner) -> None:
+    async def _run_rest(self, owner: Owner) -> None:
         try:
             while self._is_open and (waits := await self._turn(owner)):
                 self._waiting[owner] = waits

@@ -1,21 +1,22 @@
 """Cuts conversations into windows and builds the events of answers. No I/O, no clock, no randomness."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.extract.answers.parser import Extracted
+from mnemon_consumers.extract.answers.parser import ParsedAnswer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
-from mnemon_consumers.extract.recalled_text import is_from_memory
-from mnemon_contracts.events.chat import Role
+from mnemon_contracts.events.chat import FROM_MEMORY, Role
 from mnemon_contracts.events.fact_comparison import FactComparedV1
 from mnemon_contracts.events.memory import FactProposedV1, Lineage, Window, WindowAnsweredV1
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import memory_subject
+from mnemon_contracts.verbs.function_tools import TOOLS
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import PromptMessage
@@ -47,7 +48,7 @@ class WindowCut(NamedTuple):
     look_at: datetime | None
 
 
-def worth_reading(
+def is_worth_reading(
     role: Role, content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None
 ) -> bool:
     """Return whether a message may teach something: words of a user or assistant that are not from memory."""
@@ -58,7 +59,7 @@ def worth_reading(
     )
 
 
-def cut(
+def cut_windows(
     messages: Sequence[SpokenRow], now: datetime, settings: Extraction, *, rested: bool = False
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
@@ -75,22 +76,22 @@ def cut(
     """
     if not messages:
         return WindowCut((), None)
-    worthy = [place for place, message in enumerate(messages) if _is_worth_reading(message)]
+    worthy = [place for place, message in enumerate(messages) if _is_row_worth_reading(message)]
     size, enough = settings.window_messages, settings.after_messages
     first = range(0, len(worthy), size)
     begins = [worthy[place] for place in first]
-    rests_at = _rests_at(messages[-1].sent_at, now, settings)
+    rests_at = _find_rest(messages[-1].sent_at, now, settings)
     if rested or rests_at <= now:
-        return WindowCut(_ranges(messages, begins or [0], len(messages)), None)
+        return WindowCut(_build_ranges(messages, begins or [0], len(messages)), None)
     if len(worthy) < enough:
         return WindowCut((), rests_at)
     if len(worthy) - first[-1] < min(size, enough):
         *begins, end = begins
-        return WindowCut(_ranges(messages, begins, end), rests_at)
-    return WindowCut(_ranges(messages, begins, len(messages)), None)
+        return WindowCut(_build_ranges(messages, begins, end), rests_at)
+    return WindowCut(_build_ranges(messages, begins, len(messages)), None)
 
 
-def said(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
+def build_prompt_messages(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
     """Return messages in the form of a prompt, with times in the user's zone."""
     local = ZoneInfo(zone)
     return [
@@ -101,9 +102,9 @@ def said(messages: Sequence[SpokenRow], zone: str) -> list[PromptMessage]:
     ]
 
 
-def proposals(
+def build_proposals(
     window: Window,
-    extracted: Extracted,
+    extracted: ParsedAnswer,
     model: str,
     batch_id: str | None,
     unsupported: Sequence[Sequence[str]] = (),
@@ -137,20 +138,20 @@ def proposals(
                     prompt_version=PROMPT_VERSION,
                     model=model,
                     batch_id=batch_id,
-                    answer=_id(window, "answered"),
+                    answer=_derive_id(window, "answered"),
                     unsupported=tuple(mark) or None,
                 ),
             ).body(),
-            _id(window, f"fact {place}"),
+            _derive_id(window, f"fact {place}"),
         )
         for place, (fact, mark) in enumerate(zip(extracted.facts, marks, strict=True))
     ]
     outcome: WindowOutcome = "proposed" if proposed else "nothing"
-    end = answered(window, outcome, len(proposed), extracted, batch_id=batch_id)
+    end = build_answered_event(window, outcome, len(proposed), extracted, batch_id=batch_id)
     return [*proposed, end]
 
 
-def comparisons(
+def build_comparisons(
     window: Window,
     pairs: Iterable[FactPair],
     relations: Mapping[FactPair, Relation],
@@ -176,7 +177,7 @@ def comparisons(
         event = FactComparedV1(**pair.model_dump(), relation=relation, lineage=lineage)
         shown = pair.fact_id, pair.version, pair.other_id, pair.other_version
         event_id = (
-            _id(window, "\0".join(("unanswered", batch_id or "", *shown)))
+            _derive_id(window, "\0".join(("unanswered", batch_id or "", *shown)))
             if relation is None
             else derived_id(window.tenant, window.user, EXTRACTOR, "compared", *shown)
         )
@@ -193,11 +194,11 @@ class Death(NamedTuple):
     attempts: int
 
 
-def answered(
+def build_answered_event(
     window: Window,
     outcome: WindowOutcome,
     proposed: int = 0,
-    extracted: Extracted | None = None,
+    extracted: ParsedAnswer | None = None,
     *,
     batch_id: str | None = None,
     death: Death | None = None,
@@ -206,7 +207,7 @@ def answered(
 
     A window that was given up and reopened may end again: each end has an id of its own.
     """
-    held = extracted or Extracted(())
+    held = extracted or ParsedAnswer(())
     too_many = len(held.beyond_limit)
     event = WindowAnsweredV1(
         conversation=window.conversation,
@@ -224,30 +225,59 @@ def answered(
     )
     subject = memory_subject(window.tenant, window.user, "window.answered")
     end = "answered" if death is None else f"dead {death.attempts}"
-    return LogEvent(subject, event.body(), _id(window, end))
+    return LogEvent(subject, event.body(), _derive_id(window, end))
 
 
-def _is_worth_reading(message: SpokenRow) -> bool:
-    return worth_reading(message.role, message.content, message.metadata, message.name)
+def _is_row_worth_reading(message: SpokenRow) -> bool:
+    return is_worth_reading(message.role, message.content, message.metadata, message.name)
 
 
-def _rests_at(last: datetime, now: datetime, settings: Extraction) -> datetime:
+def _find_rest(last: datetime, now: datetime, settings: Extraction) -> datetime:
     """Return when a conversation rests whose last message was sent at `last`."""
     idle = timedelta(seconds=settings.idle_seconds)
     # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
     return last + idle if last <= now + idle else now
 
 
-def _ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
+def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
     """Return a window from each of these places to the next; the first one begins with the first message."""
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         stretch = messages[begin:following]
-        read = [message for message in stretch if _is_worth_reading(message)]
+        read = [message for message in stretch if _is_row_worth_reading(message)]
         ranges.append(Range(stretch[0].seq, stretch[-1].seq, read))
     return ranges
 
 
-def _id(window: Window, what: str) -> str:
+def _derive_id(window: Window, what: str) -> str:
     stretch = window.conversation, str(window.from_seq), str(window.to_seq)
     return derived_id(window.tenant, window.user, EXTRACTOR, *stretch, what)
+
+
+_RENDERED: Final = re.compile(
+    r"</?(?:key_facts|user_data|working_memory|history_summary|recent_messages|relevant_memory"
+    r"|relevant_messages|relevant_documents)>"
+    r"|\[(?:PROFILE MEMORY|WORKING MEMORY|RELEVANT MEMORY FOR THIS TURN|USER DATA|CONVERSATION SUMMARY"
+    r"|RELEVANT DOCUMENTS|EARLIER MESSAGES|RECENT MESSAGES)\]"
+    r"|^## (?:Key facts|Working memory|Relevant memory|User data|Relevant documents|Summary|Earlier messages"
+    r"|Recent messages)\n\n- "
+    r"|^## (?:Ключевые факты|Рабочая память|Воспоминания по теме|Данные пользователя|Документы по теме"
+    r"|Краткое содержание|Прежние сообщения|Последние сообщения)\n\n- "
+    r"|\A(?:Key facts|Previous context summary|Working memory|Relevant memory|Relevant conversation memory)"
+    r":(?: |\n- \[|\nNo saved information\.)"
+    r"|\A(?:Ключевые факты|Краткое содержание предыдущего разговора|Рабочая память|Воспоминания по теме"
+    r"|Прежние сообщения по теме):(?: |\n- \[|\nНет сохранённой информации\.)"
+    r"|\A(?:User data|Relevant documents|Данные пользователя|Документы по теме):\n- "
+    r"|\A(?:No saved information|Нет сохранённой информации)\."
+    r"|\[id:(?:pf|wk|ar)_\d+\]",
+    re.MULTILINE,
+)
+"""Fixed text of the formats of a context in each language (a test renders each of them), and facts as
+lines."""
+
+
+def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:
+    """Return whether a message is marked as memory, holds a context, or is the result of a memory tool."""
+    if metadata and metadata.get(FROM_MEMORY) is True:
+        return True
+    return name in TOOLS or _RENDERED.search(content) is not None

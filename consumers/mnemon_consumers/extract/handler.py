@@ -7,7 +7,7 @@ import nats.errors
 import structlog
 
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
-from mnemon_consumers.extract.windowing import SELDOM
+from mnemon_consumers.extract.windowing import CHECK_PAUSE
 from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import (
@@ -84,11 +84,15 @@ class ExtractConsumer:
                 users.update({owner: max(seq, users.get(owner, 0)) for owner, seq in trigger.items()})
         undone = set(users)
         try:
-            undone = await self._pipeline.said(self.broker.connection, users)
+            undone = await self._pipeline.schedule_users(self.broker.connection, users)
         except TRANSIENT as error:
             log.warning("extract scan failed, retrying", error=repr(error))
         return [
-            trigger if isinstance(trigger, Dead) else ACK if undone.isdisjoint(trigger) else Retry(SELDOM)
+            trigger
+            if isinstance(trigger, Dead)
+            else ACK
+            if undone.isdisjoint(trigger)
+            else Retry(CHECK_PAUSE)
             for trigger in triggers
         ]
 
@@ -98,7 +102,7 @@ class ExtractConsumer:
         users = list(dict.fromkeys(each for each in owners if not isinstance(each, Dead)))
         undone = set(users)
         try:
-            undone = await self._pipeline.read(self.broker.connection, users)
+            undone = await self._pipeline.read_users(self.broker.connection, users)
         except TRANSIENT as error:
             log.warning("extraction failed, retrying", error=repr(error))
         return [each if isinstance(each, Dead) else SOON if each in undone else ACK for each in owners]
@@ -107,8 +111,8 @@ class ExtractConsumer:
         """Reopen windows that were given up, submit batches and fetch results."""
         windows = [_decode_window(each) for each in deliveries]
         try:
-            await self._pipeline.reopen([each for each in windows if isinstance(each, StoredWindow)])
-            await self._pipeline.tick(self.broker.connection)
+            await self._pipeline.reopen_windows([each for each in windows if isinstance(each, StoredWindow)])
+            await self._pipeline.run_tick(self.broker.connection)
         except TRANSIENT as error:
             log.warning("batch scan failed, retrying", error=repr(error))
             return [Retry() if isinstance(each, StoredWindow) else each or ACK for each in windows]

@@ -12,11 +12,11 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_consumers.domain.spending.budget import Budgets, Reservations
-from mnemon_consumers.domain.spending.calls import estimate
-from mnemon_consumers.extract.answers.publication import Answering, again
-from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged
-from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, questions
+from mnemon_consumers.domain.spending.calls import estimate_cost
+from mnemon_consumers.extract.answers.publication import AnswerPublisher, build_retry
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, WindowJudgement
+from mnemon_consumers.extract.projection_lag import ProjectionLag
+from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.streams.log_writer import insist
 from mnemon_infra.broker.streams.trace_context import trace_at
@@ -39,10 +39,10 @@ from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("extract")
 
-LONGEST: Final = 10.0
+TURN_SECONDS: Final = 10.0
 """Seconds after which no further request begins for the same users, because other users wait."""
 
-PAUSE: Final = 2.0
+APPEND_PAUSE: Final = 2.0
 """Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
 
 ModelKey = tuple[str, str]
@@ -50,7 +50,7 @@ ModelKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Response:
     """Answer of a model, or the reason why there is none; `model` is None if no model was asked."""
 
     question: WindowRequest
@@ -58,7 +58,7 @@ class _Said:
     outcome: ModelAnswer | LineFailed | ModelUnavailable
 
 
-class Asking:
+class OnlineRequester:
     """Asks a model about conversations, one window at a time.
 
     A transaction holds the windows that are asked about. It ends with the process, and then another process
@@ -79,7 +79,7 @@ class Asking:
         settings: LiveSettings,
         patience: CircuitBreaker,
         budgets: Budgets,
-        projections: Projections,
+        projections: ProjectionLag,
         at_once: int,
     ) -> None:
         self._database = database
@@ -87,10 +87,10 @@ class Asking:
         self._patience = patience
         self._budgets = budgets
         self._projections = projections
-        self._answering = Answering(budgets)
+        self._publisher = AnswerPublisher(budgets)
         self._at_once = at_once
 
-    async def ask(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def request_windows(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Ask about all due windows of some users; return the users who may have more of them.
 
         Raises:
@@ -98,11 +98,11 @@ class Asking:
         """
         begun = time.monotonic()
         left = set(owners)
-        while left and time.monotonic() - begun < LONGEST:
-            left = await self._ask_once(connection, left)
+        while left and time.monotonic() - begun < TURN_SECONDS:
+            left = await self._request_once(connection, left)
         return left
 
-    async def every(self, tenant: str) -> bool | None:
+    async def selects_all_windows(self, tenant: str) -> bool | None:
         """Return whether all windows of a tenant are asked for one by one.
 
         Returns:
@@ -118,39 +118,49 @@ class Asking:
         model = await self._patience.model(extraction.provider, extraction.model)
         return None if model is None else extraction.mode == "online" or model.batches is None
 
-    async def _ask_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
+    async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Ask about one window of each conversation; return the users who had one."""
-        wanted = [(owner, every) for owner in owners if (every := await self.every(owner[0])) is not None]
+        wanted = [
+            (owner, every)
+            for owner in owners
+            if (every := await self.selects_all_windows(owner[0])) is not None
+        ]
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
         async with self._database.transaction() as held:
             taken = await lock_windows_of_users(held, wanted, datetime.now(UTC), at_most)
             # A process that ended may have appended an answer already.
-            known = await self._projections.with_answers(connection, {window.owner for window in taken})
+            known = await self._projections.find_answered_users(
+                connection, {window.owner for window in taken}
+            )
             taken = [window for window in taken if window.owner in known]
             done = await find_answered_windows(taken)(held)
             await mark_answered(held, done)
             to_ask = [window for window in taken if window not in done]
-            asked = await questions(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
+            asked = await build_window_requests(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
             with self._budgets.reserving() as reservations:
-                asking = (self._said(connection, question, reservations) for question in asked)
-                await self._settle(connection, held, await asyncio.gather(*asking))
+                asking = (self._request_answer(connection, question, reservations) for question in asked)
+                await self._settle_answers(connection, held, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
-    async def _said(self, connection: Client, question: WindowRequest, reservations: Reservations) -> _Said:
+    async def _request_answer(
+        self, connection: Client, question: WindowRequest, reservations: Reservations
+    ) -> _Response:
         if not question.said:
-            return _Said(question, None, LineFailed("there is nothing to read"))
+            return _Response(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
         model = await self._patience.model(of.provider, of.model)
         if model is None:
-            return _Said(question, None, ModelUnavailable("the model is left alone"))
+            return _Response(question, None, ModelUnavailable("the circuit breaker is open for the model"))
         outcome: ModelAnswer | LineFailed | ModelUnavailable
         try:
-            request = question.request()
-            usd = estimate(request, model.model, question.settings.spending, in_batch=False)
+            request = question.build_model_request()
+            usd = estimate_cost(request, model.model, question.settings.spending, in_batch=False)
             if not await reservations.admit(question.window.tenant, usd):
-                return _Said(question, None, ModelUnavailable("what is under way may take the whole budget"))
+                return _Response(
+                    question, None, ModelUnavailable("requests in progress may take the whole budget")
+                )
             with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
                 outcome = await model.complete(request)
             self._patience.answered(of.provider, of.model)
@@ -160,14 +170,14 @@ class Asking:
             self._patience.failed(of.provider, of.model, error)
             outcome = error
         except DatabaseUnavailable as error:
-            return _Said(question, None, ModelUnavailable(str(error)))
+            return _Response(question, None, ModelUnavailable(str(error)))
         except Exception as error:
             # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
             log.error("window request rejected", tenant=question.window.tenant, error=type(error).__name__)
             outcome = LineFailed(f"it cannot be asked about: {type(error).__name__}")
-        return _Said(question, (model.provider, model.model), outcome)
+        return _Response(question, (model.provider, model.model), outcome)
 
-    async def _settle(self, connection: Client, held: Connection, said: Sequence[_Said]) -> None:
+    async def _settle_answers(self, connection: Client, held: Connection, said: Sequence[_Response]) -> None:
         now = datetime.now(UTC)
         answering = {each.model for each in said if isinstance(each.outcome, ModelAnswer)}
         failed: list[FailedWindow] = []
@@ -176,23 +186,27 @@ class Asking:
             outcome = each.outcome
             if isinstance(outcome, ModelUnavailable):
                 if isinstance(outcome, ModelRefused | ModelBusy) or each.model not in answering:
-                    failed.append(again(each.question.window, now, attempts=each.question.window.attempts))
+                    failed.append(
+                        build_retry(each.question.window, now, attempts=each.question.window.attempts)
+                    )
                     continue
                 # The model answers other requests: the cause may be this request.
                 outcome = LineFailed(str(outcome))
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []
         for (provider, model), answers in by_model.items():
-            there = await self._as_it_is_now(connection, held, answers)
-            for question, judged in await self._taken(connection, there, AnsweringModel(provider, model)):
+            there = await self._drop_removed(connection, held, answers)
+            for question, judged in await self._publish_answers(
+                connection, there, AnsweringModel(provider, model)
+            ):
                 if judged.is_answered:
                     answered.append(question.window)
                 else:
-                    failed.append(again(question.window, now))
+                    failed.append(build_retry(question.window, now))
         await mark_answered(held, answered)
         await requeue_windows(held, failed)
 
-    async def _as_it_is_now(
+    async def _drop_removed(
         self,
         connection: Client,
         held: Connection,
@@ -200,7 +214,7 @@ class Asking:
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
         """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
-        await self._projections.clears(connection, owners)
+        await self._projections.await_clears(connection, owners)
         there = set(await drop_erased_windows([question.window for question, _ in answers])(held))
         answers = [each for each in answers if each[0].window in there]
         rows = await load_window_messages([question.window for question, _ in answers])(held)
@@ -209,11 +223,13 @@ class Asking:
             for (question, outcome), left in zip(answers, rows, strict=True)
         ]
 
-    async def _taken(
+    async def _publish_answers(
         self,
         connection: Client,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
         asked: AnsweringModel,
-    ) -> list[tuple[WindowRequest, Judged]]:
+    ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Publish the answers, and retry until the log takes them, because they are paid for."""
-        return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)
+        return await insist(
+            partial(self._publisher.publish_answers, connection, answers, asked), APPEND_PAUSE
+        )

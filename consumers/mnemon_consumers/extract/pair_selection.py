@@ -17,7 +17,7 @@ MOST_ASKED: Final = 3
 """Most requests about a pair that a model does not answer."""
 
 
-def open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
+def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
     """Return the pairs that a model may be asked about, oldest first.
 
     Args:
@@ -27,21 +27,21 @@ def open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[Fact
     unanswered = Counter(record.unanswered)
     pairs: dict[frozenset[str], FactPair] = {}
     for opened in record.opened:
-        newer = facts.get(_place(opened.fact_id, record.merged))
+        newer = facts.get(_follow_merges(opened.fact_id, record.merged))
         if newer is None or (newer.event_id != opened.version and newer.event_id not in record.merges):
             continue
         for other_id in opened.undecided:
-            other = facts.get(_place(other_id, record.merged))
+            other = facts.get(_follow_merges(other_id, record.merged))
             if other is None or other.id == newer.id:
                 continue
             if other.seq > opened.seq and other.event_id not in record.merges:
                 continue
-            pairs.setdefault(frozenset((newer.id, other.id)), _pair(newer, other, record.merges))
+            pairs.setdefault(frozenset((newer.id, other.id)), _order_pair(newer, other, record.merges))
     done = record.answered | record.asked
     return [pair for pair in pairs.values() if pair not in done and unanswered[pair] < MOST_ASKED]
 
 
-def _pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
+def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
     """Return a pair with the newer words first. A merge is later than the words that it moved."""
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
@@ -50,7 +50,7 @@ def _pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPa
     return FactPair(fact_id=newer.id, version=newer.event_id, other_id=older.id, other_version=older.event_id)
 
 
-def _place(fact_id: str, merged: Mapping[str, str]) -> str:
+def _follow_merges(fact_id: str, merged: Mapping[str, str]) -> str:
     """Return the id of the fact that a fact was merged into, or its own."""
     passed = {fact_id}
     while (into := merged.get(fact_id)) is not None and into not in passed:

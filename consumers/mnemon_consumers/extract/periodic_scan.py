@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.extract.windowing import Cutting
+from mnemon_consumers.extract.windowing import WindowCutter
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.memory.scan_cursor import TenantScan, list_users_after, load_scans, record_scan
@@ -18,34 +18,34 @@ log = structlog.get_logger("extract")
 PAGE: Final = 20
 """Users whose messages are cut at a time."""
 
-LONGEST: Final = 5.0
+TICK_SECONDS: Final = 5.0
 """Seconds of work per tick. The database keeps the progress, and the next tick continues from it."""
 
 
-class Interval:
+class PeriodicScan:
     """Scans a tenant's users every `extraction.interval_hours`, whether their conversations rest or not."""
 
-    def __init__(self, database: Database, settings: LiveSettings, cutting: Cutting) -> None:
+    def __init__(self, database: Database, settings: LiveSettings, cutting: WindowCutter) -> None:
         self._database = database
         self._settings = settings
-        self._cutting = cutting
+        self._cutter = cutting
 
-    async def tick(self, connection: Client) -> None:
+    async def continue_scans(self, connection: Client) -> None:
         """Continue due scans for a few seconds, unless another process does.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        end = time.monotonic() + LONGEST
+        end = time.monotonic() + TICK_SECONDS
         async with try_lock(self._database, "extract", "rounds") as is_mine:
             if not is_mine:
                 return
             for last in await self._database.run_query(load_scans()):
-                begun = await self._begun(last)
+                begun = await self._choose_scan(last)
                 while begun is not None and time.monotonic() < end:
-                    begun = await self._go_on(connection, begun)
+                    begun = await self._scan_page(connection, begun)
 
-    async def _begun(self, last: TenantScan) -> TenantScan | None:
+    async def _choose_scan(self, last: TenantScan) -> TenantScan | None:
         """Return the scan to continue or start; None if none is due."""
         now = datetime.now(UTC)
         of = self._settings.of(last.tenant).extraction
@@ -53,7 +53,7 @@ class Interval:
             return None
         if last.begun_at is None:
             # The first interval of a tenant begins now. Until its end, only new messages cause reading.
-            await self._note(TenantScan(last.tenant, now))
+            await self._record_progress(TenantScan(last.tenant, now))
             return None
         if last.reached is not None:
             return last
@@ -61,13 +61,13 @@ class Interval:
             return None
         return TenantScan(last.tenant, now, "")
 
-    async def _go_on(self, connection: Client, begun: TenantScan) -> TenantScan | None:
+    async def _scan_page(self, connection: Client, begun: TenantScan) -> TenantScan | None:
         users = await self._database.run_query(list_users_after(begun.tenant, begun.reached or "", PAGE))
-        await self._cutting.cut(connection, [(begun.tenant, user) for user in users], rested=True)
+        await self._cutter.cut_users(connection, [(begun.tenant, user) for user in users], rested=True)
         reached = begun._replace(reached=users[-1] if len(users) == PAGE else None)
-        await self._note(reached)
+        await self._record_progress(reached)
         return reached if reached.reached is not None else None
 
-    async def _note(self, reached: TenantScan) -> None:
+    async def _record_progress(self, reached: TenantScan) -> None:
         async with self._database.transaction() as connection:
             await record_scan(connection, reached)

@@ -8,15 +8,15 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.extract.answers.publication import Answering
-from mnemon_consumers.extract.batch.assembly import Pooling
-from mnemon_consumers.extract.batch.lifecycle import Batching
-from mnemon_consumers.extract.batch.results import Results
-from mnemon_consumers.extract.batch.submission import Submitting
-from mnemon_consumers.extract.online_requests import Asking
-from mnemon_consumers.extract.periodic_scan import Interval
-from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.windowing import Cutting
+from mnemon_consumers.extract.answers.publication import AnswerPublisher
+from mnemon_consumers.extract.batch.assembly import BatchAssembler
+from mnemon_consumers.extract.batch.lifecycle import BatchLifecycle
+from mnemon_consumers.extract.batch.results import BatchResults
+from mnemon_consumers.extract.batch.submission import BatchSubmitter
+from mnemon_consumers.extract.online_requests import OnlineRequester
+from mnemon_consumers.extract.periodic_scan import PeriodicScan
+from mnemon_consumers.extract.projection_lag import ProjectionLag
+from mnemon_consumers.extract.windowing import WindowCutter
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.config import Deployment
@@ -27,7 +27,7 @@ from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
-WOKEN: Final = 500
+MOST_TRIGGERED: Final = 500
 """Approximate number of users that one tick triggers."""
 
 
@@ -47,64 +47,64 @@ class ExtractionPipeline:
         budgets = Budgets(database, settings)
         on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database
-        self._projections = Projections(database, settings)
-        self._cutting = Cutting(database, settings)
-        self._interval = Interval(database, settings, self._cutting)
-        self._asking = Asking(
+        self._projections = ProjectionLag(database, settings)
+        self._cutter = WindowCutter(database, settings)
+        self._scan = PeriodicScan(database, settings, self._cutter)
+        self._online_requests = OnlineRequester(
             database, settings, patience, budgets, self._projections, deployment.model_requests
         )
-        self._batching = Batching(
+        self._batches = BatchLifecycle(
             database,
             settings,
             patience,
-            Pooling(database, settings, patience, self._asking),
-            Submitting(database, settings, patience, budgets, on_its_way),
-            Results(database, settings, self._projections, Answering(budgets)),
+            BatchAssembler(database, settings, patience, self._online_requests),
+            BatchSubmitter(database, settings, patience, budgets, on_its_way),
+            BatchResults(database, settings, self._projections, AnswerPublisher(budgets)),
         )
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Have the messages of users, each up to a log position, read when they are due.
 
         Returns:
             The users who have to be checked again a little later.
         """
-        await self._projections.reach(connection, max(users.values(), default=0))
-        return await self._cutting.said(connection, users)
+        await self._projections.await_position(connection, max(users.values(), default=0))
+        return await self._cutter.schedule_users(connection, users)
 
-    async def read(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def read_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Cut the due messages of users into windows and ask for those that batches do not handle.
 
         Returns:
             The users who are not done: another process handles them, or there is more, or the projections
             are behind.
         """
-        if not await self._projections.ready(connection):
+        if not await self._projections.is_ready(connection):
             return set(owners)
-        busy = await self._cutting.cut(connection, owners)
-        return busy | await self._asking.ask(connection, owners)
+        busy = await self._cutter.cut_users(connection, owners)
+        return busy | await self._online_requests.request_windows(connection, owners)
 
-    async def reopen(self, given_up: Sequence[StoredWindow]) -> None:
+    async def reopen_windows(self, given_up: Sequence[StoredWindow]) -> None:
         """Reopen windows that were given up, so that they are asked for once more."""
         async with self._database.transaction() as held:
             await reopen_windows(held, given_up, datetime.now(UTC))
 
-    async def tick(self, connection: Client) -> None:
+    async def run_tick(self, connection: Client) -> None:
         """Continue the periodic scan and the batches, and trigger users with windows to ask about."""
-        if not await self._projections.ready(connection):
+        if not await self._projections.is_ready(connection):
             return
-        await self._interval.tick(connection)
-        await self._batching.tick(connection)
-        await self._wake(connection)
+        await self._scan.continue_scans(connection)
+        await self._batches.advance_batches(connection)
+        await self._trigger_waiting(connection)
 
-    async def _wake(self, connection: Client) -> None:
+    async def _trigger_waiting(self, connection: Client) -> None:
         """Trigger users with windows to ask about: a request or batch failed, or no process was running."""
         tenants = [
             (tenant, every)
             for tenant in await self._database.run_query(list_waiting_tenants())
-            if (every := await self._asking.every(tenant)) is not None
+            if (every := await self._online_requests.selects_all_windows(tenant)) is not None
         ]
         async with self._database.transaction(keep=False) as held:
-            at_most = max(1, WOKEN // max(1, len(tenants)))
+            at_most = max(1, MOST_TRIGGERED // max(1, len(tenants)))
             owners = await list_online_users(held, tenants, datetime.now(UTC), at_most)
         publish = connection.jetstream().publish
         await asyncio.gather(*(publish(work_subject("extract", *each), b"", stream=WORK) for each in owners))

@@ -18,14 +18,14 @@ from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
-PATIENCE: Final = 5.0
+WAIT_SECONDS: Final = 5.0
 """Seconds to wait for the projections."""
 
-TRIES: Final = 6
+MOST_WAITS: Final = 6
 """Number of such waits."""
 
 
-class Projections:
+class ProjectionLag:
     """Compares the log with the position that persist has reached."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
@@ -36,7 +36,7 @@ class Projections:
         self._is_ready = False
         self._adopting = asyncio.Lock()
 
-    async def ready(self, connection: Client) -> bool:
+    async def is_ready(self, connection: Client) -> bool:
         """Return whether this process knows everything that was begun before it, and may begin work.
 
         The database may be new. Then only the log knows which windows were asked for, and perhaps paid, and
@@ -53,41 +53,41 @@ class Projections:
             if await self._position.refresh(connection.jetstream()) < self._end:
                 return False
             async with hold_lock(self._database, "extract", "adopt"):
-                if adopted := await recover_batches(self._database, self._deadline):
+                if adopted := await recover_batches(self._database, self._find_deadline):
                     log.info("batches recovered from the log", batches=adopted)
             self._is_ready = True
             return True
 
-    async def reach(self, connection: Client, seq: int) -> int:
+    async def await_position(self, connection: Client, seq: int) -> int:
         """Wait a few seconds until the log is projected up to a position; return the position reached.
 
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await self._position.reach(connection.jetstream(), seq, PATIENCE)
+        return await self._position.reach(connection.jetstream(), seq, WAIT_SECONDS)
 
-    async def with_answers(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
+    async def find_answered_users(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
         """Return the users for whom every answer in the log is projected.
 
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await self._with(connection, owners, _answers)
+        return await self._find_projected(connection, owners, _list_answer_filters)
 
-    async def clears(self, connection: Client, owners: Collection[Owner]) -> None:
+    async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
         """Wait until all events are projected that remove messages of these users, and their batch events.
 
-        Answers are paid for, so the wait ends after `TRIES` attempts with what is known by then.
+        Answers are paid for, so the wait ends after `MOST_WAITS` attempts with what is known by then.
 
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        for _ in range(TRIES):
-            if await self._with(connection, owners, _clears) == set(owners):
+        for _ in range(MOST_WAITS):
+            if await self._find_projected(connection, owners, _list_clear_filters) == set(owners):
                 return
         log.error("projections behind, extraction may read erased messages", users=len(owners))
 
-    async def _with(
+    async def _find_projected(
         self, connection: Client, owners: Iterable[Owner], patterns: Callable[[Owner], list[str]]
     ) -> set[Owner]:
         async def last(owner: Owner) -> int:
@@ -95,17 +95,17 @@ class Projections:
 
         each = list(dict.fromkeys(owners))
         lasts = await asyncio.gather(*map(last, each))
-        position = await self.reach(connection, max(lasts, default=0))
+        position = await self.await_position(connection, max(lasts, default=0))
         return {owner for owner, seq in zip(each, lasts, strict=True) if seq <= position}
 
-    def _deadline(self, tenant: str) -> timedelta:
+    def _find_deadline(self, tenant: str) -> timedelta:
         return timedelta(hours=self._settings.of(tenant).extraction.deadline_hours)
 
 
-def _answers(owner: Owner) -> list[str]:
+def _list_answer_filters(owner: Owner) -> list[str]:
     return [thing_filter(*owner, "window")]
 
 
-def _clears(owner: Owner) -> list[str]:
+def _list_clear_filters(owner: Owner) -> list[str]:
     chats = (chat_filter(*owner, each) for each in ("cleared", "started"))
     return [*chats, *(thing_filter(*owner, thing) for thing in ("user", "batch"))]

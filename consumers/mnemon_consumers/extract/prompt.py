@@ -7,7 +7,7 @@ thousand tokens on. The parts that differ between requests follow.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mnemon_consumers.extract.answers.parser import schema
+from mnemon_consumers.extract.answers.parser import build_schema
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech
@@ -120,7 +120,7 @@ Messages:
 """In the second example the walks are a guess of the assistant, and the wish is of the moment: no facts."""
 
 
-def request(
+def build_request(
     said: Sequence[PromptMessage],
     known: Sequence[PromptFact],
     settings: Extraction,
@@ -135,46 +135,46 @@ def request(
         pairs: facts that may say the same.
     """
     shown = [
-        message._replace(text=_shortened(message.text), name=shown_name(message.name)) for message in said
+        message._replace(text=_shorten_text(message.text), name=shown_name(message.name)) for message in said
     ]
     return ModelRequest(
         purpose="extract",
         instructions=instructed(INSTRUCTIONS, settings.instructions),
-        text=f"{_known(known)}\n\n{_pairs(pairs)}Messages:\n{_messages(shown)}\n",
+        text=f"{_format_known(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
         said=shown,
         known=known,
-        schema=schema(),
+        schema=build_schema(),
         most_tokens=MOST_TOKENS,
     )
 
 
-def _known(facts: Iterable[PromptFact]) -> str:
+def _format_known(facts: Iterable[PromptFact]) -> str:
     lines = [f"[{fact.id}] {' '.join(fact.text.split())}" for fact in facts]
     return "\n".join(["Known facts:", *lines]) if lines else "Known facts: none"
 
 
-def _pairs(pairs: Iterable[KnownPair]) -> str:
+def _format_pairs(pairs: Iterable[KnownPair]) -> str:
     lines = [
-        f"{number}. newer: {_dated(newer)}\n   older: {_dated(older)}"
+        f"{number}. newer: {_format_dated(newer)}\n   older: {_format_dated(older)}"
         for number, (newer, older) in enumerate(pairs, 1)
     ]
     return "\n".join(["Pairs:", *lines, "", ""]) if lines else ""
 
 
-def _dated(fact: PromptFact) -> str:
+def _format_dated(fact: PromptFact) -> str:
     day = f"({fact.saved_at:%Y-%m-%d} {_WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
-def _messages(said: Iterable[PromptMessage]) -> str:
-    return "\n".join(_message(number, message) for number, message in enumerate(said, 1))
+def _format_messages(said: Iterable[PromptMessage]) -> str:
+    return "\n".join(_format_message(number, message) for number, message in enumerate(said, 1))
 
 
-def _message(number: int, said: PromptMessage) -> str:
+def _format_message(number: int, said: PromptMessage) -> str:
     return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {speech(said)}"
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     if len(text) <= BEGINNING + ENDING:
         return text
     return f"{text[:BEGINNING]}\n[...]\n{text[-ENDING:]}"

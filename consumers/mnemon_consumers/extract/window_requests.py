@@ -8,9 +8,9 @@ from itertools import islice
 from typing import Self
 from zoneinfo import ZoneInfo
 
-from mnemon_consumers.extract.decide import said, worth_reading
-from mnemon_consumers.extract.pair_selection import open_pairs
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.extract.decide import build_prompt_messages, is_worth_reading
+from mnemon_consumers.extract.pair_selection import select_open_pairs
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner
@@ -48,16 +48,16 @@ class WindowRequest:
         is_asked = extraction.provider != "offline" and bool(self.said)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
-    def with_pairs_of(self, pairs: PairsByLine) -> Self:
+    def select_batch_pairs(self, pairs: PairsByLine) -> Self:
         """Return it with the pairs of its line of a batch; an answer counts for no others."""
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
-    def request(self) -> ModelRequest:
+    def build_model_request(self) -> ModelRequest:
         """Return the request for a model."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
-        return request(self.said, self.known[: extraction.known_facts], extraction, pairs)
+        return build_request(self.said, self.known[: extraction.known_facts], extraction, pairs)
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class AskedPairs:
     pairs: set[tuple[Owner, FactPair]] = field(default_factory=set)
 
 
-async def questions(
+async def build_window_requests(
     connection: Connection,
     windows: Sequence[StoredWindow],
     settings: LiveSettings,
@@ -93,20 +93,27 @@ async def questions(
     owners = list(dict.fromkeys(window.owner for window in windows))
     rows = await load_window_messages(windows)(connection)
     found = zip(owners, await load_facts(owners)(connection), strict=True)
-    facts = {owner: _unexpired(of, now) for owner, of in found}
+    facts = {owner: _list_unexpired(of, now) for owner, of in found}
     asked = []
     for window, messages in zip(windows, rows, strict=True):
         await asyncio.sleep(0)  # let other tasks run, such as a bot's request
         of = settings.of(window.tenant)
         zone = of.time_stamps.zone
-        worthy = [row for row in messages if worth_reading(row.role, row.content, row.metadata, row.name)]
-        asked.append(WindowRequest(window, said(worthy, zone), _known(facts[window.owner], zone), of))
+        worthy = [row for row in messages if is_worth_reading(row.role, row.content, row.metadata, row.name)]
+        asked.append(
+            WindowRequest(
+                window,
+                build_prompt_messages(worthy, zone),
+                _build_prompt_facts(facts[window.owner], zone),
+                of,
+            )
+        )
     if asked_pairs is None:
         return asked
-    return await _with_pairs(connection, asked, facts, asked_pairs)
+    return await _add_pairs(connection, asked, facts, asked_pairs)
 
 
-async def _with_pairs(
+async def _add_pairs(
     connection: Connection,
     asked: Sequence[WindowRequest],
     facts: Mapping[Owner, Sequence[FactRecord]],
@@ -119,7 +126,7 @@ async def _with_pairs(
         owner: iter(
             [
                 pair
-                for pair in open_pairs(record, {fact.id: fact for fact in facts[owner]})
+                for pair in select_open_pairs(record, {fact.id: fact for fact in facts[owner]})
                 if (owner, pair) not in asked_pairs.pairs
             ]
         )
@@ -138,12 +145,12 @@ async def _with_pairs(
     return questions
 
 
-def _unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
+def _list_unexpired(facts: Sequence[FactRecord], now: datetime) -> list[FactRecord]:
     """Return the facts whose date has not passed, most important first."""
     live = [fact for fact in facts if fact.expires_at is None or fact.expires_at > now]
     return sorted(live, key=lambda fact: (fact.importance, fact.changed_at), reverse=True)
 
 
-def _known(facts: Sequence[FactRecord], zone: str) -> list[PromptFact]:
+def _build_prompt_facts(facts: Sequence[FactRecord], zone: str) -> list[PromptFact]:
     local = ZoneInfo(zone)
     return [PromptFact(fact.id, fact.text, fact.saved_at.astimezone(local)) for fact in facts]

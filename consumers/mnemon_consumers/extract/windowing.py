@@ -8,7 +8,7 @@ from typing import Final
 from cachetools import LRUCache
 from nats.aio.client import Client
 
-from mnemon_consumers.extract.decide import answered, cut
+from mnemon_consumers.extract.decide import build_answered_event, cut_windows
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, chat_filter, user_schedule, work_subject
@@ -26,35 +26,35 @@ from mnemon_infra.database.messages.unsummarised import (
 from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
 from mnemon_infra.settings.store import LiveSettings
 
-USERS: Final = 100_000
+REMEMBERED_USERS: Final = 100_000
 """Users whose next check a process remembers."""
 
 PAGE: Final = 5
 """Approximate number of windows of each conversation that are cut at a time."""
 
-SELDOM: Final = 5.0
+CHECK_PAUSE: Final = 5.0
 """Seconds between two length checks of a user, so that a burst of messages causes few of them."""
 
-LOOKED_AT: Final = 200
+CHECKED_AT_ONCE: Final = 200
 """Users that are checked together."""
 
-UNSETTLED: Final = timedelta(seconds=60)
+UNSETTLED_DELAY: Final = timedelta(seconds=60)
 """Time after which a user is checked again who has messages that are not projected yet."""
 
-MARGIN: Final = timedelta(seconds=2)
+CLOCK_MARGIN: Final = timedelta(seconds=2)
 """Time by which the server's clock may be ahead of this process's clock."""
 
 
-class Cutting:
+class WindowCutter:
     """Checks users who sent messages, and cuts their messages into windows."""
 
     def __init__(self, database: Database, settings: LiveSettings) -> None:
         self._database = database
         self._settings = settings
-        self._armed: LRUCache[Owner, datetime] = LRUCache(USERS)
-        self._looked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(USERS)
+        self._scheduled: LRUCache[Owner, datetime] = LRUCache(REMEMBERED_USERS)
+        self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
-    async def said(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Have the messages of users read when they rest, or at once if there are enough of them.
 
         Args:
@@ -62,47 +62,53 @@ class Cutting:
             users: users, each with the log position of their newest message.
 
         Returns:
-            Users who were checked just before: they have to be checked again after `SELDOM`.
+            Users who were checked just before: they have to be checked again after `CHECK_PAUSE`.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         heard = [owner for owner in users if self._settings.of(owner[0]).extraction.enabled]
         later: set[Owner] = set()
-        for begin in range(0, len(heard), LOOKED_AT):
-            some = {owner: users[owner] for owner in heard[begin : begin + LOOKED_AT]}
-            await self._arm(connection, self._resting(some))
-            later |= await self._look(connection, some)
+        for begin in range(0, len(heard), CHECKED_AT_ONCE):
+            some = {owner: users[owner] for owner in heard[begin : begin + CHECKED_AT_ONCE]}
+            await self._schedule_checks(connection, self._find_resting(some))
+            later |= await self._check_lengths(connection, some)
         return later
 
-    def _resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
+    def _find_resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
         """Return when users will rest, for those without a schedule that is still ahead."""
         now = datetime.now(UTC)
-        idle = {owner: self._idle(owner[0]) for owner in users}
+        idle = {owner: self._find_idle_time(owner[0]) for owner in users}
         return {
             owner: now + idle[owner]
             for owner in users
-            if self._armed.get(owner, now) < now + min(MARGIN, idle[owner] / 2)
+            if self._scheduled.get(owner, now) < now + min(CLOCK_MARGIN, idle[owner] / 2)
         }
 
-    async def _look(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
+    async def _check_lengths(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
         """Trigger users with enough messages; return users who were checked just before."""
         now = datetime.now(UTC)
-        new = [owner for owner in users if users[owner] > self._looked.get(owner, (now, 0))[1]]
-        looked = [owner for owner in new if self._looked.get(owner, (now, 0))[0] <= now]
+        new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
+        looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
         wanted = [
             UnsummarisedQuery(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
             for owner in looked
         ]
         found = await self._database.run_query(list_long_conversations(wanted, "windows"))
-        again = now + timedelta(seconds=SELDOM)
-        self._looked.update((owner, (again, users[owner])) for owner in looked)
+        again = now + timedelta(seconds=CHECK_PAUSE)
+        self._checked.update((owner, (again, users[owner])) for owner in looked)
         await asyncio.gather(
-            *(self._trigger(connection, owner) for owner, long in zip(looked, found, strict=True) if long)
+            *(
+                self._trigger_user(connection, owner)
+                for owner, long in zip(looked, found, strict=True)
+                if long
+            )
         )
         return set(new) - set(looked)
 
-    async def cut(self, connection: Client, owners: Iterable[Owner], *, rested: bool = False) -> set[Owner]:
+    async def cut_users(
+        self, connection: Client, owners: Iterable[Owner], *, rested: bool = False
+    ) -> set[Owner]:
         """Cut the new messages of users; return users whom another process is cutting now.
 
         Args:
@@ -123,13 +129,13 @@ class Cutting:
                 free = await try_locks(held, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
-                users = await self._cut(connection, held, mine, up_to, rested, looked_at)
+                users = await self._cut_page(connection, held, mine, up_to, rested, looked_at)
         if not rested:
-            looked_at = await self._unsettled(connection, wanted, up_to) | looked_at
-        await self._arm(connection, looked_at)
+            looked_at = await self._find_unsettled(connection, wanted, up_to) | looked_at
+        await self._schedule_checks(connection, looked_at)
         return busy
 
-    async def _cut(
+    async def _cut_page(
         self,
         connection: Client,
         held: Connection,
@@ -140,7 +146,7 @@ class Cutting:
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
-        wanted = [UnsummarisedQuery(*owner, self._page(owner[0]), up_to) for owner in owners]
+        wanted = [UnsummarisedQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
         found = await load_uncovered_messages(wanted, "windows")(held)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
@@ -148,7 +154,9 @@ class Cutting:
         for whose, stretches in zip(wanted, found, strict=True):
             owner = whose.tenant, whose.user
             for stretch in stretches:
-                done = cut(stretch.messages, now, self._settings.of(owner[0]).extraction, rested=rested)
+                done = cut_windows(
+                    stretch.messages, now, self._settings.of(owner[0]).extraction, rested=rested
+                )
                 for each in done.ranges:
                     window = StoredWindow(*owner, stretch.conversation, each.from_seq, each.to_seq)
                     (to_read if each.read else nothing).append(window)
@@ -156,12 +164,12 @@ class Cutting:
                     more.append(owner)
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
-        await append(connection, [_nothing(window) for window in nothing])
+        await append(connection, [_build_nothing_event(window) for window in nothing])
         await insert_windows(held, nothing, now, answered=True)
         await insert_windows(held, to_read, now)
         return list(dict.fromkeys(more))
 
-    async def _unsettled(
+    async def _find_unsettled(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
         """Return users with messages beyond the position, which are not cut yet, and when to check again."""
@@ -170,33 +178,33 @@ class Cutting:
             *(last_position(connection, chat_filter(*owner, "message")) for owner in owners)
         )
         return {
-            owner: now + min(self._idle(owner[0]), UNSETTLED)
+            owner: now + min(self._find_idle_time(owner[0]), UNSETTLED_DELAY)
             for owner, seq in zip(owners, said, strict=True)
             if seq > up_to
         }
 
-    async def _arm(self, connection: Client, users: Mapping[Owner, datetime]) -> None:
+    async def _schedule_checks(self, connection: Client, users: Mapping[Owner, datetime]) -> None:
         await asyncio.gather(
             *(
                 once(connection, user_schedule("extract", *owner), at, work_subject("extract", *owner))
                 for owner, at in users.items()
             )
         )
-        self._armed.update(users)
+        self._scheduled.update(users)
 
-    async def _trigger(self, connection: Client, owner: Owner) -> None:
+    async def _trigger_user(self, connection: Client, owner: Owner) -> None:
         await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
 
-    def _idle(self, tenant: str) -> timedelta:
+    def _find_idle_time(self, tenant: str) -> timedelta:
         return timedelta(seconds=self._settings.of(tenant).extraction.idle_seconds)
 
-    def _page(self, tenant: str) -> int:
+    def _find_page_size(self, tenant: str) -> int:
         of = self._settings.of(tenant).extraction
         return max(PAGE * of.window_messages, 2 * of.after_messages)
 
 
-def _nothing(window: StoredWindow) -> LogEvent:
-    return answered(
+def _build_nothing_event(window: StoredWindow) -> LogEvent:
+    return build_answered_event(
         Window(
             tenant=window.tenant,
             user=window.user,

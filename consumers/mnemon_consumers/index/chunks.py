@@ -25,13 +25,15 @@ class Chunk(NamedTuple):
     text: str
 
 
-def chunks(text: str, source: str | None) -> Iterator[Chunk]:
+def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
     """Yield the chunks of a document, in order; none of a blank one. Markdown is cut at its headings.
 
     The generator yields each chunk as it is found: a few milliseconds apart, however long the document is.
     """
     is_markdown = (source or "").lower().endswith(_MARKDOWN)
-    splitter, window = (_markdown(), MARKDOWN_WINDOW) if is_markdown else (_plain(), WINDOW)
+    splitter, window = (
+        (_open_markdown_splitter(), MARKDOWN_WINDOW) if is_markdown else (_open_plain_splitter(), WINDOW)
+    )
     begin = 0
     while begin < len(text):
         found = splitter.chunk_indices(text[begin : begin + window])
@@ -42,10 +44,10 @@ def chunks(text: str, source: str | None) -> Iterator[Chunk]:
 
 
 @cache
-def _plain() -> TextSplitter:
+def _open_plain_splitter() -> TextSplitter:
     return TextSplitter(CHUNK)
 
 
 @cache
-def _markdown() -> MarkdownSplitter:
+def _open_markdown_splitter() -> MarkdownSplitter:
     return MarkdownSplitter(CHUNK)

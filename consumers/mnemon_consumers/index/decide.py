@@ -60,7 +60,7 @@ class IndexedDocument(NamedTuple):
     document: DocumentAddedV1
 
 
-class Summarised(NamedTuple):
+class IndexedSummary(NamedTuple):
     """A summary to index."""
 
     owner: Owner
@@ -75,12 +75,12 @@ class IndexPlan:
 
     messages: list[IndexedMessage] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)
-    summaries: list[Summarised] = field(default_factory=list)
+    summaries: list[IndexedSummary] = field(default_factory=list)
     sweeps: dict[Owner, int] = field(default_factory=dict)
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
-def plan(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
+def plan_batch(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
     """Sort a batch. Facts are not indexed from their events: only the projections know which are live.
 
     Args:
@@ -90,17 +90,17 @@ def plan(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
     batch = IndexPlan()
     for delivery in deliveries:
         try:
-            batch.outcomes.append(_add(batch, delivery, seen))
+            batch.outcomes.append(_add_event(batch, delivery, seen))
         except (InvalidSubject, UnknownEvent, InvalidBody):
             batch.outcomes.append(POISON)
     return batch
 
 
-def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
+def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
     address = parse_subject(delivery.subject)
     owner = address.tenant, address.user
     if delivery.deliveries > 1 or delivery.sequence <= seen:
-        _sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
+        _add_sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
     contract = find_contract(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = message_parser.parse_message(delivery.body)
@@ -122,18 +122,18 @@ def _add(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutcome:
             )
         case DocumentAddedV1():
             batch.documents.append(IndexedDocument(owner, event_id, event))
-            _sweep(batch, owner, delivery)  # the former version may have more chunks
+            _add_sweep(batch, owner, delivery)  # the former version may have more chunks
         case SummaryWrittenV1() | SummaryMergedV1():
-            batch.summaries.append(Summarised(owner, event_id, event.summary_id, event.text))
-            _sweep(batch, owner, delivery)  # it may replace others, or be of messages cleared meanwhile
+            batch.summaries.append(IndexedSummary(owner, event_id, event.summary_id, event.text))
+            _add_sweep(batch, owner, delivery)  # it may replace others, or be of messages cleared meanwhile
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
-            _sweep(batch, owner, delivery)
+            _add_sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):
-            _sweep(batch, owner, delivery)
+            _add_sweep(batch, owner, delivery)
         case _:
             return NOTHING
     return ACK
 
 
-def _sweep(batch: IndexPlan, owner: Owner, delivery: Delivery) -> None:
+def _add_sweep(batch: IndexPlan, owner: Owner, delivery: Delivery) -> None:
     batch.sweeps[owner] = max(delivery.sequence, batch.sweeps.get(owner, 0))

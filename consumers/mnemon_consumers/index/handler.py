@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import nats.errors
 import structlog
 
-from mnemon_consumers.index.decide import plan
-from mnemon_consumers.index.point_writer import write
-from mnemon_consumers.index.sweep import sweep
+from mnemon_consumers.index.decide import plan_batch
+from mnemon_consumers.index.point_writer import write_batch
+from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
 from mnemon_infra.broker.broker import Broker
@@ -47,11 +47,11 @@ class IndexConsumer:
 
     async def index_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Write the points of events, then trigger sweeps of users whose points may be outdated."""
-        batch = plan(deliveries, self._known_position)
+        batch = plan_batch(deliveries, self._known_position)
         self._newest_position = max(self._newest_position, deliveries[-1].sequence)
         try:
             async with self._vector_index.gate.passed():
-                await write(self._vector_index, batch)
+                await write_batch(self._vector_index, batch)
         except (EmbeddingUnavailable, VectorsUnavailable) as error:
             log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
@@ -69,7 +69,7 @@ class IndexConsumer:
         try:
             owner, position = parse_owner(delivery.subject), int(delivery.body or b"0")
             async with self._vector_index.gate.passed():
-                done = await sweep(
+                done = await sweep_points(
                     self.broker.connection, self._database, self._vector_index, owner, position
                 )
         except (InvalidSubject, ValueError) as error:

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from mnemon_consumers.index import texts
-from mnemon_consumers.index.chunks import chunks
+from mnemon_consumers.index.chunks import split_chunks
 from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
 from mnemon_contracts.identity import point_id
 from mnemon_infra.process.request_priority import give_way
@@ -16,15 +16,17 @@ CHUNKS: Final = 10
 """Chunks of a document that are cut before other work takes its turn: some milliseconds."""
 
 
-async def write(finding: VectorIndex, batch: IndexPlan) -> None:
+async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
     """Make a batch searchable.
 
     Raises:
         EmbeddingUnavailable, VectorsUnavailable: part of the batch may be written; all can be written again.
     """
     found = {
-        Collection.MESSAGES: [message(each) for each in batch.messages],
-        Collection.DOCUMENTS: [chunk for each in batch.documents for chunk in await document(each)],
+        Collection.MESSAGES: [build_message_entry(each) for each in batch.messages],
+        Collection.DOCUMENTS: [
+            chunk for each in batch.documents for chunk in await build_document_entries(each)
+        ],
         Collection.SUMMARIES: [
             summary(each.owner, each.summary_id, each.event_id, each.text) for each in batch.summaries
         ],
@@ -34,18 +36,18 @@ async def write(finding: VectorIndex, batch: IndexPlan) -> None:
             await finding.vectors.upsert(collection, await points(finding, findables))
 
 
-def message(said: IndexedMessage) -> Findable:
+def build_message_entry(said: IndexedMessage) -> Findable:
     """Return the entry of a message for the vector index."""
-    words, meaning = texts.message(said.content, said.name, said.sent_at)
+    words, meaning = texts.build_message_texts(said.content, said.name, said.sent_at)
     payload: dict[str, JsonValue] = {"event_id": said.event_id, "seq": said.seq}
     return Findable(point_id(*said.owner, "message", said.event_id), said.owner, payload, words, meaning)
 
 
-async def document(read: IndexedDocument) -> list[Findable]:
+async def build_document_entries(read: IndexedDocument) -> list[Findable]:
     """Return the entries of a document's chunks. Requests take precedence, however long the document is."""
     whole = read.document
     found: list[Findable] = []
-    for number, chunk in enumerate(chunks(whole.text, whole.source)):
+    for number, chunk in enumerate(split_chunks(whole.text, whole.source)):
         if number % CHUNKS == CHUNKS - 1:
             await give_way()
         payload: dict[str, JsonValue] = {
@@ -58,5 +60,5 @@ async def document(read: IndexedDocument) -> list[Findable]:
             "origin": whole.origin,
         }
         place = point_id(*read.owner, "chunk", whole.document_id, str(number))
-        found.append(Findable(place, read.owner, payload, *texts.chunk(chunk.text, whole.title)))
+        found.append(Findable(place, read.owner, payload, *texts.build_chunk_texts(chunk.text, whole.title)))
     return found

@@ -8,7 +8,7 @@ from uuid import UUID
 from nats.aio.client import Client
 
 from mnemon_consumers.index.decide import IndexedDocument
-from mnemon_consumers.index.point_writer import document
+from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -25,11 +25,13 @@ from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import Findable, VectorIndex, fact, points, summary
 
-_ALL: Final = 2**63 - 1
+_LAST_POSITION: Final = 2**63 - 1
 """Upper bound of log positions."""
 
 
-async def sweep(connection: Client, database: Database, finding: VectorIndex, owner: Owner, seq: int) -> bool:
+async def sweep_points(
+    connection: Client, database: Database, finding: VectorIndex, owner: Owner, seq: int
+) -> bool:
     """Sweep a user's points; return False if the projections are not far enough yet.
 
     Raises:
@@ -38,7 +40,12 @@ async def sweep(connection: Client, database: Database, finding: VectorIndex, ow
     # While the lock is held, dedupe decides nothing for this user: its decisions are in the log, or were
     # never taken.
     async with hold_lock(database, *owner):
-        end = max(seq, *await asyncio.gather(*(last_position(connection, each) for each in _taking(owner))))
+        end = max(
+            seq,
+            *await asyncio.gather(
+                *(last_position(connection, each) for each in _list_removal_filters(owner))
+            ),
+        )
         if await applied_position(connection.jetstream()) < end:
             return False
         # Events from before an erasure that are being indexed would leave points after it.
@@ -46,24 +53,24 @@ async def sweep(connection: Client, database: Database, finding: VectorIndex, ow
         if erased and await applied_position(connection.jetstream(), "index") < erased:
             return False
         await give_way()
-        await _facts(database, finding, owner)
+        await _sweep_facts(database, finding, owner)
     await give_way()
     # Points are read before the position is checked: each live point has its row by then, so that a point
     # without a row is obsolete. In another order the row might only be late.
-    chunks = await _chunks(finding, owner)
-    known_summaries = await _versions(finding, Collection.SUMMARIES, owner)
+    chunks = await _read_chunks(finding, owner)
+    known_summaries = await _read_versions(finding, Collection.SUMMARIES, owner)
     position = await applied_position(connection.jetstream())
     written = [thing_filter(*owner, thing) for thing in ("document", "summary")]
     if position < max(await asyncio.gather(*(last_position(connection, each) for each in written))):
         return False
-    await _documents(database, finding, owner, chunks)
-    await _summaries(database, finding, owner, known_summaries)
+    await _sweep_documents(database, finding, owner, chunks)
+    await _sweep_summaries(database, finding, owner, known_summaries)
     if await load_last_watermark(database, *owner):
-        await _messages(database, finding, owner, position)
+        await _sweep_messages(database, finding, owner, position)
     return True
 
 
-def _taking(owner: Owner) -> Iterator[str]:
+def _list_removal_filters(owner: Owner) -> Iterator[str]:
     """Yield filters for all events that remove content of a user or change a fact.
 
     The trigger of this sweep may be older than the last of them: of two triggers, the server keeps the one
@@ -73,35 +80,37 @@ def _taking(owner: Owner) -> Iterator[str]:
     yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
-async def look_through(database: Database, finding: VectorIndex, owner: Owner) -> None:
+async def reconcile_points(database: Database, finding: VectorIndex, owner: Owner) -> None:
     """Make a user's points agree with the projections while no other process writes either of them.
 
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of the work is done.
     """
-    await _facts(database, finding, owner)
-    await _documents(database, finding, owner, await _chunks(finding, owner))
-    await _summaries(database, finding, owner, await _versions(finding, Collection.SUMMARIES, owner))
+    await _sweep_facts(database, finding, owner)
+    await _sweep_documents(database, finding, owner, await _read_chunks(finding, owner))
+    await _sweep_summaries(
+        database, finding, owner, await _read_versions(finding, Collection.SUMMARIES, owner)
+    )
     if await load_last_watermark(database, *owner):
-        await _messages(database, finding, owner, _ALL)
+        await _sweep_messages(database, finding, owner, _LAST_POSITION)
 
 
-async def _facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
+async def _sweep_facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
     (facts,) = await database.run_query(load_facts([owner]))
     live = [fact(owner, each.id, each.event_id, each.text) for each in facts]
-    known = await _versions(finding, Collection.MEMORIES, owner)
-    await _level(finding, Collection.MEMORIES, owner, live, known)
+    known = await _read_versions(finding, Collection.MEMORIES, owner)
+    await _level_collection(finding, Collection.MEMORIES, owner, live, known)
 
 
-async def _summaries(
+async def _sweep_summaries(
     database: Database, finding: VectorIndex, owner: Owner, known: Mapping[UUID, object]
 ) -> None:
     (summaries,) = await database.run_query(load_summaries([owner]))
     live = [summary(owner, each.id, each.event_id, each.text) for each in summaries]
-    await _level(finding, Collection.SUMMARIES, owner, live, known)
+    await _level_collection(finding, Collection.SUMMARIES, owner, live, known)
 
 
-async def _versions(finding: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
+async def _read_versions(finding: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
     """Return the user's points of a collection, each with the event that made its current version."""
     known: dict[UUID, object] = {}
     async for page in finding.vectors.scroll(collection, owner):
@@ -109,7 +118,7 @@ async def _versions(finding: VectorIndex, collection: Collection, owner: Owner) 
     return known
 
 
-async def _level(
+async def _level_collection(
     finding: VectorIndex,
     collection: Collection,
     owner: Owner,
@@ -119,7 +128,7 @@ async def _level(
     """Write points that are missing or of another version, and remove points without a live entry."""
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
     await finding.vectors.upsert(collection, await points(finding, absent))
-    await _delete(finding, collection, owner, known.keys() - {each.id for each in live})
+    await _delete_points(finding, collection, owner, known.keys() - {each.id for each in live})
 
 
 class _Chunk(NamedTuple):
@@ -129,7 +138,7 @@ class _Chunk(NamedTuple):
     event_id: str
 
 
-async def _chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
+async def _read_chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
     """Return the origin of each of the user's chunks."""
     found: dict[UUID, _Chunk] = {}
     async for page in finding.vectors.scroll(Collection.DOCUMENTS, owner):
@@ -139,23 +148,23 @@ async def _chunks(finding: VectorIndex, owner: Owner) -> dict[UUID, _Chunk]:
     return found
 
 
-async def _documents(
+async def _sweep_documents(
     database: Database, finding: VectorIndex, owner: Owner, chunks: Mapping[UUID, _Chunk]
 ) -> None:
     (entries,) = await database.run_query(load_documents([owner]))
     live = {each.event_id for each in entries}
     gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
-    await _delete(finding, Collection.DOCUMENTS, owner, gone)
+    await _delete_points(finding, Collection.DOCUMENTS, owner, gone)
     # The older of two versions in quick succession may have been written over the newer one.
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()
-    read = [chunk for each in whole for chunk in await document(_read(owner, each))]
+    read = [chunk for each in whole for chunk in await build_document_entries(_restore_document(owner, each))]
     absent = [chunk for chunk in read if chunk.id not in there]
     await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, absent))
 
 
-def _read(owner: Owner, stored: StoredDocument) -> IndexedDocument:
+def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:
     added = DocumentAddedV1(
         document_id=stored.id,
         text=stored.text,
@@ -167,16 +176,18 @@ def _read(owner: Owner, stored: StoredDocument) -> IndexedDocument:
     return IndexedDocument(owner, stored.event_id, added)
 
 
-async def _messages(database: Database, finding: VectorIndex, owner: Owner, position: int) -> None:
+async def _sweep_messages(database: Database, finding: VectorIndex, owner: Owner, position: int) -> None:
     """Remove points of messages that may not be shown. Rows beyond the position may not be written yet."""
     async for page in finding.vectors.scroll(Collection.MESSAGES, owner):
         there = [stored for stored in page if int(str(stored.payload["seq"])) <= position]
         places = {str(stored.payload["event_id"]): stored.id for stored in there}
         (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
-        await _delete(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
+        await _delete_points(finding, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
 
 
-async def _delete(finding: VectorIndex, collection: Collection, owner: Owner, ids: Iterable[UUID]) -> None:
+async def _delete_points(
+    finding: VectorIndex, collection: Collection, owner: Owner, ids: Iterable[UUID]
+) -> None:
     if gone := list(ids):
         await finding.vectors.delete(collection, owner, gone)

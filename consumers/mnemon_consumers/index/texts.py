@@ -16,7 +16,7 @@ class Texts(NamedTuple):
     meaning: str
 
 
-def message(content: str, name: str | None, sent_at: datetime) -> Texts:
+def build_message_texts(content: str, name: str | None, sent_at: datetime) -> Texts:
     """Return the texts of a message. The speaker belongs to both; the date is found by words only.
 
     The date comes first, as `8 May 2023`, with the month in the language of the message.
@@ -26,7 +26,7 @@ def message(content: str, name: str | None, sent_at: datetime) -> Texts:
     return Texts(f"{sent_at.day} {months[sent_at.month - 1]} {sent_at.year} {said}", said)
 
 
-def chunk(text: str, title: str | None) -> Texts:
+def build_chunk_texts(text: str, title: str | None) -> Texts:
     """Return the texts of a chunk of a document, each under the document's title."""
     titled = f"{title}\n{text}" if title else text
     return Texts(titled, titled)

@@ -12,7 +12,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
-def expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
+def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
     """Return an event for each fact whose date has passed. Its id follows from the fact: copies share it."""
     return [
         LogEvent(
@@ -25,12 +25,12 @@ def expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[L
     ]
 
 
-def smallest(limits: FactLimits) -> int:
+def find_smallest_limit(limits: FactLimits) -> int:
     """Return the smallest limit: a user with no more facts than that exceeds none of them."""
     return min(limits.per_user, limits.profile, limits.working)
 
 
-def exceeds(counts: FactCounts, limits: FactLimits) -> bool:
+def exceeds_limits(counts: FactCounts, limits: FactLimits) -> bool:
     """Return whether a user has more facts than one of the limits allows."""
     return (
         counts.facts > limits.per_user or counts.profile > limits.profile or counts.working > limits.working

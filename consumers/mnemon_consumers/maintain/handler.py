@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import nats.errors
 import structlog
 
-from mnemon_consumers.maintain.decide import exceeds, expiries, smallest
+from mnemon_consumers.maintain.decide import build_expiries, exceeds_limits, find_smallest_limit
 from mnemon_contracts.settings.groups import FactLimits
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
@@ -88,13 +88,13 @@ class MaintainConsumer:
         # The lock keeps other processes from giving one of these facts a later date meanwhile.
         async with hold_lock(self._database, *owner):
             (facts,) = await self._database.run_query(load_facts([owner]))
-            if events := expiries(owner, facts, now):
+            if events := build_expiries(owner, facts, now):
                 await append(self.broker.connection, events)
 
     async def _trigger_excesses(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""
-        least = min(smallest(each.limits) for each in self._settings.all())
+        least = min(find_smallest_limit(each.limits) for each in self._settings.all())
         for counts in await self._database.run_query(count_excess_facts(least)):
-            if exceeds(counts, self._settings.of(counts.tenant).limits):
+            if exceeds_limits(counts, self._settings.of(counts.tenant).limits):
                 subject = work_subject("dedupe", counts.tenant, counts.user)
                 await self.broker.stream_context.publish(subject, b"", stream=WORK)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_text
+from mnemon_consumers.domain.policy.secrets.long_texts import find_secret_in_long_text
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.settings.groups import Policy
@@ -24,18 +24,18 @@ class PersistPlan:
     outcomes: list[DeliveryOutcome] = field(default_factory=list)
 
 
-def plan(deliveries: Sequence[Delivery]) -> PersistPlan:
+def plan_batch(deliveries: Sequence[Delivery]) -> PersistPlan:
     """Sort a batch into rows and outcomes."""
     batch = PersistPlan()
     for delivery in deliveries:
-        row, outcome = end_of(delivery)
+        row, outcome = decide_outcome(delivery)
         if row is not None:
             batch.rows.add(row)
         batch.outcomes.append(outcome)
     return batch
 
 
-def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
+def decide_outcome(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
     """Return the row of an event, if it has one, and the outcome of its delivery after the write."""
     try:
         row = build_row(delivery)
@@ -50,10 +50,10 @@ def end_of(delivery: Delivery) -> tuple[Row | None, DeliveryOutcome]:
 
 def _holds_secret(delivery: Delivery) -> bool:
     """Return whether a dead letter with the body would show a secret that a fact may not hold."""
-    return secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
+    return find_secret_in_long_text(delivery.body.decode(errors="replace"), Policy()) is not None
 
 
-def said(messages: Iterable[MessageRow]) -> dict[Owner, int]:
+def find_senders(messages: Iterable[MessageRow]) -> dict[Owner, int]:
     """Return the users who sent messages, each with the log position of the newest of them."""
     users: dict[Owner, int] = {}
     for row in messages:

@@ -4,7 +4,7 @@ from contextlib import aclosing
 
 from nats.aio.client import Client
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove
@@ -23,7 +23,7 @@ from mnemon_infra.database.erasure.erased_rows import (
 from mnemon_infra.database.projections.writer import write_rows
 
 
-async def settled(connection: Client, database: Database, owner: Owner, position: int) -> bool:
+async def settle_erasures(connection: Client, database: Database, owner: Owner, position: int) -> bool:
     """Finish the erasures of a user and of the user's conversations.
 
     Args:
@@ -62,12 +62,12 @@ async def _settle(
     if "windows" in await database.run_query(count_covered_rows(erased)):
         return False
     await erase_in_inactive_generations(database, erased)
-    await _look_through(connection, database, erased, after)
+    await _project_again(connection, database, erased, after)
     await mark_settled(database, erased)
     return True
 
 
-async def _look_through(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
+async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
     An event with the id of an event that is now erased may have been taken for a copy of it: it is written
@@ -79,4 +79,4 @@ async def _look_through(connection: Client, database: Database, erased: ErasureS
                 for delivery in page:
                     if erased.takes(delivery):
                         await remove(connection, LOG, delivery.sequence)
-                await write_rows(database, plan(page).rows)
+                await write_rows(database, plan_batch(page).rows)

@@ -6,8 +6,8 @@ from typing import Final
 
 import nats.errors
 
-from mnemon_consumers.persist.decide import plan, said
-from mnemon_consumers.persist.erasure import settled
+from mnemon_consumers.persist.decide import find_senders, plan_batch
+from mnemon_consumers.persist.erasure import settle_erasures
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
 from mnemon_infra.broker.broker import Broker
@@ -44,7 +44,7 @@ class PersistConsumer:
 
     async def write_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Write the rows of events, then publish the triggers and notices that follow from them."""
-        batch = plan(deliveries)
+        batch = plan_batch(deliveries)
         try:
             await write_rows(self._database, batch.rows)
         except DatabaseUnavailable:
@@ -74,7 +74,7 @@ class PersistConsumer:
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.map_owners()
         # Most batches consist of messages only; then the users who spoke are those who changed.
-        users = said(rows.messages.values()) if rows.memories or rows.events else changed
+        users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         await publish_said(self.broker.connection, TRIGGERED, users)
         await publish_all(self.broker.connection, notices)
@@ -83,7 +83,7 @@ class PersistConsumer:
         database = self._database
         try:
             owner = parse_owner(subject)
-            is_settled = await settled(self.broker.connection, database, owner, position)
+            is_settled = await settle_erasures(self.broker.connection, database, owner, position)
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
             await sweep_owner(database, *owner, up_to=position)
             is_swept = is_settled and await load_last_watermark(database, *owner) <= position

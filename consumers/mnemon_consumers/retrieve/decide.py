@@ -12,12 +12,12 @@ from mnemon_consumers.retrieve.context.contents import (
     ContextSummary,
     CurrentTime,
     Passage,
-    said,
-    user_data,
+    build_messages,
+    build_user_data,
 )
 from mnemon_consumers.retrieve.context.coverage import ConversationExtent, CountedMessages, is_covered
 from mnemon_consumers.retrieve.context.language import detect_language
-from mnemon_consumers.retrieve.context.text import stamped, time_stamp, tools_used
+from mnemon_consumers.retrieve.context.text import add_time_stamp, format_tools_used, stamp_message
 from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage
 from mnemon_consumers.retrieve.history_reply import HistoryMessage
 from mnemon_consumers.retrieve.search.facts import HIGH
@@ -59,48 +59,50 @@ class ContextSources:
     incomplete: bool = False
 
 
-def history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
+def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]:
     """Return the last `limit` messages, with a line after each answer that used tools."""
     shown: list[HistoryMessage] = []
     for row in rows[-limit:]:
-        shown.append(_stored(row, row.role, row.content, row.name))
+        shown.append(_build_history_message(row, row.role, row.content, row.name))
         if row.tool_calls:
-            shown.append(_stored(row, "system", tools_used(row.tool_calls), None))
+            shown.append(_build_history_message(row, "system", format_tools_used(row.tool_calls), None))
     return shown[-limit:]
 
 
-def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
+def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
     """Return everything that may be put before a model; facts that are due by `now` have expired."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = select_unexpired(known.facts, now)
-    language = _language(rows, current, known.summaries, settings)
-    profile = [_fact(fact) for fact in current if fact.tier == "profile"]
+    language = _choose_language(rows, current, known.summaries, settings)
+    profile = [_build_fact(fact) for fact in current if fact.tier == "profile"]
     facts = [fact for fact in profile if shown.key_facts == "all" or fact.importance >= HIGH]
-    working = [_fact(fact) for fact in current if fact.tier == "working"]
-    due = due_messages(rows, known.summaries, settings.recent_messages)
+    working = [_build_fact(fact) for fact in current if fact.tier == "working"]
+    due = select_due_messages(rows, known.summaries, settings.recent_messages)
     recent_rows = due if shown.recent_limit is None else due[-shown.recent_limit :]
-    recent = said(recent_rows, stamps, WORDINGS[language])
+    recent = build_messages(recent_rows, stamps, WORDINGS[language])
     newest = known.summaries[max(0, len(known.summaries) - shown.summaries) :]
-    extent = _extent(known)
-    facts_found = (_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, FactRecord))
+    extent = _build_extent(known)
+    facts_found = (
+        _build_fact(hit.source, hit.score) for hit in known.hits if isinstance(hit.source, FactRecord)
+    )
     messages_found = (
-        ContextMessage(hit.id, hit.source.role, stamped(hit.source, stamps), hit.source.name)
+        ContextMessage(hit.id, hit.source.role, stamp_message(hit.source, stamps), hit.source.name)
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage)
     )
-    relevant = _best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit)
+    relevant = _select_best(facts_found, {fact.id for fact in (*facts, *working)}, settings.retrieval.limit)
     given = {fact.id for fact in (*facts, *relevant)}
     return Context(
         facts=facts,
         summaries=[ContextSummary(each.text, each.from_seq, each.to_seq) for each in newest],
-        user_data=user_data(known.profile),
+        user_data=build_user_data(known.profile),
         working=working,
         recent=recent,
         relevant=relevant,
-        documents=_passages(known.hits, settings.retrieval.limit),
-        conversation=_best(messages_found, {each.id for each in recent}, shown.conversation_hits),
-        current_time=CurrentTime(clock) if (clock := current_time(settings, now)) else None,
+        documents=_build_passages(known.hits, settings.retrieval.limit),
+        conversation=_select_best(messages_found, {each.id for each in recent}, shown.conversation_hits),
+        current_time=CurrentTime(clock) if (clock := format_current_time(settings, now)) else None,
         language=language,
         incomplete=known.incomplete,
         extent=extent,
@@ -108,7 +110,7 @@ def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Conte
         not_considered={
             "facts": sum(fact.id not in given for fact in profile),
             "summaries": len(known.summaries) - len(newest),
-            "recent": (extent.unread(due) if extent else 0) + len(due) - len(recent_rows),
+            "recent": (extent.count_unread(due) if extent else 0) + len(due) - len(recent_rows),
         },
     )
 
@@ -118,7 +120,7 @@ def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactReco
     return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
-def due_messages(
+def select_due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
     """Return the messages that belong in `recent`: the newest ones, and all that no summary covers."""
@@ -128,17 +130,17 @@ def due_messages(
     ]
 
 
-def current_time(settings: SettingsV1, now: datetime) -> str | None:
+def format_current_time(settings: SettingsV1, now: datetime) -> str | None:
     """Return the date and time in the form that a context shows; None if the settings hide it."""
-    return time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
+    return add_time_stamp(now, "", settings.time_stamps).strip() if settings.context.current_time else None
 
 
-def last_user_message(rows: Sequence[StoredRow]) -> str | None:
+def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
     """Return the user's last message in these rows, if there is one."""
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
-def _best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
+def _select_best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list[ContextItem]:
     """Return the first items up to `limit` new ones, and known ones between: their section may lack room."""
     best: list[ContextItem] = []
     for item in found:
@@ -150,7 +152,7 @@ def _best(found: Iterable[ContextItem], elsewhere: set[str], limit: int) -> list
     return best
 
 
-def _passages(hits: Iterable[RankedHit], limit: int) -> list[Passage]:
+def _build_passages(hits: Iterable[RankedHit], limit: int) -> list[Passage]:
     passages = [
         Passage(hit.text, hit.source.title or hit.id, hit.source.source)
         for hit in hits
@@ -159,7 +161,7 @@ def _passages(hits: Iterable[RankedHit], limit: int) -> list[Passage]:
     return passages[:limit]
 
 
-def _language(
+def _choose_language(
     rows: Sequence[StoredRow],
     facts: Iterable[FactRecord],
     summaries: Iterable[StoredSummary],
@@ -173,7 +175,7 @@ def _language(
     )
 
 
-def _extent(known: ContextSources) -> ConversationExtent | None:
+def _build_extent(known: ContextSources) -> ConversationExtent | None:
     if known.view is None or known.counted is None:
         return None
     found = {
@@ -181,16 +183,16 @@ def _extent(known: ContextSources) -> ConversationExtent | None:
         for hit in known.hits
         if isinstance(hit.source, VisibleMessage) and hit.source.conversation == known.view.conversation
     }
-    return ConversationExtent.of(known.view, known.summaries, known.counted, found)
+    return ConversationExtent.combine(known.view, known.summaries, known.counted, found)
 
 
-def _fact(fact: FactRecord, score: float = 0.0) -> ContextFact:
+def _build_fact(fact: FactRecord, score: float = 0.0) -> ContextFact:
     return ContextFact(
         fact.id, fact.text, fact.kind, fact.importance, fact.changed_at, fact.expires_at, score
     )
 
 
-def _stored(row: StoredRow, role: Role, content: str, name: str | None) -> HistoryMessage:
+def _build_history_message(row: StoredRow, role: Role, content: str, name: str | None) -> HistoryMessage:
     return HistoryMessage(
         role=role,
         content=content,

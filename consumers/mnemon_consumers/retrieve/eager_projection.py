@@ -9,7 +9,7 @@ from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.database.projections.writer import write_rows
 
 
-class Projection:
+class EagerProjection:
     """Writes the row of an event in the log, and makes every process drop its cache of the user."""
 
     def __init__(self, broker: Broker, database: Database, memory: Memory) -> None:
@@ -18,7 +18,7 @@ class Projection:
         self._database = database
         self._memory = memory
 
-    async def apply(self, owner: Owner, position: int) -> None:
+    async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
         On return the server has the notice for the other processes, ahead of any later request: a server

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import Final
 
-from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
@@ -48,7 +48,7 @@ class RetrieveConsumer:
         self._search = search = Search(database, memory, vector_index)
         self._snapshots = SnapshotPool(deployment, settings, vector_index)
         log = UserLog(broker)
-        projection = Projection(broker, database, memory)
+        projection = EagerProjection(broker, database, memory)
         query = FactQuery(memory, search, settings)
         past = SnapshotResolver(broker, database, self._schema, self._snapshots)
         self._service = AskService(broker, SERVICE, version("mnemon"), Admission(self._bound_tenant))
@@ -79,7 +79,7 @@ class RetrieveConsumer:
             # Requests are answered only after the subscription to changes.
             await self._memory.follow(connection)
             async with (
-                self._snapshots.kept(),
+                self._snapshots.open(),
                 self._service.complete_requests(),
                 self.broker.run(),
                 self._service.list_endpoints(),

@@ -66,7 +66,7 @@ class HitMessages:
     around: Surroundings = field(default_factory=lambda: Surroundings({}, {}))
 
     def missing(self, wanted: MessageLookup) -> MessageLookup | None:
-        bare = [each for each in _anchors(wanted) if each not in self.surrounded]
+        bare = [each for each in _list_anchors(wanted) if each not in self.surrounded]
         unknown = [each for each in wanted.event_ids[wanted.surrounded :] if each not in self.places]
         if not bare and not unknown and self.seq is not None:
             return None
@@ -78,7 +78,7 @@ class HitMessages:
             self,
             seq=seq if self.seq is None else min(seq, self.seq),
             places={**self.places, **{each: places.get(each) for each in wanted.event_ids}},
-            surrounded=self.surrounded.union(_anchors(wanted)),
+            surrounded=self.surrounded.union(_list_anchors(wanted)),
             around=Surroundings(
                 {**self.around.messages, **found.messages}, {**self.around.following, **found.following}
             ),
@@ -90,7 +90,7 @@ class HitMessages:
         return replace(
             self,
             places={each: self.places[each] for each in wanted.event_ids},
-            surrounded=frozenset(_anchors(wanted)),
+            surrounded=frozenset(_list_anchors(wanted)),
             around=self.answer(wanted),
         )
 
@@ -99,16 +99,16 @@ class HitMessages:
         # In the order of PostgreSQL's answer: the requested messages, then their neighbours.
         around = Surroundings({seq: self.around.messages[seq] for seq in sorted(places.values())}, {})
         preceding = {after: before for before, after in self.around.following.items()}
-        for seq in [places[each] for each in _anchors(wanted) if each in places]:
-            before = [*_walk(preceding, seq)]
-            stretch = [*reversed(before), seq, *_walk(self.around.following, seq)]
+        for seq in [places[each] for each in _list_anchors(wanted) if each in places]:
+            before = [*_walk_neighbours(preceding, seq)]
+            stretch = [*reversed(before), seq, *_walk_neighbours(self.around.following, seq)]
             around.messages.update((each, self.around.messages[each]) for each in stretch)
             around.following.update(pairwise(stretch))
         return around
 
     @property
     def memory(self) -> int:
-        return _memory(self.places, [each.content for each in self.around.messages.values()])
+        return _estimate_memory(self.places, [each.content for each in self.around.messages.values()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class HitDocuments:
 
     @property
     def memory(self) -> int:
-        return _memory(self.documents, [each.text for each in self.documents.values() if each])
+        return _estimate_memory(self.documents, [each.text for each in self.documents.values() if each])
 
 
 def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
@@ -154,12 +154,12 @@ def measure_memory(parts: Mapping[Any, HitRows[Any, Any]]) -> int:
     return ROW_BYTES + sum(rows.memory for rows in parts.values())
 
 
-def _anchors(wanted: MessageLookup) -> Sequence[str]:
+def _list_anchors(wanted: MessageLookup) -> Sequence[str]:
     """Return the messages whose neighbours are requested."""
     return wanted.event_ids[: wanted.surrounded]
 
 
-def _walk(beside: Mapping[int, int], seq: int) -> Iterator[int]:
+def _walk_neighbours(beside: Mapping[int, int], seq: int) -> Iterator[int]:
     for _ in range(AROUND):
         if seq not in beside:
             return
@@ -167,5 +167,5 @@ def _walk(beside: Mapping[int, int], seq: int) -> Iterator[int]:
         yield seq
 
 
-def _memory(ids: Collection[str], texts: Collection[str]) -> int:
+def _estimate_memory(ids: Collection[str], texts: Collection[str]) -> int:
     return ROW_BYTES * (len(ids) + len(texts)) + sum(map(sys.getsizeof, texts))

@@ -20,23 +20,23 @@ from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of
 
 log = structlog.get_logger("retrieve")
 
-KEPT: Final = 4
+MOST_OPEN: Final = 4
 """Snapshots that stay open, the most recently requested ones."""
 
-UNUSED: Final = 300.0
+UNUSED_SECONDS: Final = 300.0
 """Seconds without requests after which a snapshot is closed, at the latest after twice as long."""
 
 CONNECTIONS: Final = 2
 """Most database connections of a snapshot; without requests it has none."""
 
-AT_HAND: Final = 1
+CACHED_USERS: Final = 1
 """Users whose rows a snapshot caches, for the rows that one request reads twice."""
 
-_NOT_NOW: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
+_VECTOR_ERRORS: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenSnapshot:
     """An open snapshot. `holders` counts the requests that use it, plus one while the pool keeps it."""
 
     schema: str
@@ -48,7 +48,7 @@ class _Open:
     asked_at: float = 0.0
     holders: int = 1
 
-    async def leave(self) -> None:
+    async def release(self) -> None:
         self.holders -= 1
         if not self.holders:
             await self.ends.aclose()
@@ -62,73 +62,75 @@ class SnapshotPool:
         self._deployment = deployment
         self._settings = settings
         self._finding = finding
-        self._open: dict[int, _Open] = {}
+        self._open: dict[int, _OpenSnapshot] = {}
         self._opening = asyncio.Lock()
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[Self]:
+    async def open(self) -> AsyncIterator[Self]:
         """Close snapshots without requests until the block ends, then close all of them."""
-        closing = asyncio.create_task(self._close_unused())
+        closing = asyncio.create_task(self._close_unused_snapshots())
         try:
             yield self
         finally:
             closing.cancel()
-            await self.keep(())
+            await self.close_others(())
 
     @asynccontextmanager
-    async def at(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
+    async def open_snapshot(self, position: int) -> AsyncIterator[tuple[Memory, Search]]:
         """Yield the memory and the search of the snapshot at a position.
 
         Raises:
             DatabaseUnavailable: the snapshot cannot be opened now, or was dropped.
         """
         async with self._opening:
-            found = self._open.pop(position, None) or await self._opened(position)
+            found = self._open.pop(position, None) or await self._open_database(position)
             self._open[position] = found  # the last in order is the most recently requested one
             found.asked_at = asyncio.get_running_loop().time()
             found.holders += 1
-            await self.keep([*self._open][-KEPT:])
+            await self.close_others([*self._open][-MOST_OPEN:])
         try:
             if self._finding and not found.has_vectors:
-                await self._find_in(found, position, self._finding)
+                await self._open_vectors(found, position, self._finding)
             yield found.memory, found.search
         finally:
-            await found.leave()
+            await found.release()
 
-    async def keep(self, positions: Iterable[int]) -> None:
+    async def close_others(self, positions: Iterable[int]) -> None:
         """Close all snapshots but these. Requests in progress finish first."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
-                await found.leave()
+                await found.release()
 
-    async def _opened(self, position: int) -> _Open:
+    async def _open_database(self, position: int) -> _OpenSnapshot:
         schema = name_of(self._deployment.database_schema, "as of", position)
         own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
         database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
-        memory = Memory(database, self._settings, AT_HAND)
+        memory = Memory(database, self._settings, CACHED_USERS)
         memory.fix_position(position)
-        found = _Open(schema, database, memory, Search(database, memory, None))
+        found = _OpenSnapshot(schema, database, memory, Search(database, memory, None))
         await found.ends.enter_async_context(database)
         return found
 
-    async def _find_in(self, found: _Open, position: int, live: VectorIndex) -> None:
+    async def _open_vectors(self, found: _OpenSnapshot, position: int, live: VectorIndex) -> None:
         """Open the vectors of a snapshot if they are complete; otherwise the next request tries again."""
         async with self._opening:
             if found.has_vectors or not await _are_complete(found.database, found.schema, position):
                 return
             try:
                 finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
-            except _NOT_NOW as error:
+            except _VECTOR_ERRORS as error:
                 log.warning("snapshot search unavailable", position=position, error=str(error))
                 return
             found.search = Search(found.database, found.memory, finding)
             found.has_vectors = True
 
-    async def _close_unused(self) -> None:
+    async def _close_unused_snapshots(self) -> None:
         while True:
-            await asyncio.sleep(UNUSED)
-            asked_after = asyncio.get_running_loop().time() - UNUSED
-            await self.keep([place for place, each in self._open.items() if each.asked_at > asked_after])
+            await asyncio.sleep(UNUSED_SECONDS)
+            asked_after = asyncio.get_running_loop().time() - UNUSED_SECONDS
+            await self.close_others(
+                [place for place, each in self._open.items() if each.asked_at > asked_after]
+            )
 
 
 async def _are_complete(database: Database, schema: str, position: int) -> bool:

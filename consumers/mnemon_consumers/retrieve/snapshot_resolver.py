@@ -38,11 +38,13 @@ class SnapshotResolver:
         """`live` is the name of the live generation, which `database` reads."""
         self._broker = broker
         self._database = database
-        self._live = live
-        self._opened = opened
+        self._live_schema = live
+        self._pool = opened
 
     @asynccontextmanager
-    async def at(self, owner: Owner, moment: SnapshotMoment, min_seq: int | None) -> AsyncIterator[View]:
+    async def open_view(
+        self, owner: Owner, moment: SnapshotMoment, min_seq: int | None
+    ) -> AsyncIterator[View]:
         """Yield a user's memory as it was at a former moment.
 
         Args:
@@ -55,19 +57,21 @@ class SnapshotResolver:
             Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
-        position, then = await self._resolved(moment)
+        position, then = await self._resolve_moment(moment)
         if min_seq is not None and min_seq > position:
             raise InvalidBody("min_seq", f"{min_seq} is not reflected as of position {position}")
         await self._require_not_erased(owner, position)
-        reached = await self._found(position)
+        reached = await self._find_snapshot(position)
         try:
-            async with self._opened.at(reached) as (memory, search):
+            async with self._pool.open_snapshot(reached) as (memory, search):
                 yield View(memory, search, then)
         except Exception:
-            await self._found(position)  # the error may come from a snapshot that was dropped meanwhile
+            await self._find_snapshot(
+                position
+            )  # the error may come from a snapshot that was dropped meanwhile
             raise
 
-    async def _resolved(self, moment: SnapshotMoment) -> tuple[int, datetime]:
+    async def _resolve_moment(self, moment: SnapshotMoment) -> tuple[int, datetime]:
         """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
@@ -96,13 +100,13 @@ class SnapshotResolver:
                 f"as_of: something of the user was erased at position {erased}; nothing from before is shown",
             )
 
-    async def _found(self, position: int) -> int:
+    async def _find_snapshot(self, position: int) -> int:
         """Return the position of a complete snapshot for a position."""
-        positions = await self._database.run_query(list_snapshot_positions(self._live))
-        await self._opened.keep(positions)
-        fitting = await self._fitting(positions, position)
+        positions = await self._database.run_query(list_snapshot_positions(self._live_schema))
+        await self._pool.close_others(positions)
+        fitting = await self._find_fitting(positions, position)
         generation = (
-            await self._database.run_query(describe_snapshot(self._live, fitting)) if fitting else None
+            await self._database.run_query(describe_snapshot(self._live_schema, fitting)) if fitting else None
         )
         if fitting is None or generation is None or not generation.is_made_here:
             raise Refusal(
@@ -119,7 +123,7 @@ class SnapshotResolver:
             )
         return fitting
 
-    async def _fitting(self, positions: Sequence[int], position: int) -> int | None:
+    async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
         """Return the same position, or an earlier one if the log has no event between the two.
 
         Erasures leave gaps in the log, so that a time may come to mean a later position.

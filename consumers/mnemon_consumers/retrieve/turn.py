@@ -12,9 +12,9 @@ from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.context.contents import SectionKind
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
-    count_edges,
+    find_count_edges,
+    find_last_covered,
     has_whole_tail,
-    last_covered,
 )
 from mnemon_consumers.retrieve.memory import LOADED, Memory
 from mnemon_consumers.retrieve.search.service import Search
@@ -97,7 +97,7 @@ class ContextParts(NamedTuple):
     counted: CountedMessages | None = None
 
 
-def cached_parts(turn: ContextTurn) -> ContextParts | None:
+def find_cached_parts(turn: ContextTurn) -> ContextParts | None:
     """Read all parts from the cache, without a query; return None if one of them is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
     messages = memory.find_cached_messages(*turn.messages)
@@ -110,7 +110,7 @@ def cached_parts(turn: ContextTurn) -> ContextParts | None:
         messages = memory.find_cached_messages(*turn.tail)
         if messages is None:
             return None
-    counted = memory.count_cache.find(owner, messages.value, count_edges(summaries.value))
+    counted = memory.count_cache.find(owner, messages.value, find_count_edges(summaries.value))
     return None if counted is None else ContextParts(messages, profile, facts, summaries, counted)
 
 
@@ -138,10 +138,10 @@ async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missin
     if not has_whole_tail(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
         messages = await read_in_time(memory.load_messages(*turn.tail), until, missing, "recent") or messages
-    end = last_covered(summaries)
+    end = find_last_covered(summaries)
     tail = sum(row.seq > end for row in messages.value.messages)
     memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
-    counting = _count_unread(turn, messages, count_edges(summaries))
+    counting = _count_unread(turn, messages, find_count_edges(summaries))
     return parts._replace(messages=messages, counted=await read_in_time(counting, until, missing, "recent"))
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from mnemon.admin.charts.bars import Chart, chart
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.filters import tokens
-from mnemon_consumers.domain.spending.period import Period, last_days
+from mnemon_consumers.domain.spending.period import Period, read_last_days
 from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
 from mnemon_contracts.base import InvalidBody
 from mnemon_infra.database.memory.users import list_tenants
@@ -37,7 +37,7 @@ async def usage(visit: Visit) -> Response:
     live = LiveSettings()
     database = await visit.parts.database()
     async with live.watched(await visit.parts.broker()):
-        period = await last_days(database, live, tenant, days)
+        period = await read_last_days(database, live, tenant, days)
     daily = period.by(("day", by))
     return visit.page(
         "usage.html",

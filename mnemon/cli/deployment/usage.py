@@ -79,7 +79,7 @@ async def _usage(
 
 
 async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
-    from mnemon_consumers.domain.spending.period import last_days
+    from mnemon_consumers.domain.spending.period import read_last_days
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
     from mnemon_infra.settings.store import LiveSettings
@@ -92,7 +92,7 @@ async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Per
         Database(deployment, name="mnemon-usage") as database,
         settings.watched(connection),
     ):
-        return await last_days(database, settings, tenant, days)
+        return await read_last_days(database, settings, tenant, days)
 
 
 def _as_json(found: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from mnemon.operations.audit.ledger import AuditFaults, Persisted
 from mnemon.operations.audit.positions import PositionSet
-from mnemon_consumers.persist.decide import end_of
+from mnemon_consumers.persist.decide import decide_outcome
 from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.outcomes import Ack, Dead
 from mnemon_infra.broker.streams.erasure_scope import Erasures
@@ -58,7 +58,7 @@ class LogAudit:
         self.found.events += len(page)
         rows: list[Row] = []
         for delivery in page:
-            row, outcome = end_of(delivery)
+            row, outcome = decide_outcome(delivery)
             if row is not None:
                 rows.append(row)
                 continue

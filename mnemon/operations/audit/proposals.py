@@ -7,7 +7,7 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults, Deduped
-from mnemon_consumers.dedupe.decide import decision_id
+from mnemon_consumers.dedupe.decide import derive_decision_id
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
@@ -75,7 +75,7 @@ def _read(delivery: Delivery) -> ProposalRecord | None:
     if not isinstance(event, FactProposedV1):
         return None
     owner = address.tenant, address.user
-    return ProposalRecord(delivery.sequence, owner, event_id, decision_id(event_id), event.lineage)
+    return ProposalRecord(delivery.sequence, owner, event_id, derive_decision_id(event_id), event.lineage)
 
 
 async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit
 from mnemon.operations.audit.positions import PositionSet
-from mnemon_consumers.index.chunks import chunks
+from mnemon_consumers.index.chunks import split_chunks
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -160,6 +160,6 @@ def _pieces(collection: Collection, shown: IndexableItem) -> Iterator[_Piece]:
             yield _Piece(point_id(*shown.owner, "summary", shown.item), shown.event_id)
         case Collection.DOCUMENTS:
             body = shown.body or {}
-            for number, _ in enumerate(chunks(body["text"], body.get("source"))):
+            for number, _ in enumerate(split_chunks(body["text"], body.get("source"))):
                 place = point_id(*shown.owner, "chunk", shown.item, str(number))
                 yield _Piece(place, shown.event_id)

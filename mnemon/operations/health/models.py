@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
 from mnemon.operations.health.failing_models import FailingModelState, GivenUpState, failing_models, given_up
-from mnemon_consumers.domain.spending.usage import out_of_budget
+from mnemon_consumers.domain.spending.usage import find_exhausted_budgets
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -88,7 +88,7 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
             *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
         }
         failing = await failing_models(connection, tenants, settings.of, settings.value)
-    broke = out_of_budget(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
+    broke = find_exhausted_budgets(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
     return ModelsState(
         windows=WindowsState(
             due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead

@@ -22,8 +22,8 @@ from mnemon.operations.markdown_lines import (
     owner_read,
     task_read,
 )
-from mnemon_consumers.dedupe.classification import classify
-from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.dedupe.classification import classify_proposal
+from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.events.memory import (
     Decision,
@@ -158,10 +158,10 @@ def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     settings = SettingsV1()
     if read.id is None or read.tier is None or read.importance is None:
         return None
-    if refusal(proposed.text, settings.policy):
+    if find_refusal(proposed.text, settings.policy):
         return None
     # With the largest time no expiry depends on the present: a fact expires only if its line names a date.
-    fact = classify(proposed, datetime.max.replace(tzinfo=UTC), settings)
+    fact = classify_proposal(proposed, datetime.max.replace(tzinfo=UTC), settings)
     return FactSavedV1.create_strict(
         id=proposed.id,
         fact_id=read.id,

@@ -13,7 +13,7 @@ from mnemon.operations.imports.reassignment import forget_miscast
 from mnemon.operations.imports.records import Doubt, ImportRecord, Incoming, Left, Recast, Refused
 from mnemon.operations.imports.report import ImportReport
 from mnemon.operations.memory_lines import MessagePositions, names_positions, renamed
-from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1
@@ -80,7 +80,7 @@ def refusal_of(incoming: Incoming, policy: Policy) -> Refused | None:
     """Return the refusal of a proposal that the policy rejects; None for any other event."""
     if not isinstance(incoming.event, FactProposedV1):
         return None
-    refused = refusal(incoming.event.text, policy)
+    refused = find_refusal(incoming.event.text, policy)
     return Refused(incoming.place, "text", refused[1], incoming.source) if refused else None
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.redecide.corrections import Correction
-from mnemon_consumers.dedupe.redecide.run import DecidingAnew
+from mnemon_consumers.dedupe.redecide.run import Redecider
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import Document, resolve_settings
 from mnemon_contracts.settings.groups import SettingsV1
@@ -73,7 +73,7 @@ class Redeciding:
     ) -> None:
         self._connection = connection
         self._database = database
-        self._deciding = DecidingAnew(connection, database, embedder)
+        self._deciding = Redecider(connection, database, embedder)
         self._edit = edit
 
     async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
@@ -85,7 +85,7 @@ class Redeciding:
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
-        return await self._all(self._deciding.changes, progress)
+        return await self._all(self._deciding.find_changes, progress)
 
     async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
@@ -99,7 +99,7 @@ class Redeciding:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
                 users are done.
         """
-        return await self._all(self._deciding.change, progress)
+        return await self._all(self._deciding.make_changes, progress)
 
     async def _all(
         self,

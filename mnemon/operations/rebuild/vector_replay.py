@@ -7,9 +7,9 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon_consumers.index.decide import plan
-from mnemon_consumers.index.point_writer import write
-from mnemon_consumers.index.sweep import look_through
+from mnemon_consumers.index.decide import plan_batch
+from mnemon_consumers.index.point_writer import write_batch
+from mnemon_consumers.index.sweep import reconcile_points
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.engine import Database
@@ -68,8 +68,8 @@ class VectorReplay:
             whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
         ) as reading:
             async for read in reading:
-                batch = plan([delivery for _, delivery in read])
-                await write(self.finding, batch)
+                batch = plan_batch([delivery for _, delivery in read])
+                await write_batch(self.finding, batch)
                 await self.finding.vectors.organised()
                 await VECTORS.advance(self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys())
                 self.reached = read[-1][1].sequence
@@ -89,7 +89,7 @@ class VectorReplay:
 
             async def sweep_some() -> None:
                 for owner in left:  # noqa: B023 (they share one list)
-                    await look_through(self._database, self.finding, owner)
+                    await reconcile_points(self._database, self.finding, owner)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(SWEEPERS):

@@ -12,7 +12,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
@@ -86,7 +86,7 @@ async def as_one_worker_decides(connection: Client) -> State:
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
                 proposal = Proposal(str(delivery.message_id), at, event)
                 likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
-                for _, decided in decide(proposal, known, nearest, settings, likeness):
+                for _, decided in decide_proposal(proposal, known, nearest, settings, likeness):
                     known.apply(decided, str(decided.id), at)
         state[user] = sorted(
             (each.id, each.fact.text, each.fact.tier, each.fact.importance) for each in known.facts.values()

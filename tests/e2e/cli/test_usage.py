@@ -13,7 +13,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.domain.spending.calls import called
+from mnemon_consumers.domain.spending.calls import build_call_event
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_writer import LogEvent, append
@@ -64,7 +64,7 @@ class Asking:
     ) -> None:
         event_id = f"call-{len(self._events)}"
         self._events.append(
-            called((tenant, "u1"), usage, provider, model, purpose, batch_id, SPENDING, event_id)
+            build_call_event((tenant, "u1"), usage, provider, model, purpose, batch_id, SPENDING, event_id)
         )
 
     async def is_known(self) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from mnemon_consumers.dedupe.comparison import Likeness
-from mnemon_consumers.dedupe.decide import Proposal, decide
-from mnemon_consumers.dedupe.redecide.corrections import Correction, corrections
-from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
+from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
+from mnemon_consumers.dedupe.redecide.corrections import Correction, build_corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
 from mnemon_consumers.dedupe.state.decisions import UserFacts
-from mnemon_consumers.dedupe.state.log import Logged, standing
+from mnemon_consumers.dedupe.state.log import Logged, fold_log
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import FactProposedV1, FactUpdatedV1, Lineage
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
@@ -41,7 +41,7 @@ class User:
     @property
     def contents(self) -> list[str]:
         """What is shown, whatever it is called."""
-        return sorted(known.fact.model_dump_json() for known in self.facts.live(self.now))
+        return sorted(known.fact.model_dump_json() for known in self.facts.list_live(self.now))
 
     @property
     def said(self) -> dict[str, str]:
@@ -68,8 +68,8 @@ class User:
         for proposal in self._proposed:
             known = self.facts
             words = " ".join(proposal.event.text.split())
-            nearest = self.meanings.nearest(words, known.live(proposal.at))
-            for _, event in decide(proposal, known, nearest, by, LIKENESS):
+            nearest = self.meanings.find_nearest(words, known.list_live(proposal.at))
+            for _, event in decide_proposal(proposal, known, nearest, by, LIKENESS):
                 self.publish(event)
         self._proposed.clear()
 
@@ -86,10 +86,10 @@ class User:
 
     def redecide(self, settings: SettingsV1) -> list[Correction]:
         """Have all decided anew; returns what that changed."""
-        found = standing(self.log)
-        vectors = {text: self.vectors[text] for text in texts(self.log, found)}
-        anew = decided_anew(self.log, found, settings, FactVectors(LIKENESS, vectors))
-        needed = corrections(OWNER, found, anew, settings.limits, self.now)
+        found = fold_log(self.log)
+        vectors = {text: self.vectors[text] for text in collect_texts(self.log, found)}
+        anew = redecide_proposals(self.log, found, settings, FactVectors(LIKENESS, vectors))
+        needed = build_corrections(OWNER, found, anew, settings.limits, self.now)
         for _, event in needed.decided:
             self.publish(event)
         assert self.facts.facts.keys() == found.facts.facts.keys()

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedUser
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import mark_settled
@@ -132,7 +132,7 @@ class Interleaving(RuleBasedStateMachine):
         hand = self._hands[worker]
         while stages.index(hand.reached) < stages.index(up_to):
             hand.reached = stages[stages.index(hand.reached) + 1]
-            rows = plan([delivery_of(event, user) for user, event in hand.batch]).rows
+            rows = plan_batch([delivery_of(event, user) for user, event in hand.batch]).rows
             match hand.reached:
                 case "written":
                     await write_rows(self._database, rows)
@@ -168,7 +168,7 @@ class Interleaving(RuleBasedStateMachine):
         for event in held:
             if event.kind.startswith("summary.") and event.from_seq < erased.seq:
                 self._purge([event.seq])
-        await write_rows(self._database, plan([delivery_of(event, user) for event in held]).rows)
+        await write_rows(self._database, plan_batch([delivery_of(event, user) for event in held]).rows)
         self._written += [(user, event) for event in held]
         if dies_after == "looking":
             return False
@@ -211,7 +211,7 @@ class Interleaving(RuleBasedStateMachine):
         if any(event.kind == "user.erased" for event in tail):
             return
         expected = fold([*events_of(user, self._written), *tail], user)
-        rows = plan([delivery_of(event, user) for event in tail]).rows
+        rows = plan_batch([delivery_of(event, user) for event in tail]).rows
         state = await simulate_rows(self._database, rows, shown(expected.messages, user))
         _same(user, replace(state, texts=expected.texts), expected)
 

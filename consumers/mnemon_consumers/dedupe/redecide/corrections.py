@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from mnemon_consumers.dedupe.decide import Decided
-from mnemon_consumers.dedupe.limit_reduction import trim
-from mnemon_consumers.dedupe.redecide.plan import Anew
-from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, Standing
+from mnemon_consumers.dedupe.decide import DecisionEvent, evict_excess
+from mnemon_consumers.dedupe.redecide.plan import RedecidedFacts
+from mnemon_consumers.dedupe.state.log import REDECIDE, FactWriteEvent, LogState
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -53,127 +52,129 @@ class Correction(NamedTuple):
 class Corrections:
     """The events that make the change, in the order of publication, and the changes that they make."""
 
-    decided: list[Decided] = field(default_factory=list)
+    decided: list[DecisionEvent] = field(default_factory=list)
     changes: list[Correction] = field(default_factory=list)
 
 
-def corrections(
-    owner: Owner, standing: Standing, anew: Anew, limits: FactLimits, now: datetime
+def build_corrections(
+    owner: Owner, standing: LogState, anew: RedecidedFacts, limits: FactLimits, now: datetime
 ) -> Corrections:
     """Return the events to append to the log, and apply them to `standing`."""
-    return _Correcting(owner, standing, anew, now).made(limits)
+    return _CorrectionBuilder(owner, standing, anew, now).build_corrections(limits)
 
 
-class _Correcting:
-    def __init__(self, owner: Owner, standing: Standing, anew: Anew, now: datetime) -> None:
-        self._found = Corrections()
+class _CorrectionBuilder:
+    def __init__(self, owner: Owner, standing: LogState, anew: RedecidedFacts, now: datetime) -> None:
+        self._corrections = Corrections()
         self._owner = owner
-        self._standing = standing
-        self._anew = anew
+        self._state = standing
+        self._redecided = anew
         self._now = now
         self._ids = {standing.origins[fact_id]: fact_id for fact_id in standing.facts.facts}
         """Maps each origin to the id of its fact."""
 
-    def made(self, limits: FactLimits) -> Corrections:
+    def build_corrections(self, limits: FactLimits) -> Corrections:
         kept = dict(self._ids)
-        for origin, known in self._anew.facts.facts.items():
+        for origin, known in self._redecided.facts.facts.items():
             # A fact that would have ended by now is not restored, and no proposal moves to it.
             if origin not in kept and known.is_live(self._now):
-                self._save(origin)
-        for proposal_id in self._anew.decisions:
-            place = self._anew.place(proposal_id)
+                self._save_fact(origin)
+        for proposal_id in self._redecided.decisions:
+            place = self._redecided.find_origin(proposal_id)
             is_new = proposal_id in self._ids and proposal_id not in kept
-            if not is_new and place in self._ids and place != self._standing.place(proposal_id):
-                self._move(proposal_id, place)
+            if not is_new and place in self._ids and place != self._state.find_origin(proposal_id):
+                self._move_proposal(proposal_id, place)
         for origin, fact_id in kept.items():
-            if origin in self._anew.facts.facts:
-                self._update(origin, fact_id)
-            elif origin in self._anew.decisions and self._anew.place(origin) in self._ids:
-                self._forget(origin, fact_id)
-        if self._found.decided:
+            if origin in self._redecided.facts.facts:
+                self._update_fact(origin, fact_id)
+            elif origin in self._redecided.decisions and self._redecided.find_origin(origin) in self._ids:
+                self._forget_fact(origin, fact_id)
+        if self._corrections.decided:
             self._make_room(limits)
-        return self._found
+        return self._corrections
 
-    def _save(self, origin: str) -> None:
-        known, decision = self._anew.facts.facts[origin], self._anew.decisions[origin].decision
+    def _save_fact(self, origin: str) -> None:
+        known, decision = self._redecided.facts.facts[origin], self._redecided.decisions[origin].decision
         assert decision is not None, "a proposal was decided"
-        former, event_id = self._standing.decisions[origin]
-        fact_id = self._standing.facts.next_id(known.fact.tier)
+        former, event_id = self._state.decisions[origin]
+        fact_id = self._state.facts.next_id(known.fact.tier)
         event = FactSavedV1(
-            id=self._id(event_id),
+            id=self._derive_id(event_id),
             by=REDECIDE,
             fact_id=fact_id,
             fact=known.fact,
-            decision=self._named(decision),
-            lineage=self._standing.proposals[origin].event.lineage,
+            decision=self._replace_origins(decision),
+            lineage=self._state.proposals[origin].event.lineage,
         )
         self._ids[origin] = fact_id
-        self._publish("fact.saved", event)
-        self._found.changes.append(Correction("apart", fact_id, known.fact.text, former.fact_id))
+        self._add_event("fact.saved", event)
+        self._corrections.changes.append(Correction("apart", fact_id, known.fact.text, former.fact_id))
 
-    def _move(self, proposal_id: str, place: str) -> None:
-        _, event_id = self._standing.decisions[proposal_id]
-        decision = self._anew.decisions[proposal_id].decision
+    def _move_proposal(self, proposal_id: str, place: str) -> None:
+        _, event_id = self._state.decisions[proposal_id]
+        decision = self._redecided.decisions[proposal_id].decision
         assert decision is not None, "a proposal was decided"
         confirmed = FactConfirmedV1(
-            id=self._id(event_id),
+            id=self._derive_id(event_id),
             by=REDECIDE,
             fact_id=self._ids[place],
-            decision=self._named(decision),
-            lineage=self._standing.proposals[proposal_id].event.lineage,
+            decision=self._replace_origins(decision),
+            lineage=self._state.proposals[proposal_id].event.lineage,
         )
-        self._publish("fact.confirmed", confirmed)
+        self._add_event("fact.confirmed", confirmed)
 
-    def _update(self, origin: str, fact_id: str) -> None:
-        fact, former = self._anew.facts.facts[origin].fact, self._standing.facts.facts[fact_id].fact
+    def _update_fact(self, origin: str, fact_id: str) -> None:
+        fact, former = self._redecided.facts.facts[origin].fact, self._state.facts.facts[fact_id].fact
         if fact == former:
             return
-        writer = self._anew.writers[origin]
+        writer = self._redecided.writers[origin]
         event = FactUpdatedV1(
-            id=self._id(self._standing.versions[fact_id], fact.model_dump_json()),
+            id=self._derive_id(self._state.versions[fact_id], fact.model_dump_json()),
             by=REDECIDE,
             fact_id=fact_id,
             fact=fact,
             former=former,
-            decision=self._shown(writer),
+            decision=self._find_decision(writer),
             lineage=writer.lineage,
         )
-        self._publish("fact.updated", event)
-        self._found.changes.append(Correction("rewritten", fact_id, former.text, becomes=fact.text))
+        self._add_event("fact.updated", event)
+        self._corrections.changes.append(Correction("rewritten", fact_id, former.text, becomes=fact.text))
 
-    def _forget(self, origin: str, fact_id: str) -> None:
-        text = self._standing.facts.facts[fact_id].fact.text
+    def _forget_fact(self, origin: str, fact_id: str) -> None:
+        text = self._state.facts.facts[fact_id].fact.text
         event = FactForgottenV1(
-            id=self._id("forgotten", fact_id), by=REDECIDE, fact_id=fact_id, reason="superseded"
+            id=self._derive_id("forgotten", fact_id), by=REDECIDE, fact_id=fact_id, reason="superseded"
         )
-        self._publish("fact.forgotten", event)
-        place = self._anew.place(origin)
-        into = self._anew.facts.facts[place].fact.text
-        self._found.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
+        self._add_event("fact.forgotten", event)
+        place = self._redecided.find_origin(origin)
+        into = self._redecided.facts.facts[place].fact.text
+        self._corrections.changes.append(Correction("merged", fact_id, text, self._ids[place], into))
 
     def _make_room(self, limits: FactLimits) -> None:
-        facts = dict(self._standing.facts.facts)
-        for name, event in trim(self._standing.facts, limits, self._now):
+        facts = dict(self._state.facts.facts)
+        for name, event in evict_excess(self._state.facts, limits, self._now):
             assert isinstance(event, FactEvictedV1)
-            self._publish(name, event)
-            self._found.changes.append(Correction("evicted", event.fact_id, facts[event.fact_id].fact.text))
+            self._add_event(name, event)
+            self._corrections.changes.append(
+                Correction("evicted", event.fact_id, facts[event.fact_id].fact.text)
+            )
 
-    def _publish(self, name: str, event: Event) -> None:
-        self._standing.facts.apply(event, str(event.id), self._now)
-        self._found.decided.append((name, event))
+    def _add_event(self, name: str, event: Event) -> None:
+        self._state.facts.apply(event, str(event.id), self._now)
+        self._corrections.decided.append((name, event))
 
-    def _shown(self, writer: FactWriteEvent) -> Decision | None:
+    def _find_decision(self, writer: FactWriteEvent) -> Decision | None:
         """Return the decision behind a fact's words; None if a person changed or a model compared them."""
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None
-        return self._named(writer.decision)
+        return self._replace_origins(writer.decision)
 
-    def _named(self, decision: Decision) -> Decision:
+    def _replace_origins(self, decision: Decision) -> Decision:
         """Replace the origins in a decision by the ids of their facts."""
         undecided = tuple(self._ids[each] for each in decision.undecided if each in self._ids)
         return decision.model_copy(
             update={"nearest": self._ids.get(decision.nearest or ""), "undecided": undecided}
         )
 
-    def _id(self, *of: str) -> str:
+    def _derive_id(self, *of: str) -> str:
         return derived_id(*self._owner, REDECIDE, *of)

@@ -13,19 +13,26 @@ from typing import Final
 
 import numpy as np
 
-from mnemon_consumers.dedupe.classification import classify
+from mnemon_consumers.dedupe.classification import classify_proposal
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import CandidateFact, Decided, Proposal, examine, save, settle
+from mnemon_consumers.dedupe.decide import (
+    CandidateFact,
+    DecisionEvent,
+    Proposal,
+    examine_proposal,
+    save_candidate,
+    settle_candidate,
+)
 from mnemon_consumers.dedupe.state.decisions import KeptFact, UserFacts
 from mnemon_consumers.dedupe.state.log import (
     REDECIDE,
     AcceptedEvent,
     FactWriteEvent,
     Logged,
-    Standing,
-    proposal_of,
+    LogState,
+    find_proposal_id,
 )
-from mnemon_consumers.domain.policy.wording import one_line
+from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -39,13 +46,13 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
 from mnemon_infra.models.embedding import Dense
 
-MOST: Final = 100_000
-"""Limit on facts while decisions are taken again; `corrections` applies the tenant's limits afterwards."""
+MOST_FACTS: Final = 100_000
+"""Limit on facts while decisions are taken again; the corrections apply the tenant's limits afterwards."""
 
 NEAREST: Final = 10
 """Facts near in meaning to compare; the first decisions compared as many."""
 
-_ANYTHING: Final = Policy(
+_LENIENT_POLICY: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
 """Policy that refuses nothing: the rules of today do not refuse a fact that was kept once."""
@@ -58,7 +65,7 @@ class FactVectors:
     likeness: Likeness
     vectors: Mapping[str, Dense]
 
-    def nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
+    def find_nearest(self, text: str, facts: Sequence[KeptFact]) -> list[NearestFact]:
         """Return the facts that are nearest in meaning, the nearest first."""
         if not facts:
             return []
@@ -68,7 +75,7 @@ class FactVectors:
 
 
 @dataclass(slots=True)
-class Anew:
+class RedecidedFacts:
     """A user's facts under the other settings; the origin of a fact is its id, in events too.
 
     Attributes:
@@ -83,7 +90,7 @@ class Anew:
     writers: dict[str, FactWriteEvent] = field(default_factory=dict)
     successors: dict[str, str] = field(default_factory=dict)
 
-    def place(self, proposal_id: str) -> str:
+    def find_origin(self, proposal_id: str) -> str:
         """Return the origin of the fact that a proposal would belong to."""
         origin = self.decisions[proposal_id].fact_id
         while origin in self.successors:
@@ -91,86 +98,90 @@ class Anew:
         return origin
 
 
-def texts(log: Iterable[Logged], standing: Standing) -> set[str]:
+def collect_texts(log: Iterable[Logged], standing: LogState) -> set[str]:
     """Return all texts that may have to be compared."""
     found = set[str]()
     for event, event_id, _ in log:
         match event:
             case FactProposedV1() if standing.is_open(event_id):
-                found.add(one_line(event.text))
+                found.add(join_lines(event.text))
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1() if event.fact_id in standing.facts.facts:
                 found.add(event.fact.text)
     return found
 
 
-def decided_anew(
-    log: Iterable[Logged], standing: Standing, settings: SettingsV1, meanings: FactVectors
-) -> Anew:
+def redecide_proposals(
+    log: Iterable[Logged], standing: LogState, settings: SettingsV1, meanings: FactVectors
+) -> RedecidedFacts:
     """Decide again on all proposals that a log has decided.
 
     Args:
         log: the events about the user's facts, in log order.
         standing: the state that these events lead to.
         settings: the settings to decide with. Of the limits, only the days that a working fact is kept count.
-        meanings: vectors of all `texts`.
+        meanings: vectors of all `collect_texts`.
 
     Raises:
         ValueError: a proposal cannot be decided by this version.
     """
-    limits = FactLimits(per_user=MOST, profile=MOST, working=MOST, working_days=settings.limits.working_days)
-    lenient = settings.model_copy(update={"policy": _ANYTHING, "limits": limits})
+    limits = FactLimits(
+        per_user=MOST_FACTS, profile=MOST_FACTS, working=MOST_FACTS, working_days=settings.limits.working_days
+    )
+    lenient = settings.model_copy(update={"policy": _LENIENT_POLICY, "limits": limits})
     replay = _Replay(standing, lenient, meanings)
     for event, event_id, at in log:
-        replay.take(event, event_id, at)
+        replay.replay_event(event, event_id, at)
     return replay.anew
 
 
 class _Replay:
     """Replays a log, and keeps the actual facts and the facts under the other settings at each event."""
 
-    def __init__(self, standing: Standing, settings: SettingsV1, meanings: FactVectors) -> None:
-        self.anew = Anew()
-        self._then = UserFacts()
-        self._standing = standing
+    def __init__(self, standing: LogState, settings: SettingsV1, meanings: FactVectors) -> None:
+        self.anew = RedecidedFacts()
+        self._actual = UserFacts()
+        self._state = standing
         self._settings = settings
         self._meanings = meanings
-        self._taken: set[str] = set()
+        self._replayed: set[str] = set()
 
-    def take(self, event: Event, event_id: str, at: datetime) -> None:
-        if event_id in self._taken:
+    def replay_event(self, event: Event, event_id: str, at: datetime) -> None:
+        if event_id in self._replayed:
             return
-        self._taken.add(event_id)
+        self._replayed.add(event_id)
         if isinstance(event, FactMergedV1):
-            self._let_stand(event, event_id, at)
+            self._keep_event(event, event_id, at)
         elif isinstance(event, AcceptedEvent) and event.by != REDECIDE:
-            self._take(event, event_id, at)
-        self._then.apply(event, event_id, at)
+            self._replay_decision(event, event_id, at)
+        self._actual.apply(event, event_id, at)
 
-    def _take(self, event: AcceptedEvent, event_id: str, at: datetime) -> None:
-        proposal = self._standing.proposals.get(proposal_of(event) or "")
+    def _replay_decision(self, event: AcceptedEvent, event_id: str, at: datetime) -> None:
+        proposal = self._state.proposals.get(find_proposal_id(event) or "")
         if proposal is None:
-            self._let_stand(event, event_id, at)
-        elif proposal.id not in self.anew.decisions and self._standing.is_open(proposal.id):
-            self._place(proposal, self._decide(proposal, event))
+            self._keep_event(event, event_id, at)
+        elif proposal.id not in self.anew.decisions and self._state.is_open(proposal.id):
+            self._record_decision(proposal, self._decide_again(proposal, event))
 
-    def _let_stand(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
+    def _keep_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         """Apply an event unchanged, because no proposal led to it or its proposal is gone."""
-        if event.fact_id in self._standing.facts.facts:
-            origin = self._standing.origins[event.fact_id]
-            self._apply(event.model_copy(update={"fact_id": origin}), event_id, at)
+        if event.fact_id in self._state.facts.facts:
+            origin = self._state.origins[event.fact_id]
+            self._apply_event(event.model_copy(update={"fact_id": origin}), event_id, at)
 
-    def _place(self, proposal: Proposal, decision: AcceptedEvent) -> None:
+    def _record_decision(self, proposal: Proposal, decision: AcceptedEvent) -> None:
         self.anew.decisions[proposal.id] = decision
-        self._apply(decision, str(decision.id), proposal.at)
+        self._apply_event(decision, str(decision.id), proposal.at)
 
-    def _apply(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
+    def _apply_event(self, event: AcceptedEvent | FactMergedV1, event_id: str, at: datetime) -> None:
         self.anew.facts.apply(event, event_id, at)
         if isinstance(event, FactWriteEvent) and event.fact_id in self.anew.facts.facts:
             self.anew.writers[event.fact_id] = event
 
-    def _decide(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
+    def _decide_again(self, proposal: Proposal, event: AcceptedEvent) -> AcceptedEvent:
         *before, (_, decision) = (
-            self._kept_apart(proposal) if proposal.id in self._standing.own else self._decided(proposal)
+            self._save_separately(proposal)
+            if proposal.id in self._state.own
+            else self._decide_likeness(proposal)
         )
         if not isinstance(decision, AcceptedEvent):
             raise ValueError(f"proposal {proposal.id} would be refused now")
@@ -180,39 +191,39 @@ class _Replay:
                 self.anew.successors[other.fact_id] = decision.fact_id
         if isinstance(decision, FactSavedV1):
             decision = decision.model_copy(update={"fact_id": proposal.id})
-        return decision if isinstance(decision, FactConfirmedV1) else self._as_it_was(decision, event)
+        return decision if isinstance(decision, FactConfirmedV1) else self._keep_content(decision, event)
 
-    def _kept_apart(self, proposal: Proposal) -> list[Decided]:
-        fact = classify(proposal.event, proposal.at, self._settings)
+    def _save_separately(self, proposal: Proposal) -> list[DecisionEvent]:
+        fact = classify_proposal(proposal.event, proposal.at, self._settings)
         by = Decision(proposal_id=proposal.id)
-        return save(CandidateFact(proposal, fact), by, self.anew.facts, self._settings)
+        return save_candidate(CandidateFact(proposal, fact), by, self.anew.facts, self._settings)
 
-    def _decided(self, proposal: Proposal) -> list[Decided]:
-        decided = self._decided_to_replace(proposal, self._replaced(proposal))
+    def _decide_likeness(self, proposal: Proposal) -> list[DecisionEvent]:
+        decided = self._decide_with_target(proposal, self._find_target(proposal))
         forgotten = {each.fact_id for _, each in decided if isinstance(each, FactForgottenV1)}
-        if forgotten & self._standing.own:
-            return self._decided_to_replace(proposal, None)
+        if forgotten & self._state.own:
+            return self._decide_with_target(proposal, None)
         return decided
 
-    def _decided_to_replace(self, proposal: Proposal, replaced: str | None) -> list[Decided]:
+    def _decide_with_target(self, proposal: Proposal, replaced: str | None) -> list[DecisionEvent]:
         known, at = self.anew.facts, proposal.at
         proposal = replace(proposal, event=proposal.event.model_copy(update={"supersedes": replaced}))
-        match examine(proposal, known, self._settings):
+        match examine_proposal(proposal, known, self._settings):
             case CandidateFact() as candidate:
-                nearest = self._meanings.nearest(candidate.fact.text, known.live(at))
-                return settle(candidate, known, nearest, self._settings, self._meanings.likeness)
+                nearest = self._meanings.find_nearest(candidate.fact.text, known.list_live(at))
+                return settle_candidate(candidate, known, nearest, self._settings, self._meanings.likeness)
             case decided:
                 return decided
 
-    def _replaced(self, proposal: Proposal) -> str | None:
+    def _find_target(self, proposal: Proposal) -> str | None:
         """Return the origin of the fact that a proposal would replace now, if its target was live then."""
         fact_id = proposal.event.supersedes
-        if fact_id is None or self._then.live_fact(fact_id, proposal.at) is None:
+        if fact_id is None or self._actual.find_live(fact_id, proposal.at) is None:
             return None
-        origin = self._standing.origins[fact_id]
-        return self.anew.place(origin) if origin in self.anew.decisions else origin
+        origin = self._state.origins[fact_id]
+        return self.anew.find_origin(origin) if origin in self.anew.decisions else origin
 
-    def _as_it_was(
+    def _keep_content(
         self, decision: FactSavedV1 | FactUpdatedV1, event: AcceptedEvent
     ) -> FactSavedV1 | FactUpdatedV1:
         """Keep the content of the first decision if the new one has the same words and the same fact.
@@ -221,11 +232,11 @@ class _Replay:
         """
         if isinstance(event, FactConfirmedV1) or type(event) is not type(decision):
             return decision
-        is_same_fact = self._standing.origins.get(event.fact_id) == decision.fact_id
+        is_same_fact = self._state.origins.get(event.fact_id) == decision.fact_id
         if not is_same_fact or event.fact.text != decision.fact.text:
             return decision
         if isinstance(decision, FactUpdatedV1):
-            former = self._then.facts.get(event.fact_id)
+            former = self._actual.facts.get(event.fact_id)
             if former is None or former.fact != decision.former:
                 return decision
         return decision.model_copy(update={"fact": event.fact})

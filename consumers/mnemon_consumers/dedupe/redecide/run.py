@@ -10,10 +10,9 @@ from typing import Final
 from nats.aio.client import Client
 
 from mnemon_consumers.dedupe.comparison import Likeness
-from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections, corrections
-from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew, texts
-from mnemon_consumers.dedupe.state.log import Logged, standing
-from mnemon_consumers.dedupe.state.log_events import log_event
+from mnemon_consumers.dedupe.redecide.corrections import Correction, Corrections, build_corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, redecide_proposals
+from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.streams.log_writer import append
@@ -26,11 +25,11 @@ from mnemon_infra.health.clock_skew import load_log_time
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import word_similarity
 
-EMBEDDED: Final = 500
+EMBEDDED_AT_ONCE: Final = 500
 """Texts per request to the embedder."""
 
 
-class DecidingAnew:
+class Redecider:
     """Decides again on one user at a time, and keeps no state between users."""
 
     def __init__(self, connection: Client, database: Database, embedder: Embedder) -> None:
@@ -38,44 +37,46 @@ class DecidingAnew:
         self._database = database
         self._embedder = embedder
 
-    async def changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+    async def find_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """Return what would change, without changing it.
 
         Raises:
             EmbeddingUnavailable, nats.errors.Error: the embedder or the log does not answer now.
             ValueError: one of the user's proposals cannot be decided by this version.
         """
-        return (await self._needed(owner, settings, {})).changes
+        return (await self._plan_changes(owner, settings, {})).changes
 
-    async def change(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
+    async def make_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
         """Make the change and return it. A second call finds nothing to change.
 
         Raises:
             DatabaseUnavailable: another process holds the user's lock, or the database does not answer.
-            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `changes`; all of the change is made
-                or none.
+            EmbeddingUnavailable, nats.errors.Error, ValueError: as for `find_changes`. All of the change is
+                made, or none.
         """
         meanings: dict[str, Dense] = {}
-        if not (await self._needed(owner, settings, meanings)).decided:
+        if not (await self._plan_changes(owner, settings, meanings)).decided:
             return []
         async with hold_lock(self._database, *owner):
-            needed = await self._needed(owner, settings, meanings)
-            await append(self._connection, [log_event(owner, each) for each in needed.decided])
+            needed = await self._plan_changes(owner, settings, meanings)
+            await append(self._connection, [build_log_event(owner, each) for each in needed.decided])
         return needed.changes
 
-    async def _needed(self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]) -> Corrections:
+    async def _plan_changes(
+        self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]
+    ) -> Corrections:
         """Return the events to append to the log. Adds the vectors of new texts to `meanings`."""
-        log = await self._log(owner)
-        found = standing(log)
-        absent = sorted(texts(log, found) - meanings.keys())
-        for start in range(0, len(absent), EMBEDDED):
-            some = absent[start : start + EMBEDDED]
+        log = await self._read_log(owner)
+        found = fold_log(log)
+        absent = sorted(collect_texts(log, found) - meanings.keys())
+        for start in range(0, len(absent), EMBEDDED_AT_ONCE):
+            some = absent[start : start + EMBEDDED_AT_ONCE]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
-        anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
-        return corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
+        anew = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
+        return build_corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
 
-    async def _log(self, owner: Owner) -> list[Logged]:
+    async def _read_log(self, owner: Owner) -> list[Logged]:
         erased = await erasures_of(self._connection, owner)
         pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
         return [

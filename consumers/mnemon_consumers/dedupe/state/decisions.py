@@ -24,7 +24,7 @@ from mnemon_contracts.events.memory import (
 PREFIXES: Final[dict[Tier, str]] = {"profile": "pf", "working": "wk", "archive": "ar"}
 
 _SHORT_ID = re.compile(r"(pf|wk|ar)_(\d{3,18})")
-_NOWHERE: Final = Lineage()
+_NO_LINEAGE: Final = Lineage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class KeptFact:
         changed_at: when it was last written or confirmed.
         order: a number that grows with every change of any of the user's facts. Unlike a time, it is the same
             for a fact that was just decided and for one that was read from the log.
-        lineage: the sources from which it was learned, confirmed and rewritten, as `joined` returns them.
+        lineage: the sources from which it was learned, confirmed and rewritten; see `join_lineages`.
         answer: id of the model's answer that contained its words, perhaps with other facts.
     """
 
@@ -45,7 +45,7 @@ class KeptFact:
     saved_at: datetime
     changed_at: datetime
     order: int
-    lineage: Lineage = field(default=_NOWHERE, compare=False)
+    lineage: Lineage = field(default=_NO_LINEAGE, compare=False)
     answer: str | None = None
 
     def is_live(self, now: datetime) -> bool:
@@ -82,27 +82,27 @@ class UserFacts:
         match event:
             case FactSavedV1():
                 self.decided.add(event.decision.proposal_id)
-                self._number(event.fact_id)
+                self._record_number(event.fact_id)
                 if event.fact_id not in self.facts:
-                    self._keep(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
+                    self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
             case FactUpdatedV1():
                 if event.decision is not None:
                     self.decided.add(event.decision.proposal_id)
-                self._number(event.fact_id)
+                self._record_number(event.fact_id)
                 if event.fact_id in self.facts:
-                    self._keep(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
+                    self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
             case FactMergedV1():
-                self._number(event.fact_id)
+                self._record_number(event.fact_id)
                 if event.fact_id in self.facts:
-                    self._keep(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
+                    self._write_fact(event.fact_id, event.fact, at, event.lineage, event.lineage.answer)
             case FactConfirmedV1():
                 self.decided.add(event.decision.proposal_id)
                 if known := self.facts.get(event.fact_id):
-                    self._keep(event.fact_id, known.fact, at, event.lineage, known.answer)
+                    self._write_fact(event.fact_id, known.fact, at, event.lineage, known.answer)
             case FactRejectedV1():
                 self.decided.add(event.proposal_id)
             case FactForgottenV1() | FactExpiredV1() | FactEvictedV1():
-                self._number(event.fact_id)
+                self._record_number(event.fact_id)
                 self._gone.add(event.fact_id)
                 self.facts.pop(event.fact_id, None)
 
@@ -110,11 +110,11 @@ class UserFacts:
         """Return whether an event was applied."""
         return event_id in self._applied
 
-    def live(self, now: datetime) -> list[KeptFact]:
+    def list_live(self, now: datetime) -> list[KeptFact]:
         """Return the facts whose end has not passed, in the order in which they were first saved."""
         return [known for known in self.facts.values() if known.is_live(now)]
 
-    def live_fact(self, fact_id: str, now: datetime) -> KeptFact | None:
+    def find_live(self, fact_id: str, now: datetime) -> KeptFact | None:
         """Return a fact whose end has not passed; None if there is none with this id."""
         known = self.facts.get(fact_id)
         return known if known is not None and known.is_live(now) else None
@@ -124,7 +124,9 @@ class UserFacts:
         prefix = PREFIXES[tier]
         return f"{prefix}_{self._numbers.get(prefix, 0) + 1:03d}"
 
-    def _keep(self, fact_id: str, fact: Fact, at: datetime, lineage: Lineage, answer: str | None) -> None:
+    def _write_fact(
+        self, fact_id: str, fact: Fact, at: datetime, lineage: Lineage, answer: str | None
+    ) -> None:
         if fact_id in self._gone:
             return
         order = len(self._applied)
@@ -137,32 +139,32 @@ class UserFacts:
                 fact=fact,
                 changed_at=max(at, known.changed_at),
                 order=order,
-                lineage=joined(known.lineage, lineage),
+                lineage=join_lineages(known.lineage, lineage),
                 answer=answer,
             )
         )
 
-    def _number(self, fact_id: str) -> None:
+    def _record_number(self, fact_id: str) -> None:
         if parts := _SHORT_ID.fullmatch(fact_id):
             prefix, number = parts[1], int(parts[2])
             self._numbers[prefix] = max(number, self._numbers.get(prefix, 0))
 
 
-def joined(one: Lineage, other: Lineage) -> Lineage:
+def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both have the same one.
 
     A fact without sources was told to a tool, imported or changed by hand. The result then has no sources
     either: with the sources of the other fact alone, both would be forgotten with the other's conversation.
     """
     if not one.sources or not other.sources:
-        return _NOWHERE
+        return _NO_LINEAGE
     return Lineage(
         sources=tuple(sorted({*one.sources, *other.sources})),
         conversation=one.conversation if one.conversation == other.conversation else None,
     )
 
 
-def fold(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
+def fold_events(events: Iterable[tuple[Event, str, datetime]]) -> UserFacts:
     """Fold events, each with its id and its time, into a user's facts, in the order of the log."""
     facts = UserFacts()
     for event, event_id, at in events:

@@ -1,11 +1,12 @@
-"""State of a user's log: the facts that are kept, and the fact to which each proposal belongs."""
+"""State of a user's log: the facts that are kept, the fact of each proposal, and the events to append."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from mnemon_consumers.dedupe.decide import Proposal
+from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactMergedV1
@@ -16,6 +17,11 @@ from mnemon_contracts.events.memory import (
     FactSavedV1,
     FactUpdatedV1,
 )
+from mnemon_contracts.identity import scope_event_id
+from mnemon_contracts.registry import EVENTS
+from mnemon_contracts.subjects import Owner, memory_subject
+from mnemon_infra.broker.streams.log_writer import LogEvent
+from mnemon_infra.telemetry import tracing
 
 REDECIDE: Final = "redecide"
 """Value of `by` of an event that redecide has published."""
@@ -34,7 +40,7 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 
 
 @dataclass(slots=True)
-class Standing:
+class LogState:
     """State of a user's log as a whole.
 
     A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough:
@@ -58,7 +64,7 @@ class Standing:
     origins: dict[str, str] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
 
-    def place(self, proposal_id: str) -> str:
+    def find_origin(self, proposal_id: str) -> str:
         """Return the origin of the fact to which an open proposal (`is_open`) belongs."""
         decision, _ = self.decisions[proposal_id]
         assert decision.fact_id is not None, "a proposal that is refused is not open"
@@ -74,11 +80,11 @@ class Standing:
         if isinstance(event, FactProposedV1):
             self.proposals.setdefault(event_id, Proposal(event_id, at, event))
             return
-        proposal_id = proposal_of(event)
+        proposal_id = find_proposal_id(event)
         if isinstance(event, ProposalDecision) and proposal_id is not None:
             self.decisions[proposal_id] = event, event_id
         if isinstance(event, FactSavedV1):
-            self._name(event)
+            self._assign_origin(event)
         self.facts.apply(event, event_id, at)
         if isinstance(event, FactWriteEvent) and self._is_kept(event.fact_id):
             self.versions[event.fact_id] = event_id
@@ -88,7 +94,7 @@ class Standing:
     def _is_kept(self, fact_id: str) -> bool:
         return fact_id in self.facts.facts
 
-    def _name(self, event: FactSavedV1) -> None:
+    def _assign_origin(self, event: FactSavedV1) -> None:
         if event.fact_id in self.origins:
             return
         origin = event.decision.proposal_id
@@ -99,9 +105,9 @@ class Standing:
         self.origins[event.fact_id] = origin
 
 
-def standing(log: Iterable[Logged]) -> Standing:
+def fold_log(log: Iterable[Logged]) -> LogState:
     """Fold a log into its state, in log order. Of several copies of an event, the first counts."""
-    found, known = Standing(), set[str]()
+    found, known = LogState(), set[str]()
     for event, event_id, at in log:
         if event_id not in known:
             known.add(event_id)
@@ -109,7 +115,7 @@ def standing(log: Iterable[Logged]) -> Standing:
     return found
 
 
-def proposal_of(event: Event) -> str | None:
+def find_proposal_id(event: Event) -> str | None:
     """Return the id of the proposal that an event decides on; None if it decides on none."""
     match event:
         case FactRejectedV1():
@@ -124,3 +130,15 @@ def proposal_of(event: Event) -> str | None:
 def is_by_hand(event: Event) -> bool:
     """Return whether an event is a change of a fact by a command."""
     return isinstance(event, FactUpdatedV1) and event.decision is None and event.by is None
+
+
+def read_event(name: str, body: dict[str, Any]) -> Event:
+    """Read an event from the body that the projections keep."""
+    return EVENTS[name].latest.model_validate_json(json.dumps(body))
+
+
+def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
+    """Turn a decision into an event for the log, in the current trace."""
+    name, event = decided
+    event_id = scope_event_id(*owner, str(event.id))
+    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())

@@ -61,7 +61,7 @@ class UserState:
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property
-    def next(self) -> int | None:
+    def next_position(self) -> int | None:
         """The log position of the first event without a decision; None if there is none."""
         while self.waiting:
             event_id, (seq, _) = next(iter(self.waiting.items()))
@@ -70,7 +70,7 @@ class UserState:
             del self.waiting[event_id]
         return None
 
-    def turn(self) -> list[Undecided]:
+    def list_turn(self) -> list[Undecided]:
         """Return the proposals and comparisons of the next turn."""
         undecided = (each for each in self.waiting.items() if each[0] not in self.facts.decided)
         return [each for _, (_, each) in islice(undecided, TURN)]

@@ -133,14 +133,14 @@ _LOADING: Final = Lock()
 
 
 @cache
-def lexicon() -> Lexicon:
+def load_lexicon() -> Lexicon:
     """Return the lexicon of all languages, which is loaded once per process, in 0.7 s, for all threads."""
     with _LOADING:
-        return _load()
+        return _load_entries()
 
 
 @cache
-def _load() -> Lexicon:
+def _load_entries() -> Lexicon:
     loaded = Lexicon()
     folder = files(__package__) / "words"
     for language in LANGUAGES:
@@ -167,7 +167,7 @@ def lookup(word: str) -> frozenset[str]:
 @lru_cache(maxsize=WORDS)
 def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
     """Return the entries of a word alone."""
-    words = lexicon().words
+    words = load_lexicon().words
     found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
     return tuple(found.values())
 

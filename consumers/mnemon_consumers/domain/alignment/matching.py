@@ -65,10 +65,10 @@ class Alignment:
         return self.weight / total if total else 0.0
 
 
-def align(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
+def align_facts(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
     """Match the terms of two statements: first those with a common key, then those that are alike."""
     of_old: dict[int, int] = {}
-    _match(_common(old, new), of_old)
+    _match_pairs(_pair_common_keys(old, new), of_old)
     left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]
     matched = set(of_old.values())
     left_new = [j for j, term in enumerate(new.terms) if j not in matched and _is_comparable(term)]
@@ -76,15 +76,22 @@ def align(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = 
         (score, -abs(i - j), i, j)
         for i in left_old
         for j in left_new
-        if (score := _likeness(old.terms[i], new.terms[j], similarity)) > 0
+        if (score := _measure_likeness(old.terms[i], new.terms[j], similarity)) > 0
     ]
-    _match(alike, of_old)
+    _match_pairs(alike, of_old)
     pairs = tuple((old.terms[i], new.terms[j]) for i, j in sorted(of_old.items()))
     weight = sum((a.weight + b.weight) / 2 for a, b in pairs)
-    return Alignment((old, new), of_old, pairs, _left(old, of_old), _left(new, set(of_old.values())), weight)
+    return Alignment(
+        (old, new),
+        of_old,
+        pairs,
+        _list_unmatched(old, of_old),
+        _list_unmatched(new, set(of_old.values())),
+        weight,
+    )
 
 
-def _common(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
+def _pair_common_keys(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int]]:
     """Return scored pairs of the places of terms that have a key in common."""
     places: dict[str, list[int]] = {}
     for j, term in enumerate(new.terms):
@@ -94,7 +101,7 @@ def _common(old: ParsedFact, new: ParsedFact) -> list[tuple[float, int, int, int
     return [(1.0, -abs(i - j), i, j) for i, j in pairs]
 
 
-def _match(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
+def _match_pairs(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) -> None:
     taken = set(of_old.values())
     for _, _, i, j in sorted(scored, reverse=True):
         if i not in of_old and j not in taken:
@@ -102,7 +109,7 @@ def _match(scored: list[tuple[float, int, int, int]], of_old: dict[int, int]) ->
             taken.add(j)
 
 
-def _left(statement: ParsedFact, matched: Container[int]) -> tuple[Term, ...]:
+def _list_unmatched(statement: ParsedFact, matched: Container[int]) -> tuple[Term, ...]:
     return tuple(
         term for i, term in enumerate(statement.terms) if i not in matched and term.kind is not TermKind.LIGHT
     )
@@ -113,13 +120,13 @@ def _is_comparable(term: Term) -> bool:
     return term.kind not in _EXACT or bool(term.kinds)
 
 
-def _likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
+def _measure_likeness(a: Term, b: Term, similarity: WordSimilarity | None) -> float:
     if (a.kinds or b.kinds) and (is_kind_of(a, b) or is_kind_of(b, a)):
         return 0.7
     if a.kind in _EXACT or b.kind in _EXACT or (a.opposites and are_opposite(a, b)):
         return 0.0
     if a.kind is TermKind.NAME or b.kind is TermKind.NAME:
-        return 0.9 if _romanized(a.text) == _romanized(b.text) else 0.0
+        return 0.9 if _romanize(a.text) == _romanize(b.text) else 0.0
     if _have_one_root(a.text, b.text):
         return 0.8
     if similarity is None or not (_is_english_word(a.text) and _is_english_word(b.text)):
@@ -150,7 +157,7 @@ def _is_english_word(text: str) -> bool:
 
 
 @lru_cache(maxsize=50_000)
-def _romanized(name: str) -> str:
+def _romanize(name: str) -> str:
     return anyascii(name).casefold()
 
 
@@ -168,8 +175,10 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
     if places != sorted(places) or len(matched) == len(old.terms) == len(new.terms):
         return False
     of_new = {j: i for i, j in matched.items()}
-    a = [_mark(old, token, token if token in matched else None) for token in old.tokens]
-    b = [_mark(new, token, of_new.get(token) if isinstance(token, int) else None) for token in new.tokens]
+    a = [_mark_token(old, token, token if token in matched else None) for token in old.tokens]
+    b = [
+        _mark_token(new, token, of_new.get(token) if isinstance(token, int) else None) for token in new.tokens
+    ]
     changes = SequenceMatcher(None, a, b, autojunk=False).get_opcodes()
     kept = sum(mark.startswith("=") for tag, i1, i2, _, _ in changes if tag == "equal" for mark in a[i1:i2])
     return kept == len(matched) and any(
@@ -178,7 +187,7 @@ def _is_substituted(old: ParsedFact, new: ParsedFact, matched: Mapping[int, int]
     )
 
 
-def _mark(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
+def _mark_token(statement: ParsedFact, token: int | str, pair: int | str | None) -> str:
     """Return the mark by which a token is compared: its pair, or else its word."""
     if isinstance(pair, int):
         return f"={pair}"

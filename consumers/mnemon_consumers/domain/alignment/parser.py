@@ -6,7 +6,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, lexicon, word_entries
+from mnemon_consumers.domain.alignment.lexicon import AXES, Entry, load_lexicon, word_entries
 from mnemon_consumers.domain.alignment.morphology import (
     forms,
     is_cyrillic,
@@ -25,13 +25,13 @@ from mnemon_consumers.domain.alignment.syntax import (
 )
 from mnemon_consumers.domain.alignment.tokenizer import as_number, number_keys, tokenize
 
-STATEMENTS: Final = 5_000
+CACHED_FACTS: Final = 5_000
 """Parsed facts that a process caches: 20 MB."""
 
 LONGEST_PHRASE: Final = 6
 """Words in the longest phrase of the lexicon."""
 
-STRANGE_WORDS: Final = 3
+FOREIGN_WORDS: Final = 3
 """Words from which on a text counts as another language if the lexicon knows none of them."""
 
 _MARKS: Final = ("negation", "ended", "changed", "plan", "resumed", "quit")
@@ -41,13 +41,13 @@ _SCALES: Final = (100.0, 1000.0, 1_000_000.0)
 _SIGNS: Final = ("—", "–", "%", "№")
 
 
-@lru_cache(maxsize=STATEMENTS)
-def parse(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
-    """Parse a fact, and cache it: see `take_apart`."""
-    return take_apart(text, compounds)
+@lru_cache(maxsize=CACHED_FACTS)
+def parse_fact(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
+    """Parse a fact, and cache it: see `parse_text`."""
+    return parse_text(text, compounds)
 
 
-def take_apart(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
+def parse_text(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact:
     """Parse a text, in 0.1 ms for a fact whose words are known.
 
     Args:
@@ -58,11 +58,11 @@ def take_apart(text: str, compounds: frozenset[str] = frozenset()) -> ParsedFact
     return _Parser(text, compounds).parse()
 
 
-def parse_both(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
+def parse_pair(old: str, new: str) -> tuple[ParsedFact, ParsedFact]:
     """Parse two facts; a phrase is one term if the other fact says the same in other words."""
-    a, b = parse(old), parse(new)
+    a, b = parse_fact(old), parse_fact(new)
     common = (a.compounds & b.concepts) | (b.compounds & a.concepts)
-    return (parse(old, common), parse(new, common)) if common else (a, b)
+    return (parse_fact(old, common), parse_fact(new, common)) if common else (a, b)
 
 
 class _Parser:
@@ -81,12 +81,12 @@ class _Parser:
     def parse(self) -> ParsedFact:
         at, role = 0, ""
         lookups = [token.lookup for token in self._tokens]
-        phrases = lexicon().phrases
+        phrases = load_lexicon().phrases
         while at < len(self._tokens):
-            entries = self._usable(phrases(lookups[at : at + LONGEST_PHRASE]))
+            entries = self._select_entries(phrases(lookups[at : at + LONGEST_PHRASE]))
             length = len(entries[0].words) if entries else 1
             known = len(self._terms)
-            self._take(at, length, [entry for entry in entries if len(entry.words) == length], role)
+            self._add_token(at, length, [entry for entry in entries if len(entry.words) == length], role)
             if len(self._terms) > known and self._terms[-1].kind is not TermKind.LIGHT:
                 role = ""
             role = role_at(self._tokens, at) or role
@@ -123,9 +123,9 @@ class _Parser:
             for token, each in zip(self._tokens, lookups, strict=True)
             if token.word.isalpha() and (token.is_first or token.surface.islower())
         ]
-        return len(words) >= STRANGE_WORDS and not any(map(word_entries, words))
+        return len(words) >= FOREIGN_WORDS and not any(map(word_entries, words))
 
-    def _usable(self, entries: Sequence[Entry]) -> list[Entry]:
+    def _select_entries(self, entries: Sequence[Entry]) -> list[Entry]:
         """Record the concepts and slots of entries; return the entries that the term may be."""
         usable = []
         for entry in entries:
@@ -140,7 +140,7 @@ class _Parser:
                 usable.append(entry)
         return usable
 
-    def _take(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
+    def _add_token(self, at: int, length: int, entries: Sequence[Entry], role: str) -> None:
         """Add the term of a token or a phrase."""
         token = self._tokens[at]
         tables = {entry.table for entry in entries}
@@ -153,19 +153,21 @@ class _Parser:
         if self._is_may_the_month(at, length):
             tables = {"dates"}
         self._marks.update(tables.intersection(_MARKS))
-        is_user = token.word in lexicon().grammar["user"]
+        is_user = token.word in load_lexicon().grammar["user"]
         number = number_keys(token.word) if length == 1 else None
         if number is not None:
             self._add_number(at, number, role)
         elif token.word in _CURRENCIES:
-            self._add(at, token.word, TermKind.LIGHT, forms(_CURRENCIES[token.word]), role)
+            self._add_term(at, token.word, TermKind.LIGHT, forms(_CURRENCIES[token.word]), role)
         elif length == 1 and self._is_name(at, tables):
-            keys = token.forms | _concepts(entries, "same")
-            self._add(at, token.word, TermKind.NAME, keys, role, _poles(entries))
+            keys = token.forms | _list_concepts(entries, "same")
+            self._add_term(at, token.word, TermKind.NAME, keys, role, _list_poles(entries))
         elif "people" in tables:
-            self._add(at, token.word, TermKind.PERSON, _concepts(entries, "people"), role)
+            self._add_term(at, token.word, TermKind.PERSON, _list_concepts(entries, "people"), role)
         elif "dates" in tables and not self._is_ambiguous_date(at, length):
-            self._add(at, token.word, TermKind.DATE, _concepts(entries, "dates"), role, _poles(entries))
+            self._add_term(
+                at, token.word, TermKind.DATE, _list_concepts(entries, "dates"), role, _list_poles(entries)
+            )
         elif "negation" in tables:
             self._order.append("not")
         elif "stop" in tables or token.word in _SIGNS or is_user:
@@ -179,9 +181,11 @@ class _Parser:
             or ("changed" in tables and "same" not in tables)
             or (length > 1 and tables == {"same"} and self._is_light_phrase(at, length))
         )
-        keys = _concepts(entries, "same") | self._content_forms(at, length, entries)
+        keys = _list_concepts(entries, "same") | self._content_forms(at, length, entries)
         text = " ".join(token.word for token in self._tokens[at : at + length])
-        self._add(at, text, TermKind.LIGHT if is_light else TermKind.WORD, keys, role, _poles(entries))
+        self._add_term(
+            at, text, TermKind.LIGHT if is_light else TermKind.WORD, keys, role, _list_poles(entries)
+        )
 
     def _is_light_phrase(self, at: int, length: int) -> bool:
         """Return whether a Russian phrase such as "ходить в" has no word with content."""
@@ -205,13 +209,13 @@ class _Parser:
             if token.is_denied or not tables.isdisjoint(("negation", "ended")):
                 return frozenset()
             if tables.isdisjoint(("stop", "light")):
-                found |= token.forms | _concepts(words, "same")
+                found |= token.forms | _list_concepts(words, "same")
         return frozenset(found)
 
     def _add_number(self, at: int, keys: Sequence[str], role: str) -> None:
         before = self._terms[-1] if self._terms else None
         if before and before.kind is TermKind.NUMBER and before.place == at - 1 and len(keys) == 1:
-            combined = _combine(as_number(min(before.keys)), as_number(keys[0]))
+            combined = _combine_numbers(as_number(min(before.keys)), as_number(keys[0]))
             if combined is not None:
                 self._terms[-1] = before._replace(keys=frozenset((f"{combined:g}",)), place=at)
                 return
@@ -220,9 +224,9 @@ class _Parser:
             is_afternoon = following in ("pm", "p.m.") and each.isdigit() and int(each) < 12
             key = f"{int(each) + 12}" if is_afternoon else each
             kind = TermKind.DATE if key.startswith("dates ") else TermKind.NUMBER
-            self._add(at, self._tokens[at].word, kind, frozenset((key,)), role)
+            self._add_term(at, self._tokens[at].word, kind, frozenset((key,)), role)
 
-    def _add(
+    def _add_term(
         self,
         at: int,
         text: str,
@@ -237,7 +241,7 @@ class _Parser:
     def _is_side(self, at: int) -> bool:
         """Return whether `left` means the side, as in "on the left"."""
         before = self._tokens[at - 1].word if at else ""
-        determiners = lexicon().grammar["determiners"]
+        determiners = load_lexicon().grammar["determiners"]
         return self._tokens[at].word == "left" and (before in determiners or before in ("on", "to", "is"))
 
     def _is_ambiguous_date(self, at: int, length: int) -> bool:
@@ -248,7 +252,7 @@ class _Parser:
             return not (at and self._tokens[at - 1].word[0].isdigit())
         if token.word == "may" and token.is_first:
             return not following[:1].isdigit()
-        return length == 1 and token.surface.islower() and token.word in lexicon().grammar["ambiguous"]
+        return length == 1 and token.surface.islower() and token.word in load_lexicon().grammar["ambiguous"]
 
     def _is_may_the_month(self, at: int, length: int) -> bool:
         """Return whether `May` is the month and not the verb."""
@@ -259,7 +263,7 @@ class _Parser:
         token = self._tokens[at]
         if "@" in token.word or any(map(str.isdigit, token.word)):
             return True  # an address, or a code such as B2 or COVID-19
-        is_word = token.word in lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
+        is_word = token.word in load_lexicon().grammar["user"] or not tables.isdisjoint(("dates", "people"))
         if is_word or not token.surface[:1].isupper():
             return False
         if not token.is_first:
@@ -275,11 +279,11 @@ class _Parser:
         )
 
 
-def _concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
+def _list_concepts(entries: Sequence[Entry], table: str) -> frozenset[str]:
     return frozenset(f"{table} {entry.concept}" for entry in entries if entry.table == table)
 
 
-def _poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
+def _list_poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
     """Return a word's poles on axes, by table."""
     poles: defaultdict[str, set[str]] = defaultdict(set)
     for entry in entries:
@@ -288,7 +292,7 @@ def _poles(entries: Sequence[Entry]) -> Mapping[str, frozenset[str]]:
     return {table: frozenset(concepts) for table, concepts in poles.items()}
 
 
-def _combine(former: float | None, value: float | None) -> float | None:
+def _combine_numbers(former: float | None, value: float | None) -> float | None:
     """Return the number that two consecutive words make: "three thousand", "twenty five"; None if none."""
     if former is None or value is None:
         return None

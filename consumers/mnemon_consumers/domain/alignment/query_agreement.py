@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_nominative, is_verb
-from mnemon_consumers.domain.alignment.parser import take_apart
+from mnemon_consumers.domain.alignment.parser import parse_text
 from mnemon_consumers.domain.alignment.query_words import ContentWord, ContentWords
 
 Pairs: TypeAlias = Sequence[tuple[ContentWord, ContentWord]]
@@ -45,7 +45,7 @@ def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     pairs = _pairs(asked, fact)
     if not all(_has_same_tense(word, other) for word, other in pairs):
         return False
-    query, known = take_apart(asked.text), take_apart(fact.text)
+    query, known = parse_text(asked.text), parse_text(fact.text)
     marks, known_marks = ((each.is_planned, each.is_ended or each.is_quit) for each in (query, known))
     if marks == known_marks:
         return True
@@ -78,7 +78,7 @@ def _has_same_tense(word: ContentWord, other: ContentWord) -> bool:
 
 def _is_past(word: ContentWord) -> bool:
     text = word.text
-    return text in lexicon().grammar["past"] or (len(text) > 4 and text.endswith("ed"))
+    return text in load_lexicon().grammar["past"] or (len(text) > 4 and text.endswith("ed"))
 
 
 def _is_verb(word: ContentWord) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from anyascii import anyascii
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup, word_entries
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup, word_entries
 from mnemon_consumers.domain.alignment.morphology import (
     forms,
     grammemes,
@@ -242,7 +242,7 @@ def read_words(text: str) -> ContentWords:
         ):
             continue
         people |= persons
-        number = lexicon().number(_forms(word))
+        number = load_lexicon().number(_forms(word))
         keys = frozenset(persons) or (_forms(word) if number is None else frozenset((f"{number:g}",)))
         weight = COMMON_WEIGHT if not keys.isdisjoint(_forms_of(_COMMON)) else 1.0
         known = ContentWord(

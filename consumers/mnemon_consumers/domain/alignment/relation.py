@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.matching import (
     WordSimilarity,
-    align,
+    align_facts,
     are_opposite,
     have_contrary_roles,
     is_kind_of,
@@ -20,7 +20,7 @@ from mnemon_consumers.domain.alignment.morphology import (
     is_verb,
     normalize,
 )
-from mnemon_consumers.domain.alignment.parser import parse_both
+from mnemon_consumers.domain.alignment.parser import parse_pair
 from mnemon_consumers.domain.alignment.replacement import (
     Replacement,
     is_habitual,
@@ -114,16 +114,16 @@ SUBSET_SHARE: Final = 0.95
 """Share from which one fact contains the other."""
 
 
-def relate(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
+def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
     """Decide the relation of a new fact to a known one."""
-    return _Comparison(*parse_both(old, new), similarity).verdict()
+    return _Comparison(*parse_pair(old, new), similarity).verdict()
 
 
 class _Comparison:
     def __init__(self, old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None) -> None:
         self.old = old
         self.new = new
-        self.alignment = align(old, new, similarity)
+        self.alignment = align_facts(old, new, similarity)
         left = self.alignment
         self.share_old = left.share(left.old)
         self.share_new = left.share(left.new)
@@ -132,41 +132,48 @@ class _Comparison:
 
     def verdict(self) -> RelationVerdict:
         if self.old.text == self.new.text or (self.old.is_foreign and self.old.raw == self.new.raw):
-            return self._same("they have the same words", is_covered=True)
+            return self._decide_same("they have the same words", is_covered=True)
         if self.old.is_foreign or self.new.is_foreign:
-            return RelationVerdict(self._doubt(), "one of them is in a language without rules", self.score)
+            return RelationVerdict(
+                self._choose_doubtful(), "one of them is in a language without rules", self.score
+            )
         if not any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs) and not self._shares_slot():
             if all(any(map(_has_digit, side)) for side in (self.alignment.old, self.alignment.new)):
-                return self._different("they have no word in common, and another number")
-            return self._open(FactRelation.DIFFERENT, "they have no word in common")
-        if problem := self._other_subject():
-            return self._different(problem)
+                return self._decide_different("they have no word in common, and another number")
+            return self._decide_open(FactRelation.DIFFERENT, "they have no word in common")
+        if problem := self._find_other_subject():
+            return self._decide_different(problem)
         is_against = (
             self.new.is_ended or self.old.is_negated != self.new.is_negated or self._is_felt_otherwise()
         )
         if self._is_of_another_kind() or (self.alignment.kind_pairs and is_against):
-            return self._undecided("one names a kind of thing, the other perhaps another kind")
+            return self._decide_undecided("one names a kind of thing, the other perhaps another kind")
         if self.replacement.is_swapped():
-            return self._update("the newer one says what it was replaced by")
+            return self._decide_update("the newer one says what it was replaced by")
         if self._is_another_part():
-            return self._undecided("one of them names a part of a series")
-        if stage := self._next_stage():
-            return self._update(f"it has come to the next stage: {stage}")
+            return self._decide_undecided("one of them names a part of a series")
+        if stage := self._find_next_stage():
+            return self._decide_update(f"it has come to the next stage: {stage}")
         if self._is_trip_over():
-            return self._update("the newer one says that the plan is carried out")
-        if problem := self._contrary():
-            return self._different(problem)
+            return self._decide_update("the newer one says that the plan is carried out")
+        if problem := self._find_contradiction():
+            return self._decide_different(problem)
         if slot := self.replacement.slot():
-            return self._update(f"a new value: {slot}")
-        return self._feeling() or self._ended() or self._replaced_value() or self._worded_otherwise()
+            return self._decide_update(f"a new value: {slot}")
+        return (
+            self._decide_feeling()
+            or self._decide_end()
+            or self._decide_replacement()
+            or self._decide_wording()
+        )
 
-    def _different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
+    def _decide_different(self, evidence: str, *, is_contradicted: bool = True) -> RelationVerdict:
         return RelationVerdict(FactRelation.DIFFERENT, evidence, self.score, is_contradicted=is_contradicted)
 
-    def _undecided(self, evidence: str) -> RelationVerdict:
+    def _decide_undecided(self, evidence: str) -> RelationVerdict:
         return RelationVerdict(FactRelation.UNDECIDED, evidence, self.score, is_related=self._is_related())
 
-    def _open(self, relation: FactRelation, evidence: str) -> RelationVerdict:
+    def _decide_open(self, relation: FactRelation, evidence: str) -> RelationVerdict:
         return RelationVerdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
 
     def _is_related(self) -> bool:
@@ -174,16 +181,16 @@ class _Comparison:
         says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
         return says_same or self._shares_slot()
 
-    def _update(self, evidence: str) -> RelationVerdict:
+    def _decide_update(self, evidence: str) -> RelationVerdict:
         return RelationVerdict(FactRelation.UPDATE, evidence, self.score, is_related=True)
 
-    def _same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
+    def _decide_same(self, evidence: str, *, is_covered: bool = False) -> RelationVerdict:
         return RelationVerdict(FactRelation.SAME, evidence, self.score, is_covered, is_related=True)
 
     def _shares_slot(self) -> bool:
         return bool(self.old.slots & self.new.slots)
 
-    def _other_subject(self) -> str | None:
+    def _find_other_subject(self) -> str | None:
         """Return the reason if only one of the facts is about a person, thing or name; None if both are."""
         for statement, left in ((self.old, self.alignment.old), (self.new, self.alignment.new)):
             is_ended_name = statement is self.old and self.new.is_ended and self._has_common_name()
@@ -201,7 +208,7 @@ class _Comparison:
                     return "only one of them is about that person"
         if self._has_other_names() or self._is_of_other_relatives() or self._is_another_of_a_kind():
             return "one of them is about another person or thing of the same kind"
-        old, new = _subjects(self.alignment.old), _subjects(self.alignment.new)
+        old, new = _list_subjects(self.alignment.old), _list_subjects(self.alignment.new)
         if old and new and (self.alignment.is_substituted or old[0].kind is new[0].kind is TermKind.NAME):
             return "they are about different people or things"
         names = [term for term in (*old, *new) if term.kind is TermKind.NAME]
@@ -236,7 +243,7 @@ class _Comparison:
 
     def _is_another_of_a_kind(self) -> bool:
         """Return whether only one fact is about "the other" or "the second" of two."""
-        others = lexicon().grammar["others"]
+        others = load_lexicon().grammar["others"]
         return any(
             a.is_head
             and b.is_head
@@ -286,7 +293,7 @@ class _Comparison:
             for pair in left.kind_pairs
             for general, exact, side in zip(pair, reversed(pair), (left.old, left.new), strict=False)
             if is_kind_of(exact, general)
-            for term in _nouns(side)
+            for term in _list_nouns(side)
         )
 
     def _is_another_part(self) -> bool:
@@ -317,14 +324,14 @@ class _Comparison:
             for term in statement.terms
         )
 
-    def _next_stage(self) -> str | None:
+    def _find_next_stage(self) -> str | None:
         """Return the axis on which the newer fact is the next stage of the older: "looks for", "found"."""
         before = {pole[:-1] for term in self.old.terms for pole in term.stages if pole.endswith("+")}
         after = {pole[:-1] for term in self.new.terms for pole in term.stages if pole.endswith("-")}
         axes = before & after
         if not axes or self.new.is_planned:
             return None
-        old, new = _off_stage(self.alignment.old, axes), _off_stage(self.alignment.new, axes)
+        old, new = _list_off_stage(self.alignment.old, axes), _list_off_stage(self.alignment.new, axes)
         if axes & {"birth"}:
             old = [term for term in old if term.kind is not TermKind.NUMBER and not is_listed(term, "units")]
             new = [term for term in new if term.kind is not TermKind.NUMBER]
@@ -337,7 +344,7 @@ class _Comparison:
         is_unpaid = (
             "debt" in axes and bool(new) and any(t.kind is TermKind.NUMBER for t in self.alignment.old)
         )
-        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._hard(tuple(old))
+        is_other = is_unpaid or bool(old and new) or len(old) > 1 or self._has_exact_term(tuple(old))
         if (
             is_other
             or not about
@@ -369,7 +376,7 @@ class _Comparison:
             )
         )
 
-    def _contrary(self) -> str | None:
+    def _find_contradiction(self) -> str | None:
         matched = {id(term) for pair in self.alignment.pairs for term in pair}
         is_ignored = self.new.is_ended or self.new.is_changed or self.old.is_ended
         sides = (self.alignment.old, self.alignment.new) if is_ignored else (self.old.terms, self.new.terms)
@@ -379,7 +386,7 @@ class _Comparison:
                 if (
                     {id(a), id(b)}.isdisjoint(matched)
                     and are_opposite(a, b)
-                    and not (_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
+                    and not (_list_feelings((a,)) or {"marital", "diet"} & self.old.slots & self.new.slots)
                     and not self._has_turned()
                 ):
                     return "a word of one is the contrary of a word of the other"
@@ -397,7 +404,7 @@ class _Comparison:
 
     def _is_swapped(self) -> bool:
         """Return whether a person does in one fact what the user does to that person in the other."""
-        verb, other = _first_after_head(self.old), _first_after_head(self.new)
+        verb, other = _find_predicate(self.old), _find_predicate(self.new)
         if verb is None or other is None or verb.text[:4] != other.text[:4] or self._is_passive():
             return False
         is_over = self.new.is_ended and not self.new.is_english
@@ -407,7 +414,7 @@ class _Comparison:
             or any(is_cyrillic(each.text) and not _is_predicate(each.text) for each in (verb, other))
         ):
             return False
-        objects = lexicon().grammar["objects"]
+        objects = load_lexicon().grammar["objects"]
         is_told = not (objects.isdisjoint(self.old.raw) and objects.isdisjoint(self.new.raw))
         return any(
             (a.kind in (TermKind.NAME, TermKind.PERSON) or (a.kind is TermKind.WORD and is_told))
@@ -420,7 +427,7 @@ class _Comparison:
         """Return whether two things that both facts name are in the opposite order: "tea over coffee"."""
         if self._is_passive():
             return False
-        comparisons = lexicon().grammar["comparisons"]
+        comparisons = load_lexicon().grammar["comparisons"]
         is_comparison = not (comparisons.isdisjoint(self.old.raw) or comparisons.isdisjoint(self.new.raw))
         pairs = [
             (a, b)
@@ -445,27 +452,27 @@ class _Comparison:
     def _is_passive(self) -> bool:
         return "by" in self.old.raw or "by" in self.new.raw
 
-    def _ended(self) -> RelationVerdict | None:
+    def _decide_end(self) -> RelationVerdict | None:
         """Decide if one of the facts denies the other, or says that it is over; None if undecided."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
         if "marital" in old.slots & new.slots and old.is_ended and new.is_changed and not new.is_ended:
-            return self._update("a new value: marital")
+            return self._decide_update("a new value: marital")
         if self._is_denied_in_clause():
-            return self._update("one denies what the other says")
+            return self._decide_update("one denies what the other says")
         if self._is_departure():
-            return self._update("the newer one says that it is over")
-        if _weekdays(left.old) and _weekdays(left.new) and not new.is_changed:
-            return self._different("they are about different days of the week")
+            return self._decide_update("the newer one says that it is over")
+        if _list_weekdays(left.old) and _list_weekdays(left.new) and not new.is_changed:
+            return self._decide_different("they are about different days of the week")
         if TermKind.DATE in kinds_of(left.old) and any(
             t.kind is TermKind.DATE and t.is_head for t in left.new
         ):
-            return self._different("they are about different dates")
+            return self._decide_different("they are about different dates")
         if self._is_over_for_part():
-            return self._undecided("one of them is about a part of what the other is about")
+            return self._decide_undecided("one of them is about a part of what the other is about")
         left_new = tuple(term for term in left.new if term.place < new.reason_at)
-        clause = self._ended_clause()
+        clause = self._find_clause_end()
         left_new = tuple(term for term in left_new if term.place < clause)
         if new.is_ended:
             bare = ("после", "going", "going to")
@@ -480,61 +487,67 @@ class _Comparison:
             left_new = tuple(term for term in left_new if not self._is_receiver(term))
         share_new = left.share(left_new)
         if new.is_ended and self.replacement.is_left_for_another():
-            return self._update("the newer one leaves it for another one")
+            return self._decide_update("the newer one leaves it for another one")
         if self._is_learned():
-            return self._update("somebody has learned what they could not do")
+            return self._decide_update("somebody has learned what they could not do")
         if self._is_retired(left_new):
-            return self._update("who retires has that job no longer")
+            return self._decide_update("who retires has that job no longer")
         if self._is_given_up(left_new) or self._is_resumed() or self._is_left_behind():
-            return self._update("the newer one says that it is over, or that it is so again")
+            return self._decide_update("the newer one says that it is over, or that it is so again")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
-        nouns_differ = left.is_substituted and _nouns(left.old) and _nouns(left_new)
-        if nouns_differ or (self._hard(left.old) and self._hard(left_new)):
-            if self.score >= SUBSTITUTED_SHARE or self._hard(left.old):
-                return self._different("they differ in more than what one of them denies")
+        nouns_differ = left.is_substituted and _list_nouns(left.old) and _list_nouns(left_new)
+        if nouns_differ or (self._has_exact_term(left.old) and self._has_exact_term(left_new)):
+            if self.score >= SUBSTITUTED_SHARE or self._has_exact_term(left.old):
+                return self._decide_different("they differ in more than what one of them denies")
             return None
         is_wanted = old.is_planned and not old.is_past
         is_sale = any("trade-" in term.opposites for term in old.terms)
-        if is_wanted and is_sale and new.is_past and not self._hard(left.old) and not self._hard(left_new):
-            return self._update("the newer one says that the plan is carried out")
+        if (
+            is_wanted
+            and is_sale
+            and new.is_past
+            and not self._has_exact_term(left.old)
+            and not self._has_exact_term(left_new)
+        ):
+            return self._decide_update("the newer one says that the plan is carried out")
         if is_wanted and new.is_past and any("trade-" in term.opposites for term in new.terms):
-            return self._undecided("a plan to have it has not ended by a sale")
+            return self._decide_undecided("a plan to have it has not ended by a sale")
         if self._is_end_of_other(left_new):
-            return self._undecided("it may not be that which is over")
+            return self._decide_undecided("it may not be that which is over")
         if "marital" in new.slots - old.slots and any(a.kind is TermKind.NAME for a, _ in left.pairs):
-            return self._undecided("the end of a marriage ends nothing else")
+            return self._decide_undecided("the end of a marriage ends nothing else")
         is_over = new.is_ended and not old.is_ended and not self._is_only_of_person()
         is_term = any(t.role == "before" for t in left.old) and not any(map(is_habitual, left.old))
-        if is_over and is_term and new.has_head and not (left_new or _nouns_of(left.old)):
-            return self._update("the newer one says that it is over")
+        if is_over and is_term and new.has_head and not (left_new or _list_undated(left.old)):
+            return self._decide_update("the newer one says that it is over")
         if is_over and self.share_old >= 0.45 and (share_new >= 0.7 or (share_new >= 0.6 and pairs >= 2)):
-            return self._update("the newer one says that it is over")
+            return self._decide_update("the newer one says that it is over")
         if is_over and share_new >= 0.95 and kinds_of(tuple(a for a, _ in left.pairs)) & {TermKind.NAME}:
-            return self._update("the newer one says that it is over")
+            return self._decide_update("the newer one says that it is over")
         if old.is_negated != new.is_negated and self.score >= 0.75:
-            return self._update("one denies what the other says")
+            return self._decide_update("one denies what the other says")
         if old.is_ended and not new.is_ended and self.score >= 0.75:
-            return self._update("the newer one says that it is so again")
+            return self._decide_update("the newer one says that it is so again")
         if self.score >= 0.3:
-            return self._undecided("one of them denies something, or says that it is over")
+            return self._decide_undecided("one of them denies something, or says that it is over")
         return None
 
     def _is_only_of_person(self) -> bool:
         """Return whether the facts have only their subject, a person, in common."""
         return (
             not self._shares_slot()
-            and bool(_nouns(self.alignment.old))
+            and bool(_list_nouns(self.alignment.old))
             and all(
                 a.kind in (TermKind.PERSON, TermKind.LIGHT) and a.is_head for a, _ in self.alignment.pairs
             )
         )
 
-    def _ended_clause(self) -> int:
+    def _find_clause_end(self) -> int:
         """Return the end of the clause that says that something is over: "sold the car and bought a bike"."""
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:
             return len(raw)
-        past = lexicon().grammar["past"]
+        past = load_lexicon().grammar["past"]
         for at, word in enumerate(raw[:-1]):
             following = raw[at + 1]
             is_clause = is_verb(following) or following in past or following.endswith("ed")
@@ -545,7 +558,7 @@ class _Comparison:
     def _is_denied_in_clause(self) -> bool:
         """Return whether a part of one fact denies all that the other says, or the other way round."""
         old, new, left = self.old, self.new, self.alignment
-        if old.is_english or self._hard(left.old) or _nouns(left.old):
+        if old.is_english or self._has_exact_term(left.old) or _list_nouns(left.old):
             return False
         if old.is_negated and old.is_planned and new.is_past and not new.is_negated:
             return not left.old
@@ -565,7 +578,7 @@ class _Comparison:
         is_part = bool(pairs) and all(
             a.kind is TermKind.WORD and b.is_head and not a.is_head for a, b in pairs
         )
-        is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_nouns(left[:1]))
+        is_noun_first = bool(left) and left[0] is self.old.words[0] and bool(_list_nouns(left[:1]))
         return is_noun_first and is_part and not self.new.is_english
 
     def _is_departure(self) -> bool:
@@ -625,7 +638,8 @@ class _Comparison:
         is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
         is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
-            not self._hard(self.alignment.old) and len(_nouns(self.alignment.old)) <= self.old.is_english
+            not self._has_exact_term(self.alignment.old)
+            and len(_list_nouns(self.alignment.old)) <= self.old.is_english
         )
         has_topic = any(a.kind is not TermKind.LIGHT and not a.is_head for a, _ in self.alignment.pairs)
         return is_unable and is_able and is_whole and has_topic
@@ -637,7 +651,7 @@ class _Comparison:
             is_listed(term, "professions") for term in self.alignment.old if not term.role
         )
         is_same = self.old.has_head == self.new.has_head and not self.old.is_past
-        return is_retired and is_job and is_same and not (left_new or self._hard(left_new))
+        return is_retired and is_job and is_same and not (left_new or self._has_exact_term(left_new))
 
     def _is_stopped(self) -> bool:
         """Return whether a Russian fact denies the common verb for a time: "не курит уже три месяца"."""
@@ -661,7 +675,7 @@ class _Comparison:
         return (
             self.new.is_changed
             and self.share_old >= 0.45
-            and not self._hard(self.alignment.old)
+            and not self._has_exact_term(self.alignment.old)
             and any(b.role == "from" and not a.is_head and a.role != "from" for a, b in self.alignment.pairs)
         )
 
@@ -675,60 +689,61 @@ class _Comparison:
             and self.share_old >= 0.45
             and bool(pairs)
             and not (
-                self._hard(self.alignment.old) or (_nouns(self.alignment.old) and _nouns(self.alignment.new))
+                self._has_exact_term(self.alignment.old)
+                or (_list_nouns(self.alignment.old) and _list_nouns(self.alignment.new))
             )
         )
 
     def _is_felt_otherwise(self) -> bool:
-        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        old, new = (_list_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         return any(are_opposite(a, b) for a in old for b in new)
 
-    def _feeling(self) -> RelationVerdict | None:
+    def _decide_feeling(self) -> RelationVerdict | None:
         """Decide if one of the facts is for something and the other is against something; None otherwise."""
-        old, new = (_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
+        old, new = (_list_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         if not self._is_felt_otherwise():
             return None
         if len(self.alignment.old) == len(old) and len(self.alignment.new) == len(new):
-            return self._update("the feeling about it is another one")
-        return self._different("the feelings are about different things")
+            return self._decide_update("the feeling about it is another one")
+        return self._decide_different("the feelings are about different things")
 
-    def _replaced_value(self) -> RelationVerdict | None:
+    def _decide_replacement(self) -> RelationVerdict | None:
         """Decide if each fact has something that the other one lacks; None if undecided."""
         left = self.alignment
         if left.new and self._is_named_instead():
-            return self._update("the newer one names something else instead")
+            return self._decide_update("the newer one names something else instead")
         if not (left.old and left.new):
             return None
         hard = kinds_of(left.old) & kinds_of(left.new) & {TermKind.NAME, TermKind.NUMBER, TermKind.DATE}
         is_done = self._is_carried_out() and self.new.is_past
         if is_done and all(term.kind is TermKind.DATE for term in (*left.old, *left.new)):
-            return self._update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer one says that the plan is carried out")
         if self.replacement.has_advanced():
-            return self._update("the number has grown since")
+            return self._decide_update("the number has grown since")
         if self.replacement.is_more_exact():
-            return self._update("the newer one names it more exactly")
+            return self._decide_update("the newer one names it more exactly")
         if self.replacement.has_only_values():
             if self.replacement.is_quantity():
-                return self._update("a new value of the same amount or date")
+                return self._decide_update("a new value of the same amount or date")
             if self.replacement.is_current:
-                return self._undecided("another number or date: both may be true")
+                return self._decide_undecided("another number or date: both may be true")
         if self.replacement.is_variant():
-            return self._update("the newer one says that it is of another kind now")
+            return self._decide_update("the newer one says that it is of another kind now")
         if self.replacement.is_value():
-            return self._update("a new value of the same thing")
-        replaced = _nouns(left.old)
+            return self._decide_update("a new value of the same thing")
+        replaced = _list_nouns(left.old)
         score = min(left.share(replaced), self.share_new)
         has_changed = self.new.is_changed and not (self.old.is_changed and self.old.is_past)
         is_short = len(replaced) <= 2 and len(left.new) <= 2
         is_other = self._has_kept_value() or self._is_other_swapped() or self._is_narrower()
         is_new = has_changed and not is_other
         if is_new and is_short and score >= 0.35 and self._has_changed_topic():
-            return self._update("the newer one says that it has changed")
+            return self._decide_update("the newer one says that it has changed")
         if hard or (left.is_substituted and self.score >= SUBSTITUTED_SHARE):
-            if not hard and not _nouns(left.old) and not _nouns(left.new):
-                return self._open(FactRelation.UNDECIDED, "their verbs may say the same")
+            if not hard and not _list_nouns(left.old) and not _list_nouns(left.new):
+                return self._decide_open(FactRelation.UNDECIDED, "their verbs may say the same")
             problem = "another name, number or date" if hard else "another word stands in the same place"
-            return self._different(problem, is_contradicted=bool(hard))
+            return self._decide_different(problem, is_contradicted=bool(hard))
         return None
 
     def _has_changed_topic(self) -> bool:
@@ -749,7 +764,7 @@ class _Comparison:
 
     def _is_other_swapped(self) -> bool:
         """Return whether the newer fact swaps another thing than the one in the older fact."""
-        return bool(_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
+        return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
         """Return whether a word of the older fact tells which of several is meant: "car lease", "lease"."""
@@ -776,14 +791,14 @@ class _Comparison:
         is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
         return (
             is_current
-            and not self._hard(self.alignment.old)
+            and not self._has_exact_term(self.alignment.old)
             and any(
                 b.kind is TermKind.NAME and self.new.word_before(b) == "вместо"
                 for _, b in self.alignment.pairs
             )
         )
 
-    def _hard(self, left: tuple[Term, ...]) -> bool:
+    def _has_exact_term(self, left: tuple[Term, ...]) -> bool:
         """Return whether a name, a number or a date has no counterpart."""
         return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
@@ -823,57 +838,61 @@ class _Comparison:
         is_told = new.is_copular or "name" in new.slots
         return is_told and any((b.is_head or not b.place) and b.kind is TermKind.WORD for _, b in left.pairs)
 
-    def _worded_otherwise(self) -> RelationVerdict:
+    def _decide_wording(self) -> RelationVerdict:
         left, (old, new) = self.alignment, (self.share_old, self.share_new)
         if (new >= SUBSET_SHARE and self._drops_amount()) or self._is_described():
-            return self._update("the newer one says the same with another amount, or more exactly")
+            return self._decide_update("the newer one says the same with another amount, or more exactly")
         if self._is_elsewhere():
-            return self._undecided("one of them names another place")
+            return self._decide_undecided("one of them names another place")
         if self._is_once_again():
-            return self._update("the newer one says the same of another amount")
+            return self._decide_update("the newer one says the same of another amount")
         if self._is_of_another_time():
-            return self._undecided("one of them is about another time")
+            return self._decide_undecided("one of them is about another time")
         if new >= SUBSET_SHARE > old and self.new.is_changed and not self.old.is_changed:
-            return self._undecided("the newer one says that something has changed")
+            return self._decide_undecided("the newer one says that something has changed")
         pairs = sum(a.kind is not TermKind.LIGHT for a, _ in left.pairs)
         one_head = any(term.is_head for term in (*left.old, *left.new))
         if any(a.role == "to" and _is_left(self.new, b) and not _is_left(self.old, a) for a, b in left.pairs):
             if self.new.is_changed and old >= SUBSET_SHARE and not self.old.is_past:
-                return self._update("the newer one leaves the place that the older one names")
-            return self._undecided("the newer one leaves the place that the older one names")
+                return self._decide_update("the newer one leaves the place that the older one names")
+            return self._decide_undecided("the newer one leaves the place that the older one names")
         if old >= SUBSET_SHARE and new >= SUBSET_SHARE:
             if self._is_carried_out():
-                return self._update("the newer one says that the plan is carried out")
+                return self._decide_update("the newer one says that the plan is carried out")
             if self._denies_otherwise():
-                return self._update("the newer one denies more, less or something else")
+                return self._decide_update("the newer one denies more, less or something else")
             is_repeated = all(_have_one_form(a, b) or is_kind_of(a, b) for a, b in left.pairs)
-            return self._same("all words of one have a counterpart in the other", is_covered=is_repeated)
+            return self._decide_same(
+                "all words of one have a counterpart in the other", is_covered=is_repeated
+            )
         if one_head and (self.score < 0.75 or self._is_person_narrowed()):
-            return RelationVerdict(self._doubt(), "one of them may be about something else", self.score)
+            return RelationVerdict(
+                self._choose_doubtful(), "one of them may be about something else", self.score
+            )
         is_phrase = pairs == 1 and (
             _is_part_of_phrase(self.new, left.new) or _is_part_of_phrase(self.old, left.old)
         )
         objects = [a for a, _ in left.pairs if a.kind is not TermKind.LIGHT and not a.is_head]
         has_other_verb = _has_own_verb(self.new, left.new) or _has_own_verb(self.old, left.old)
         if len(objects) <= 1 and has_other_verb and self.score < SUBSET_SHARE and not self._is_carried_out():
-            return self._undecided("they say different things of it")
+            return self._decide_undecided("they say different things of it")
         if (
             old >= SUBSET_SHARE
             and not is_phrase
             and (pairs >= 2 or len(left.new) <= 2 or self._is_continued())
         ):
-            return self._update("the newer one says the same, and more")
+            return self._decide_update("the newer one says the same, and more")
         if new >= SUBSET_SHARE and self._is_carried_out():
-            return self._update("the newer one says that the plan is carried out")
+            return self._decide_update("the newer one says that the plan is carried out")
         if kinds_of(left.old) == {TermKind.DATE} and not _WHOLLY.isdisjoint(self.new.raw):
-            return self._update("the newer one says it of every day")
+            return self._decide_update("the newer one says it of every day")
         if new >= SUBSET_SHARE and not is_phrase and (pairs >= 2 or len(left.old) <= 2):
-            return self._same("the older one says it, and more", is_covered=True)
+            return self._decide_same("the older one says it, and more", is_covered=True)
         if self.score >= SAME_SHARE and pairs >= 2 and self._says_same_of_subject():
-            return self._same(f"{self.score:.0%} of the words have a counterpart")
+            return self._decide_same(f"{self.score:.0%} of the words have a counterpart")
         if pairs and not self._says_same_of_subject():
-            return self._undecided("both may be about the same, and say different things of it")
-        return self._open(self._doubt(), f"{self.score:.0%} of the words have a counterpart")
+            return self._decide_undecided("both may be about the same, and say different things of it")
+        return self._decide_open(self._choose_doubtful(), f"{self.score:.0%} of the words have a counterpart")
 
     def _is_of_another_time(self) -> bool:
         """Return whether the same verb has another tense, or only the newer fact is about a plan."""
@@ -914,7 +933,7 @@ class _Comparison:
 
     def _is_continued(self) -> bool:
         """Return whether the newer fact begins like the older one: "has a dog", "has a dog called Rex"."""
-        old, new = _without_fillers(self.old), _without_fillers(self.new)
+        old, new = _drop_fillers(self.old), _drop_fillers(self.new)
         return len(old) >= 2 and new[: len(old)] == old
 
     def _says_same_of_subject(self) -> bool:
@@ -926,7 +945,7 @@ class _Comparison:
         ]
         return any(not a.is_head for a, _ in said) and any(not b.is_head for _, b in said)
 
-    def _doubt(self) -> FactRelation:
+    def _choose_doubtful(self) -> FactRelation:
         is_likely = self.score >= UNDECIDED_SHARE or max(self.share_old, self.share_new) >= SUBSET_SHARE
         return FactRelation.UNDECIDED if is_likely else FactRelation.DIFFERENT
 
@@ -988,10 +1007,10 @@ def _is_past(verb: Term) -> bool:
     """Return whether a word is a verb in the past tense; English verbs are known by ending or from a list."""
     if is_cyrillic(verb.text):
         return is_past_verb(verb.text)
-    return verb.text.endswith("ed") or verb.text in lexicon().grammar["past"]
+    return verb.text.endswith("ed") or verb.text in load_lexicon().grammar["past"]
 
 
-def _weekdays(terms: tuple[Term, ...]) -> list[Term]:
+def _list_weekdays(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if any(key.startswith("dates weekday") for key in term.keys)]
 
 
@@ -1009,7 +1028,7 @@ def _is_on(term: Term, axes: set[str]) -> bool:
     return any(pole[:-1] in axes for pole in term.stages)
 
 
-def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
+def _list_off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
     """Return the terms without a pole of the given axes of stages."""
     return [term for term in terms if not _is_on(term, axes)]
 
@@ -1017,7 +1036,7 @@ def _off_stage(terms: tuple[Term, ...], axes: set[str]) -> list[Term]:
 def _is_part_of_phrase(statement: ParsedFact, left: Sequence[Term]) -> bool:
     """Return whether a common word only qualifies a word of one fact: a piano, piano lessons."""
     places = {term.place for term in statement.terms if term.kind is TermKind.WORD} - {t.place for t in left}
-    fillers = lexicon().grammar["participles"]
+    fillers = load_lexicon().grammar["participles"]
     return statement.is_english and any(
         term.kind is TermKind.WORD
         and term.place - 1 in places
@@ -1039,18 +1058,18 @@ def _has_own_verb(statement: ParsedFact, left: Sequence[Term]) -> bool:
 
 
 def _is_before_object(statement: ParsedFact, term: Term) -> bool:
-    grammar = lexicon().grammar
+    grammar = load_lexicon().grammar
     is_first = all(other.is_head or other.place >= term.place for other in statement.terms)
     is_third_person = statement.has_head and term.text.endswith("s") and not term.text.endswith("ss")
     is_followed = statement.word_after(term) in grammar["determiners"]
     return is_first and (is_followed or is_third_person or term.text in grammar["past"])
 
 
-def _subjects(left: tuple[Term, ...]) -> list[Term]:
+def _list_subjects(left: tuple[Term, ...]) -> list[Term]:
     return [term for term in left if term.is_head and term.kind in (TermKind.WORD, TermKind.NAME)]
 
 
-def _first_after_head(statement: ParsedFact) -> Term | None:
+def _find_predicate(statement: ParsedFact) -> Term | None:
     return next(
         (
             term
@@ -1061,12 +1080,12 @@ def _first_after_head(statement: ParsedFact) -> Term | None:
     )
 
 
-def _nouns(terms: tuple[Term, ...]) -> list[Term]:
+def _list_nouns(terms: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are not known to be verbs."""
     return [term for term in terms if term.kind is not TermKind.WORD or not is_verb(term.text)]
 
 
-def _nouns_of(terms: tuple[Term, ...]) -> list[Term]:
+def _list_undated(terms: tuple[Term, ...]) -> list[Term]:
     """Return the terms that are neither numbers nor dates."""
     return [term for term in terms if term.kind not in (TermKind.NUMBER, TermKind.DATE)]
 
@@ -1076,13 +1095,13 @@ def _is_beside(term: Term) -> bool:
     return not term.is_head and term.role in ("with", "for")
 
 
-def _feelings(terms: tuple[Term, ...]) -> list[Term]:
+def _list_feelings(terms: tuple[Term, ...]) -> list[Term]:
     return [term for term in terms if any(pole.startswith("feeling") for pole in term.opposites)]
 
 
-def _without_fillers(statement: ParsedFact) -> list[str]:
+def _drop_fillers(statement: ParsedFact) -> list[str]:
     """Return the words of a fact except those for the user, determiners and counts."""
-    grammar = lexicon().grammar
+    grammar = load_lexicon().grammar
     fillers = grammar["user"] | grammar["determiners"] | {"s"}
     numbers = {term.text for term in statement.terms if term.kind is TermKind.NUMBER}
     light = {term.text for term in statement.terms if term.kind is TermKind.LIGHT}

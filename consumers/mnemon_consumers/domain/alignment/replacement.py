@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup
 from mnemon_consumers.domain.alignment.matching import Alignment, is_kind_of
 from mnemon_consumers.domain.alignment.morphology import grammemes, is_cyrillic, is_ordinal, is_verb
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
@@ -639,7 +639,7 @@ def kinds_of(terms: tuple[Term, ...]) -> set[TermKind]:
 @cache
 def _slot_words(slot: str) -> frozenset[str]:
     """Return the forms of all words in the phrases of a slot."""
-    known = lexicon()
+    known = load_lexicon()
     longer = (entries for seconds in known.longer.values() for entries in seconds.values())
     return frozenset(
         form

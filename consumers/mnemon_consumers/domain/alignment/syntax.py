@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon
 from mnemon_consumers.domain.alignment.morphology import (
     grammemes,
     is_cyrillic,
@@ -40,7 +40,7 @@ def role_at(tokens: Sequence[Token], at: int) -> str:
     word = tokens[at].word
     if word in ("с", "со") and at + 1 < len(tokens):
         return "with" if "ablt" in grammemes(tokens[at + 1].word) else "from"
-    return lexicon().roles.get(word, "")
+    return load_lexicon().roles.get(word, "")
 
 
 def head_length(tokens: Sequence[Token]) -> int:
@@ -49,7 +49,7 @@ def head_length(tokens: Sequence[Token]) -> int:
         return 0
     if is_cyrillic(tokens[0].word):
         return _russian_head_length(tokens)
-    grammar = lexicon().grammar
+    grammar = load_lexicon().grammar
     start = 0
     while start < len(tokens) and tokens[start].word in grammar["determiners"]:
         start += 1
@@ -69,7 +69,7 @@ def head_length(tokens: Sequence[Token]) -> int:
 
 def join_particles(tokens: list[Token]) -> list[Token]:
     """Move the particle of an English verb behind the verb: "gave the chickens away", "called it off"."""
-    phrasal = lexicon().grammar["phrasal"]
+    phrasal = load_lexicon().grammar["phrasal"]
     for at, verb in enumerate(tokens):
         for other in range(at + 2, min(at + 2 + _BETWEEN, len(tokens))):
             if f"{verb.word}_{tokens[other].word}" in phrasal:
@@ -96,7 +96,7 @@ def is_copular(tokens: Sequence[Token], head: int) -> bool:
     if is_cyrillic(tokens[0].word):
         is_verbless = all(grammemes(token.word).isdisjoint(_PREDICATES) for token in tokens)
         return is_verbless and any(is_in_table(token.word, "attributes") for token in tokens[:head])
-    grammar = lexicon().grammar
+    grammar = load_lexicon().grammar
     rest = [token.word for token in tokens[head:] if token.word not in grammar["adverbs"]]
     following = rest[1] if len(rest) > 1 else ""
     return bool(rest) and rest[0] in grammar["copulas"] and not following.endswith("ing")
@@ -119,7 +119,7 @@ def _russian_head_length(tokens: Sequence[Token]) -> int:
 def _complement_end(words: Sequence[str], at: int) -> int:
     """Return the end of the attribute's complement: "размер обуви", "пароль от почты"."""
     while at < len(words):
-        is_linked = words[at] in lexicon().grammar["complements"]
+        is_linked = words[at] in load_lexicon().grammar["complements"]
         noun = at + 1 if is_linked else at
         if noun >= len(words) or not _is_complement(words[noun], is_linked=is_linked):
             break
@@ -146,7 +146,7 @@ def _has_subject(words: Sequence[str]) -> bool:
 
 def is_past(tokens: Sequence[Token]) -> bool:
     """Return whether a fact is about something that happened."""
-    grammar = lexicon().grammar
+    grammar = load_lexicon().grammar
     before = ""
     for token in tokens[:_LOOKED_AT]:
         word, tags = token.word, grammemes(token.word)
@@ -162,5 +162,5 @@ def is_past(tokens: Sequence[Token]) -> bool:
 
 def reason_start(tokens: Sequence[Token]) -> int:
     """Return the place of the token from which on a fact gives a reason; the token count if it gives none."""
-    reasons = lexicon().grammar["reasons"]
+    reasons = load_lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

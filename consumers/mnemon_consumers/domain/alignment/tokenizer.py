@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mnemon_consumers.domain.alignment.lexicon import is_in_table, lexicon, lookup
+from mnemon_consumers.domain.alignment.lexicon import is_in_table, load_lexicon, lookup
 from mnemon_consumers.domain.alignment.morphology import WORDS, forms, is_cyrillic, normalize
 
 _TOKEN: Final = re.compile(
@@ -78,7 +78,7 @@ def number_keys(word: str) -> tuple[str, ...] | None:
     """Return the keys of a number, or of the parts of a date; None for a word."""
     word = word.replace("\u00a0", "").replace(" ", "")
     if not word[0].isdigit():
-        number = lexicon().number(_forms(word)[0])
+        number = load_lexicon().number(_forms(word)[0])
         return None if number is None else (f"{number:g}",)
     if re.fullmatch(r"\d{4}-\d\d-\d\d", word):
         year, month, day = (int(part) for part in word.split("-"))

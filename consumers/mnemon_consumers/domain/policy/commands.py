@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
-_LINE: Final = pattern(
+_LINE: Final = compile_pattern(
     r"""(?:[$%>]\s+)?(?:sudo\s+)?(?:
     (?:npm|pnpm|yarn|bun)\s+(?:install|i|ci|add|remove|uninstall|run|start|test|init|update|publish|exec|build|dev)\b|
     npx\s+\S+|
@@ -29,19 +29,19 @@ _LINE: Final = pattern(
     (?:drop|truncate|alter|create)\s+(?:table|database|schema|index)\s+\w|
     select\s+(?:\*|\w+(?:,\s*\w+)*)\s+from\s+\w+\s*(?:$|;|where|limit|order|join)|insert\s+into\s+\w|delete\s+from\s+\w|update\s+\w+\s+set\s+\w)"""
 )
-_SUPERUSER: Final = pattern(r"(?:[$%>]\s+)?sudo\s+\S")
+_SUPERUSER: Final = compile_pattern(r"(?:[$%>]\s+)?sudo\s+\S")
 _PROMPT: Final = re.compile(r"[$%]\s+[a-z]|/[a-z_]+(?:\s|$)")
-_PROSE: Final = pattern(
+_PROSE: Final = compile_pattern(
     r"""(?:^|\s)(?:is|are|was|were|has|have|had|prefers?|likes?|loves?|uses?|knows?|needs?|bothers?|interests?|
     experience|любит|предпочитает|использует|знает|пользовател\w+|это|нравится|—|–|-)(?:\s|$)|
     \buser(?:'s|’s)?\s+\w+s\b"""
 )
-_ARGUMENTS: Final = pattern(
+_ARGUMENTS: Final = compile_pattern(
     r"""(?:^|\s)--?[A-Za-z]|&&|\|\s*\w|[\"'`$]\S|://|(?:^|\s)[~.]?/\w|\S/\S|;\s*\w|@\w"""
 )
 """Signs that a command line has, and a sentence seldom has."""
 
-_ORDER: Final = pattern(
+_ORDER: Final = compile_pattern(
     r"""(?:(?:please|pls|ok|okay|now|hey|hi|hello|so|then|well|just|assistant|bot|first|also|
     пожалуйста|хорошо|ладно|ок|окей|теперь|а|ну|и|так|тогда|давай|слушай|привет|эй|бот|ассистент|сначала|ещё|еще|
     быстро|срочно|мне|нам)[,!.:]?\s+)*
@@ -60,7 +60,7 @@ _ORDER: Final = pattern(
     собери|допиши|поправь|сформируй|подготовь|опиши)(?:те)?(?:-ка)?(?![\w-])|
     представь(?:те)?,?\s+что\s+ты\b|ты\s+теперь\s+(?!\w+(?:ешь|ишь)\b)\w+)"""
 )
-_OVERRIDE: Final = pattern(
+_OVERRIDE: Final = compile_pattern(
     r"""\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,3}?
     (?:instructions?|prompts?|rules|directives|guidelines)\b|
     (?:игнорир\w+|забудь(?:те)?|отмени(?:те)?|обойди(?:те)?)\s+(?:\w+\s+){0,3}?

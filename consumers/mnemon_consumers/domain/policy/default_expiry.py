@@ -7,22 +7,22 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 
-def default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
+def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
     """Return the expiry date of a working fact that names none; None by default."""
     return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
-def kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
+def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
     """Return the end of a fact that is kept in a tier from now on: its former end, unless it moves."""
     if tier == former.tier:
         return former.expires_at
     if tier == "working":
-        return former.expires_at or default_expiry(at, limits)
+        return former.expires_at or compute_default_expiry(at, limits)
     # A fact that moves to a lasting tier must not end on the date that it had in the tier `working`.
     return None
 
 
-def rewritten_until(
+def compute_rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
     """Return the end of a fact in new words: in the tier `working` the end that they name, else its former.
@@ -39,4 +39,4 @@ def rewritten_until(
         return end
     if text != former.text and names_end(former.text):
         former = former.model_copy(update={"expires_at": None})
-    return kept_until(former, tier, at, limits)
+    return compute_kept_until(former, tier, at, limits)

@@ -3,11 +3,11 @@
 import re
 from typing import Final
 
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _MARK: Final = re.compile(r"[?？؟][\s!?.…)\]}\"'»”]*$")
 
-_ENGLISH: Final = pattern(
+_ENGLISH: Final = compile_pattern(
     r"""(?:so|and|but|well|ok|okay|hey|hi)?,?\s*(?:
     (?:what|who|whom|whose|where|when|why|how|which)(?:'s|’s|'re|’re|s)?\s+
     (?:is|are|was|were|am|do|does|did|can|could|will|would|should|shall|has|have|had|might|to|much|many|old|long|
@@ -17,7 +17,7 @@ _ENGLISH: Final = pattern(
     (?:i|you|he|she|it|we|they|there|this|that|these|those|anyone|anybody|someone|somebody|(?:the\s+)?user)\b)"""
 )
 
-_RUSSIAN: Final = pattern(
+_RUSSIAN: Final = compile_pattern(
     r"""(?:(?:а|и|ну|так|или|скажи|слушай),?\s+)?(?:
     (?:почему|зачем|отчего|куда|откуда|сколько|где|кто|кого|кому|кем|ч[её]м|чему|чей|чья|чь[её]|чьи|
     как(?:ой|ая|ое|ие|ую|им|ими|ого|ому|их|ов|ова|овы)|котор(?:ый|ая|ое|ые|ую|ом))(?![\w-])(?!\s+себя)|
@@ -32,7 +32,7 @@ _RUSSIAN: Final = pattern(
 )
 """After "когда" and "как", a comma ends a clause that only tells when or as what."""
 
-_NO_QUESTION: Final = pattern(r"[\w-]+\s+(?:бы\s+)?(?:то\s+)?ни(?![\w-])|\w+(?:\s+\w+){0,3}:\s*\S")
+_NO_QUESTION: Final = compile_pattern(r"[\w-]+\s+(?:бы\s+)?(?:то\s+)?ни(?![\w-])|\w+(?:\s+\w+){0,3}:\s*\S")
 """Beginnings that only look like a question: "Где бы ни был, пьёт чай", "How he works: mornings only"."""
 
 

@@ -5,24 +5,24 @@ from typing import Final
 
 from mnemon_consumers.domain.policy.commands import is_command
 from mnemon_consumers.domain.policy.questions import is_question
-from mnemon_consumers.domain.policy.secrets.detection import secret_in
-from mnemon_consumers.domain.policy.wording import one_line
+from mnemon_consumers.domain.policy.secrets.detection import find_secret
+from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
-REMEMBERED: Final = 256
+CACHED_TEXTS: Final = 256
 """Texts whose refusal a process caches: a proposal is checked before it is embedded, and once more."""
 
 
-@lru_cache(maxsize=REMEMBERED)
-def refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
+@lru_cache(maxsize=CACHED_TEXTS)
+def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
     """Return why a text is not kept, for a program and for a person; None if no rule refuses it.
 
     Secrets are checked first, so that a text which is also too long or too short is reported as a secret. The
     explanation never repeats a secret. A run of white space counts as one character, and none at the ends.
     """
-    said = one_line(text)
-    if (what := secret_in(said, policy)) is not None:
+    said = join_lines(text)
+    if (what := find_secret(said, policy)) is not None:
         return "secret", f"It looks like {what}."
     if len(said) < policy.min_length:
         return "too_short", f"{len(said)} characters; a fact has at least {policy.min_length}."

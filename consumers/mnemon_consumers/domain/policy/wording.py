@@ -8,23 +8,23 @@ _WORD = re.compile(r"[^\W_]+(?:[+#]+)?")
 """A word, with the signs that tell C++ and C# from C."""
 
 
-def pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
+def compile_pattern(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
     """Compile a regular expression written over several lines, without the white space around them."""
     return re.compile("".join(line.strip() for line in lines.splitlines()), flags)
 
 
-def word_set(lines: str) -> frozenset[str]:
+def split_word_list(lines: str) -> frozenset[str]:
     """Return the set of the words in a text of several lines."""
     return frozenset(lines.split())
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Return the text with single spaces, and none at its ends."""
     return " ".join(text.split())
 
 
 @lru_cache(maxsize=50_000)
-def words(text: str) -> str:
+def split_words(text: str) -> str:
     """Return the text's words, in lower case, with single spaces between and around them."""
     plain = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
     return f" {' '.join(_WORD.findall(plain))} "

@@ -17,7 +17,7 @@ from mnemon_infra.telemetry.metrics import BUDGET_USED, BUDGETS_SPENT
 
 log = structlog.get_logger("spending")
 
-REMEMBERED: Final = timedelta(seconds=5)
+CACHED_TENANTS: Final = timedelta(seconds=5)
 """Time for which a database answer is used; then it is read again, because other processes spend too."""
 
 
@@ -29,7 +29,7 @@ def _now() -> datetime:
 
 
 @dataclass(slots=True)
-class _Spent:
+class _DaySpending:
     """Spending of a tenant on one day. It only grows, so calls that persist has yet to write stay counted.
 
     Attributes:
@@ -46,7 +46,7 @@ class _Spent:
     asking: asyncio.Task[None] | None = None
 
 
-def measure() -> None:
+def measure_spending() -> None:
     """Set the metrics of how much of the budgets in this process is used."""
     shares: dict[str, float] = {}
     for budgets in _kept:
@@ -66,7 +66,7 @@ class Budgets:
         self._settings = settings
         self._now = now
         self._midnight = datetime.min.replace(tzinfo=UTC)
-        self._tenants: dict[str, _Spent] = {}
+        self._tenants: dict[str, _DaySpending] = {}
         _kept.add(self)
 
     async def left(self, tenant: str, *, is_reserved: bool = False) -> bool:
@@ -87,7 +87,7 @@ class Budgets:
         if limit is None:
             return True
         spent = self._today(tenant)
-        if spent.asked_at is None or self._now() - spent.asked_at >= REMEMBERED:
+        if spent.asked_at is None or self._now() - spent.asked_at >= CACHED_TENANTS:
             # Callers that ask at the same time share one answer, or one error.
             if spent.asking is None or spent.asking.done():
                 spent.asking = asyncio.create_task(self._ask(tenant, spent))
@@ -147,14 +147,14 @@ class Budgets:
             if limit is not None
         }
 
-    async def _ask(self, tenant: str, spent: _Spent) -> None:
+    async def _ask(self, tenant: str, spent: _DaySpending) -> None:
         stored = await self._database.run_query(sum_spending(tenant, self._midnight))
         spent.in_batches = await self._database.run_query(sum_reserved(tenant))
         spent.usd, spent.asked_at = max(spent.usd, stored), self._now()
 
-    def _today(self, tenant: str) -> _Spent:
+    def _today(self, tenant: str) -> _DaySpending:
         self._begin_day()
-        return self._tenants.setdefault(tenant, _Spent())
+        return self._tenants.setdefault(tenant, _DaySpending())
 
     def _begin_day(self) -> None:
         midnight = self._now().replace(hour=0, minute=0, second=0, microsecond=0)

@@ -19,7 +19,7 @@ _PER: Final = 1_000_000
 _REVISION: Final = re.compile(r"(?:[-@:](?:\d{2,}|latest|preview|exp))+")
 
 
-def called(
+def build_call_event(
     owner: Owner,
     usage: Usage,
     provider: str,
@@ -47,14 +47,14 @@ def called(
         purpose=purpose,
         tokens=Tokens(input=usage.input, cached=usage.cached, output=usage.output),
         batch_id=batch_id,
-        usd=cost(usage, model, spending, in_batch=batch_id is not None),
+        usd=compute_cost(usage, model, spending, in_batch=batch_id is not None),
     )
     return LogEvent(memory_subject(*owner, "model.called"), event.body(), event_id)
 
 
-def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
+def compute_cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> float | None:
     """Return the cost in US dollars; None if the model has no price."""
-    price = price_of(model, spending.prices)
+    price = find_price(model, spending.prices)
     if price is None:
         return None
     cached = min(usage.cached, usage.input)
@@ -66,21 +66,21 @@ def cost(usage: Usage, model: str, spending: Spending, *, in_batch: bool) -> flo
     return dollars * price.batch if in_batch else dollars
 
 
-def estimate(request: ModelRequest, model: str, spending: Spending, *, in_batch: bool) -> float:
+def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_batch: bool) -> float:
     """Return the cost of a request with the longest answer, in US dollars; 0 if the model has no price."""
-    if price_of(model, spending.prices) is None:
+    if find_price(model, spending.prices) is None:
         return 0.0
     asked = tokens.count(request.instructions) + tokens.count(request.text)
-    return cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
+    return compute_cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
 
 
-def price_of(model: str, prices: Iterable[Price]) -> Price | None:
+def find_price(model: str, prices: Iterable[Price]) -> Price | None:
     """Return the price for exactly this name, else for the longest name of which the model is a revision."""
-    fitting = [price for price in prices if _is(model, price.model)]
+    fitting = [price for price in prices if _is_model(model, price.model)]
     return max(fitting, key=lambda price: len(price.model), default=None)
 
 
-def _is(model: str, named: str) -> bool:
+def _is_model(model: str, named: str) -> bool:
     if not model.startswith(named):
         return False
     rest = model[len(named) :]

@@ -4,7 +4,7 @@ from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.telemetry.metrics import MODEL_COST, MODEL_TOKENS
 
 
-def count(provider: str, purpose: Purpose, usage: Usage, usd: float | None) -> None:
+def count_usage(provider: str, purpose: Purpose, usage: Usage, usd: float | None) -> None:
     """Count an answer. A model without a price adds no cost."""
     for kind, tokens in zip(("input", "cached", "output"), usage, strict=True):
         MODEL_TOKENS.add(provider, purpose, kind, by=tokens)

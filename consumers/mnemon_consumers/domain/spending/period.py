@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from mnemon_consumers.domain.spending.usage import (
-    OutOfBudget,
+    ExhaustedBudget,
     Total,
     UsageGrouping,
-    out_of_budget,
-    summed,
-    unpriced_models,
+    find_exhausted_budgets,
+    list_unpriced_models,
+    sum_usage,
 )
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_infra.database.engine import Database
@@ -36,12 +36,12 @@ class Period:
     until: datetime
     calls: Sequence[CallTotals]
     settings: LiveSettings
-    out_of_budget: Sequence[OutOfBudget]
+    out_of_budget: Sequence[ExhaustedBudget]
     prices: Sequence[Price]
 
     def by(self, parts: Sequence[UsageGrouping]) -> Mapping[tuple[str, ...], Total]:
         """Return totals for calls with the same parts, sorted by them."""
-        return summed(self.calls, parts, self._spending_of)
+        return sum_usage(self.calls, parts, self._spending_of)
 
     @cached_property
     def total(self) -> Total:
@@ -50,13 +50,13 @@ class Period:
     @property
     def unpriced_models(self) -> list[str]:
         """The models without a price, by the providers' names."""
-        return unpriced_models(self.calls)
+        return list_unpriced_models(self.calls)
 
     def _spending_of(self, tenant: str) -> Spending:
         return self.settings.of(tenant).spending
 
 
-async def last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
+async def read_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
     """Load what a tenant, or every tenant, spent today and in the days before.
 
     Raises:
@@ -70,7 +70,7 @@ async def last_days(database: Database, settings: LiveSettings, tenant: str | No
     def spending_of(one: str) -> Spending:
         return settings.of(one).spending
 
-    broke = out_of_budget(spent, settings.tenants(), spending_of)
+    broke = find_exhausted_budgets(spent, settings.tenants(), spending_of)
     return Period(
         since,
         until,

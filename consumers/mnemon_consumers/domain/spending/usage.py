@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
-from mnemon_consumers.domain.spending.calls import cost
+from mnemon_consumers.domain.spending.calls import compute_cost
 from mnemon_contracts.settings.models import Spending
 from mnemon_infra.database.windows.spending import CallTotals
 from mnemon_infra.models.language.port import Usage
@@ -64,7 +64,7 @@ class Total:
         return None if self.calls and self.unpriced == self.calls else self.usd
 
 
-class OutOfBudget(NamedTuple):
+class ExhaustedBudget(NamedTuple):
     """A tenant that has spent its budget of today."""
 
     tenant: str
@@ -72,7 +72,7 @@ class OutOfBudget(NamedTuple):
     usd_per_day: float
 
 
-def summed(
+def sum_usage(
     calls: Iterable[CallTotals], by: Sequence[UsageGrouping], spending_of: SpendingOf
 ) -> dict[tuple[str, ...], Total]:
     """Return totals for calls with the same parts, sorted by them; without parts, one for all calls."""
@@ -82,26 +82,26 @@ def summed(
             "day": each.day.isoformat(),
             "tenant": each.tenant,
             "purpose": each.purpose,
-            "model": model_of(each),
+            "model": find_model(each),
         }
         key = tuple(parts[part] for part in by)
-        totals[key] = totals.get(key, Total()) + _total(each, spending_of(each.tenant))
+        totals[key] = totals.get(key, Total()) + _sum_total(each, spending_of(each.tenant))
     return dict(sorted(totals.items()))
 
 
-def model_of(calls: CallTotals) -> str:
+def find_model(calls: CallTotals) -> str:
     """Return the model of calls with its provider."""
     return f"{calls.provider}/{calls.model}"
 
 
-def unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
+def list_unpriced_models(calls: Iterable[CallTotals]) -> list[str]:
     """Return the models that had no price, by the provider's names."""
-    return sorted({each.model for each in calls if _unpriced(each)})
+    return sorted({each.model for each in calls if _has_unpriced(each)})
 
 
-def out_of_budget(
+def find_exhausted_budgets(
     spent: Mapping[str, float], tenants: Iterable[str], spending_of: SpendingOf
-) -> list[OutOfBudget]:
+) -> list[ExhaustedBudget]:
     """Return the tenants that have no budget left.
 
     Args:
@@ -113,29 +113,29 @@ def out_of_budget(
     for tenant in sorted({*spent, *tenants}):
         usd, limit = spent.get(tenant, 0.0), spending_of(tenant).usd_per_day
         if limit is not None and usd >= limit:
-            found.append(OutOfBudget(tenant, usd, limit))
+            found.append(ExhaustedBudget(tenant, usd, limit))
     return found
 
 
-def _total(calls: CallTotals, spending: Spending) -> Total:
+def _sum_total(calls: CallTotals, spending: Spending) -> Total:
     return Total(
         calls.calls,
         calls.calls if calls.in_batch else 0,
-        _unpriced(calls),
+        _has_unpriced(calls),
         calls.input,
         calls.cached,
         calls.output,
         calls.usd,
-        _saved(calls, spending) if calls.in_batch else 0.0,
+        _compute_saved(calls, spending) if calls.in_batch else 0.0,
     )
 
 
-def _unpriced(calls: CallTotals) -> int:
+def _has_unpriced(calls: CallTotals) -> int:
     return 0 if calls.provider == "offline" else calls.unpriced
 
 
-def _saved(calls: CallTotals, spending: Spending) -> float:
+def _compute_saved(calls: CallTotals, spending: Spending) -> float:
     usage = Usage(calls.input, calls.cached, calls.output)
-    alone = cost(usage, calls.model, spending, in_batch=False)
-    together = cost(usage, calls.model, spending, in_batch=True)
+    alone = compute_cost(usage, calls.model, spending, in_batch=False)
+    together = compute_cost(usage, calls.model, spending, in_batch=True)
     return 0.0 if alone is None or together is None else alone - together

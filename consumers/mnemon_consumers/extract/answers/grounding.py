@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Final
 
 from mnemon_consumers.domain.alignment.morphology import forms, normalize
-from mnemon_consumers.domain.alignment.parser import parse, take_apart
+from mnemon_consumers.domain.alignment.parser import parse_fact, parse_text
 from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
@@ -105,33 +105,37 @@ def find_unsupported(
     named = [message for message in said if message.seq in sources] or list(said)
     shown = [message for message in said if message.role == "assistant"]
     beside = [*(fact.text for fact in known), *(message.name for message in said if message.name)]
-    found = _evidence([*(message.text for message in (*named, *shown)), *beside], named)
+    found = _collect_evidence([*(message.text for message in (*named, *shown)), *beside], named)
     refers = any(_ANAPHORA.search(message.text) for message in named)
-    names = found.words | (_words(message.text for message in said) if refers else frozenset())
-    terms = parse(_plain(text)).terms
-    dates = list(_dates(terms))
+    names = found.words | (_collect_words(message.text for message in said) if refers else frozenset())
+    terms = parse_fact(_normalise_text(text)).terms
+    dates = list(_find_dates(terms))
     dated = frozenset(place for each in dates for place in each.places)
-    missing = [term for term in terms if _is_name(term, text) and not _is_named(term, names)]
+    missing = [term for term in terms if _is_name(term, text) and not _is_name_supported(term, names)]
     missing += [
-        term for each in dates if not _is_dated(each, found) for term in terms if term.place in each.places
+        term
+        for each in dates
+        if not _is_date_supported(each, found)
+        for term in terms
+        if term.place in each.places
     ]
     missing += [
         term
         for term in terms
-        if term.kind is TermKind.NUMBER and term.place not in dated and not _is_numbered(term, found)
+        if term.kind is TermKind.NUMBER and term.place not in dated and not _is_number_supported(term, found)
     ]
     ordered = sorted(missing, key=lambda term: term.place)
-    return list(dict.fromkeys(_as_written(term.text, text) for term in ordered))
+    return list(dict.fromkeys(_find_spelling(term.text, text) for term in ordered))
 
 
-def _evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
-    read = [_plain(text[:LONGEST_SOURCE]) for text in texts]
-    terms = [_terms(text) for text in read]
-    dates = [each for of_text in terms for each in _dates(of_text)]
-    numbers = {value for of_text in terms for term in of_text for value in _values(term)}
+def _collect_evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
+    read = [_normalise_text(text[:LONGEST_SOURCE]) for text in texts]
+    terms = [_parse_terms(text) for text in read]
+    dates = [each for of_text in terms for each in _find_dates(of_text)]
+    numbers = {value for of_text in terms for term in of_text for value in _list_values(term)}
     numbers |= {float(figure) for text in read for figure in _FIGURE.findall(text) if len(figure) < 16}
     return Evidence(
-        words=_words(read),
+        words=_collect_words(read),
         numbers=frozenset(numbers),
         months=frozenset(each.month for each in dates if each.month),
         days=frozenset((each.month, each.day) for each in dates if each.month and each.day),
@@ -141,28 +145,28 @@ def _evidence(texts: Iterable[str], said: Sequence[PromptMessage]) -> Evidence:
 
 
 @lru_cache(maxsize=500)
-def _terms(text: str) -> tuple[Term, ...]:
+def _parse_terms(text: str) -> tuple[Term, ...]:
     # A message has any number of sentences: it bypasses the cache of facts, which holds many short ones.
-    return take_apart(text).terms
+    return parse_text(text).terms
 
 
-def _words(texts: Iterable[str]) -> frozenset[str]:
+def _collect_words(texts: Iterable[str]) -> frozenset[str]:
     found = {word.casefold() for text in texts for word in _WORD.findall(normalize(text))}
     found |= {word.removesuffix("'s").removesuffix("s'") for word in found}
     return frozenset(form for word in found for form in forms(word)) | found
 
 
-def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
+def _find_dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
     """Yield the dates of a text: months, each with an adjacent day and year, and single years."""
     used: set[int] = set()
     for at, term in enumerate(terms):
-        month = _month(term)
+        month = _find_month(term)
         if month is None:
             continue
         beside = [
             (each, int(value))
             for each in terms[max(0, at - 2) : at + 3]
-            for value in _values(each)
+            for value in _list_values(each)
             if abs(each.place - term.place) <= 2 and value == int(value)
         ]
         years = [(each, value) for each, value in beside if _is_year(value)]
@@ -176,12 +180,12 @@ def _dates(terms: Sequence[Term]) -> Iterator[CalendarDate]:
         used |= places
         yield CalendarDate(years[0][1] if years else None, month, days[0][1] if days else None, places)
     for term in terms:
-        value = next((value for value in _values(term) if _is_year(value)), None)
+        value = next((value for value in _list_values(term) if _is_year(value)), None)
         if value is not None and term.place not in used and re.fullmatch(r"\d{4}", term.text):
             yield CalendarDate(int(value), None, None, frozenset((term.place,)))
 
 
-def _month(term: Term) -> int | None:
+def _find_month(term: Term) -> int | None:
     if _is_may(term):
         return _MAY
     return next((int(key.removeprefix(_MONTH)) for key in term.keys if key.startswith(_MONTH)), None)
@@ -196,7 +200,7 @@ def _is_year(value: float) -> bool:
     return 1900 <= value <= 2100
 
 
-def _values(term: Term) -> Iterator[float]:
+def _list_values(term: Term) -> Iterator[float]:
     if term.kind is not TermKind.NUMBER:
         return
     for key in term.keys:
@@ -218,21 +222,21 @@ def _is_name(term: Term, text: str) -> bool:
     return (term.kind is TermKind.NAME and not _is_may(term)) or begins
 
 
-def _is_named(term: Term, words: frozenset[str]) -> bool:
+def _is_name_supported(term: Term, words: frozenset[str]) -> bool:
     if term.text in _LABELS or not term.keys.isdisjoint(words):
         return True
-    return any(_begin_alike(term.text, word) for word in words)
+    return any(_have_common_beginning(term.text, word) for word in words)
 
 
-def _begin_alike(one: str, other: str) -> bool:
+def _have_common_beginning(one: str, other: str) -> bool:
     alike = next(
         (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
     return alike >= LIKE_NAMES and alike >= LIKE_SHARE * max(len(one), len(other))
 
 
-def _is_numbered(term: Term, found: Evidence) -> bool:
-    values = list(_values(term))
+def _is_number_supported(term: Term, found: Evidence) -> bool:
+    values = list(_list_values(term))
     years = [number for number in found.numbers if _is_year(number)]
     return not values or any(
         value == 1
@@ -244,22 +248,22 @@ def _is_numbered(term: Term, found: Evidence) -> bool:
     )
 
 
-def _is_dated(each: CalendarDate, found: Evidence) -> bool:
+def _is_date_supported(each: CalendarDate, found: Evidence) -> bool:
     parts = [each.year, each.day]
     is_written = all(part is None or float(part) in found.numbers for part in parts)
     if is_written and (each.month is None or each.month in found.months):
         return True
-    return any(_is_derived(each, day, found) for day in found.said_on)
+    return any(_is_date_derived(each, day, found) for day in found.said_on)
 
 
-def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
+def _is_date_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
     """Return whether words of a message from this day, such as "in May", may mean the date."""
     if each.month is None:
         offset = abs((each.year or day.year) - day.year)
         # "I am 30" implies a year of birth, "two years ago" a year.
         return offset <= 1 or float(offset) in found.numbers or float(offset - 1) in found.numbers
     years = [each.year] if each.year else [day.year - 1, day.year, day.year + 1]
-    away = [abs((_day(year, each.month, each.day or day.day) - day).days) for year in years]
+    away = [abs((_make_date(year, each.month, each.day or day.day) - day).days) for year in years]
     if min(away) > DERIVED_DAYS:
         is_far = each.year is not None and float(abs(each.year - day.year)) in found.numbers
         return is_far and (found.is_relative or not found.months)
@@ -272,25 +276,25 @@ def _is_derived(each: CalendarDate, day: date, found: Evidence) -> bool:
     return (each.month, each.day) in found.days or not named or float(each.day) in found.numbers - named
 
 
-def _day(year: int, month: int, day: int) -> date:
+def _make_date(year: int, month: int, day: int) -> date:
     try:
         return date(year, month, day)
     except ValueError:
         return date(year, month, 28)
 
 
-def _plain(text: str) -> str:
+def _normalise_text(text: str) -> str:
     """Rewrite dates such as 17.06.2026 as 2026-06-17 and split words at hyphens."""
-    return _HYPHEN.sub(" ", _DAY_FIRST.sub(_iso, text))
+    return _HYPHEN.sub(" ", _DAY_FIRST.sub(_rewrite_date, text))
 
 
-def _iso(match: re.Match[str]) -> str:
+def _rewrite_date(match: re.Match[str]) -> str:
     day, month, year = (int(part) for part in match.groups())
     if month > 12:
         day, month = month, day
     return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= 31 else match[0]
 
 
-def _as_written(word: str, text: str) -> str:
+def _find_spelling(word: str, text: str) -> str:
     found = re.search(rf"(?<!\w){re.escape(word)}", normalize(text), re.IGNORECASE)
     return found[0] if found else word

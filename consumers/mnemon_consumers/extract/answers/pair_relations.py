@@ -10,17 +10,17 @@ from mnemon_contracts.base import Contract, Identifier
 from mnemon_contracts.fact_pairs import FactPair, Relation
 
 
-def _bare(value: object) -> object:
+def strip_brackets(value: object) -> object:
     """Return an id without the brackets in which the request shows it."""
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
-def _plain(value: object) -> object:
+def _normalise_word(value: object) -> object:
     """Return a word without the space, final full stop and capitals that models add."""
     return value.strip().strip(".").lower() if isinstance(value, str) else value
 
 
-_FactId = Annotated[Identifier, BeforeValidator(_bare), WithJsonSchema({"type": "string"})]
+_FactId = Annotated[Identifier, BeforeValidator(strip_brackets), WithJsonSchema({"type": "string"})]
 
 
 class ComparedPair(Contract):
@@ -28,12 +28,12 @@ class ComparedPair(Contract):
 
     newer: _FactId = Field(description="Id of the newer fact of the pair.")
     older: _FactId = Field(description="Id of the older fact of the pair.")
-    relation: Annotated[Relation, BeforeValidator(_plain)] = Field(
+    relation: Annotated[Relation, BeforeValidator(_normalise_word)] = Field(
         description="How they relate; different, if you are not sure."
     )
 
 
-def relations_of(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
+def read_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
     """Return the relations of pairs that an answer gives.
 
     Args:

@@ -24,7 +24,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from mnemon_consumers.extract.answers.pair_relations import ComparedPair, relations_of
+from mnemon_consumers.extract.answers.pair_relations import ComparedPair, read_relations
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
@@ -49,18 +49,18 @@ _THOUGHTS_END: Final = "</think>"
 """Tag before which local models write their thoughts."""
 
 
-class Unreadable(Exception):
+class UnreadableAnswer(Exception):
     """An answer has no list of facts. The message repeats nothing of the answer."""
 
 
-def _or_none(value: object, check: ValidatorFunctionWrapHandler) -> Any:
+def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
     try:
         return check(value)
     except ValidationError:
         return None
 
 
-def _one_line(text: str) -> str:
+def _check_text(text: str) -> str:
     if len(text) > MOST_CHARACTERS:
         raise ValueError("is too long")
     if not any(character.isalpha() for character in text):
@@ -68,7 +68,7 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _one_to_ten(value: object) -> int | None:
+def _clamp_importance(value: object) -> int | None:
     try:
         number = float(value) if isinstance(value, int | float | str) else None
     except (ValueError, OverflowError):
@@ -78,7 +78,7 @@ def _one_to_ten(value: object) -> int | None:
     return round(min(max(number, 1), 10))
 
 
-def _positions(value: object) -> tuple[int, ...]:
+def _keep_integers(value: object) -> tuple[int, ...]:
     if not isinstance(value, list):
         return ()
     return tuple(
@@ -91,43 +91,43 @@ def _bare(value: object) -> object:
     return value.strip().strip("[]") if isinstance(value, str) else value
 
 
-def _asked_for(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
+def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
     """Return a schema that is stricter than the parser, in terms that every provider's strict mode knows."""
     schema = {"type": kind, **more}
     return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if or_null else schema)
 
 
-_OR_NONE: Final = WrapValidator(_or_none)
+_OR_NONE: Final = WrapValidator(_ignore_invalid)
 
 
 class ProposedFact(Contract):
     """A fact as a model proposes it. Invalid optional parts are left out."""
 
-    text: Annotated[Text, AfterValidator(_one_line)] = Field(
+    text: Annotated[Text, AfterValidator(_check_text)] = Field(
         description="The fact: one sentence of 12 to 240 characters, in the user's language."
     )
-    memory_type: Annotated[Kind | None, _OR_NONE, _asked_for("string", enum=list(get_args(Kind)))] = Field(
+    memory_type: Annotated[Kind | None, _OR_NONE, _require_type("string", enum=list(get_args(Kind)))] = Field(
         default=None, description="What sort of fact it is."
     )
-    importance: Annotated[int | None, BeforeValidator(_one_to_ten), _asked_for("integer")] = Field(
+    importance: Annotated[int | None, BeforeValidator(_clamp_importance), _require_type("integer")] = Field(
         default=None, description="1 to 10: 10 for what must never be forgotten, 1 for small talk."
     )
     tier: Annotated[Tier | None, _OR_NONE] = Field(
         default=None,
         description="profile: holds for long; working: holds for now; archive: a detail; null: not sure.",
     )
-    expires_at: Annotated[MomentOrDay | None, _OR_NONE, _asked_for("string", or_null=True)] = Field(
+    expires_at: Annotated[MomentOrDay | None, _OR_NONE, _require_type("string", or_null=True)] = Field(
         default=None, description="YYYY-MM-DD, the first day on which it no longer holds, or null."
     )
     supersedes: Annotated[
-        Identifier | None, BeforeValidator(_bare), _OR_NONE, _asked_for("string", or_null=True)
+        Identifier | None, BeforeValidator(_bare), _OR_NONE, _require_type("string", or_null=True)
     ] = Field(default=None, description="Id of the known fact that it replaces, or null.")
-    sources: Annotated[tuple[int, ...], BeforeValidator(_positions)] = Field(
+    sources: Annotated[tuple[int, ...], BeforeValidator(_keep_integers)] = Field(
         default=(), description="Numbers of the messages that say it."
     )
 
 
-class Extracted(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """Content of an answer.
 
     Attributes:
@@ -146,18 +146,20 @@ class Extracted(NamedTuple):
 
 
 @cache
-def schema() -> Mapping[str, Any]:
+def build_schema() -> Mapping[str, Any]:
     """Return the JSON Schema of an answer for the strict modes of providers: every field is required."""
     lists: dict[str, type[Contract]] = {"facts": ProposedFact, "pairs": ComparedPair}
-    return _object({name: {"type": "array", "items": _item(item)} for name, item in lists.items()})
+    return _build_object_schema(
+        {name: {"type": "array", "items": _build_item_schema(item)} for name, item in lists.items()}
+    )
 
 
-def read(
+def parse_answer(
     answer: ModelAnswer,
     said: Sequence[PromptMessage],
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
-) -> Extracted:
+) -> ParsedAnswer:
     """Parse an answer.
 
     Args:
@@ -167,31 +169,31 @@ def read(
         pairs: the pairs that the request asked about.
 
     Raises:
-        Unreadable: the answer has no list of facts, or is too long.
+        UnreadableAnswer: the answer has no list of facts, or is too long.
     """
     text = answer.text.rpartition(_THOUGHTS_END)[2]
     if len(text) > MOST_OF_AN_ANSWER:
-        raise Unreadable(f"an answer of {len(text):,} characters")
+        raise UnreadableAnswer(f"an answer of {len(text):,} characters")
     repaired = False
     compared: object
     try:
         value = json.loads(text)
-        listed, compared = _listed(value), value.get("pairs") if isinstance(value, dict) else None
+        listed, compared = _find_fact_list(value), value.get("pairs") if isinstance(value, dict) else None
     except (ValueError, RecursionError):
         repaired = True
-        listed, end = _mended(text, _NAMED_LIST.search(text) or _LIST.search(text))
+        listed, end = _repair_list(text, _NAMED_LIST.search(text) or _LIST.search(text))
         # Only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
-        compared, _ = _mended(text, _NAMED_PAIRS.search(text, end))
+        compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
-        raise Unreadable("there is no list of facts in the answer")
-    facts = tuple(fact for each in listed if (fact := _fact(each, said, known)))
+        raise UnreadableAnswer("there is no list of facts in the answer")
+    facts = tuple(fact for each in listed if (fact := _read_fact(each, said, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)
-    return Extracted(taken, repaired, left_out, beyond, relations_of(compared, pairs))
+    return ParsedAnswer(taken, repaired, left_out, beyond, read_relations(compared, pairs))
 
 
-def _item(item: type[Contract]) -> dict[str, Any]:
-    return _object(
+def _build_item_schema(item: type[Contract]) -> dict[str, Any]:
+    return _build_object_schema(
         {
             name: {key: value for key, value in field.items() if key not in ("title", "default")}
             for name, field in item.model_json_schema()["properties"].items()
@@ -199,7 +201,7 @@ def _item(item: type[Contract]) -> dict[str, Any]:
     )
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _build_object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": dict(properties),
@@ -208,7 +210,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listed(value: object) -> list[object] | None:
+def _find_fact_list(value: object) -> list[object] | None:
     """Return the list of facts, either under its name or as the whole answer."""
     if isinstance(value, dict):
         value = value.get("facts")
@@ -218,12 +220,12 @@ def _listed(value: object) -> list[object] | None:
     return None
 
 
-def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
+def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
     """Read a list that has text around it, or is malformed or cut off; return it and its end."""
     if begins is None:
         return None, len(text)
     start = begins.end() - 1
-    end, closed = _whole(text, start)
+    end, closed = _find_list_end(text, start)
     excerpt = text[start:end] if closed else f"{text[start:end]}]"
     value: object = None
     for parse in (json.loads, json_repair.loads):
@@ -233,7 +235,7 @@ def _mended(text: str, begins: re.Match[str] | None) -> tuple[list[object] | Non
     return value if isinstance(value, list) and (value or closed) else None, end
 
 
-def _whole(text: str, start: int) -> tuple[int, bool]:
+def _find_list_end(text: str, start: int) -> tuple[int, bool]:
     """Find the end of a list, and whether it is closed; otherwise the end of its last complete entry.
 
     Incomplete entries are dropped: a sentence that was cut off may say the opposite of what was meant.
@@ -254,7 +256,9 @@ def _whole(text: str, start: int) -> tuple[int, bool]:
     return end, False
 
 
-def _fact(value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]) -> ProposedFact | None:
+def _read_fact(
+    value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]
+) -> ProposedFact | None:
     """Return a usable fact. Its sources become log positions; without any, all messages are its sources."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)

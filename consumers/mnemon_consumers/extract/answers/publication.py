@@ -9,11 +9,16 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_text
+from mnemon_consumers.domain.policy.secrets.long_texts import find_secret_in_long_text
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.domain.spending.calls import cost
-from mnemon_consumers.domain.spending.counters import count
-from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, event_window, judge
+from mnemon_consumers.domain.spending.calls import compute_cost
+from mnemon_consumers.domain.spending.counters import count_usage
+from mnemon_consumers.extract.answers.window_outcome import (
+    AnsweringModel,
+    WindowJudgement,
+    convert_window,
+    judge_answer,
+)
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.dead_letters.writer import bury
@@ -28,19 +33,19 @@ log = structlog.get_logger("extract")
 
 AnsweredRequest = tuple[WindowRequest, ModelAnswer | LineFailed]
 
-PAUSES: Final = (30.0, 120.0, 600.0)
+RETRY_PAUSES: Final = (30.0, 120.0, 600.0)
 """Seconds before a window is asked for again, by number of failures; the last one serves all later ones."""
 
 
-class Answering:
+class AnswerPublisher:
     """Appends the events of answers to the log and counts their cost."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets
 
-    async def take(
+    async def publish_answers(
         self, connection: Client, answers: Sequence[AnsweredRequest], asked: AnsweringModel
-    ) -> list[tuple[WindowRequest, Judged]]:
+    ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Append the events of answers to the log, in order of the windows; return each window's outcome.
 
         A repetition with the same answers changes nothing.
@@ -48,57 +53,59 @@ class Answering:
         Raises:
             nats.errors.Error: part of the events may be missing from the log.
         """
-        judged: list[tuple[WindowRequest, Judged]] = []
+        judged: list[tuple[WindowRequest, WindowJudgement]] = []
         await give_way()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # let other tasks run, such as a bot's request
             with tracing.span("extract answer", await trace_at(connection, question.window.to_seq)):
-                each = _traced(_judged(question, outcome, asked))
+                each = _mark_trace(_judge_safely(question, outcome, asked))
                 judged.append((question, each))
                 if each.dead is not None:
-                    await self._bury(connection, question, outcome, each, asked)
+                    await self._bury_answer(connection, question, outcome, each, asked)
         await append_groups(connection, [each.events for _, each in judged])
         for question, outcome in answers:
             if outcome.usage is not None:
                 in_batch = asked.batch_id is not None
-                usd = cost(outcome.usage, asked.model, question.settings.spending, in_batch=in_batch)
+                usd = compute_cost(outcome.usage, asked.model, question.settings.spending, in_batch=in_batch)
                 self._budgets.spent(question.window.tenant, usd)
-                count(asked.provider, "extract", outcome.usage, usd)
+                count_usage(asked.provider, "extract", outcome.usage, usd)
         return judged
 
-    async def _bury(
+    async def _bury_answer(
         self,
         connection: Client,
         question: WindowRequest,
         outcome: ModelAnswer | LineFailed,
-        judged: Judged,
+        judged: WindowJudgement,
         asked: AnsweringModel,
     ) -> None:
         assert judged.dead is not None, "looked at before"
         end = next(each for each in judged.events if parse_subject(each.subject).name == "window.answered")
-        letter = event_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
+        letter = convert_window(question.window).model_dump(mode="json", exclude_none=True, exclude={"pairs"})
         said = outcome.text if isinstance(outcome, ModelAnswer) else None
         said = said if judged.kept is None else judged.kept
         letter |= {"attempts": question.window.attempts, "batch_id": asked.batch_id}
         letter |= {"model": f"{asked.provider}/{asked.model}", "answer": said}
         policy = question.settings.policy
-        if said is not None and (what := secret_in_long_text(said, policy)) is not None:
+        if said is not None and (what := find_secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
         model = f"{asked.provider}/{asked.model}"
         await bury(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
-def _judged(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel) -> Judged:
+def _judge_safely(
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+) -> WindowJudgement:
     try:
-        return judge(question, outcome, asked)
+        return judge_answer(question, outcome, asked)
     except Exception as error:
         # Any error concerns this window alone. Its text is not logged: it may quote people's messages.
         name = type(error).__name__
         log.error("answer rejected", tenant=question.window.tenant, error=name)
-        return judge(question, LineFailed(f"the answer cannot be used: {name}"), asked)
+        return judge_answer(question, LineFailed(f"the answer cannot be used: {name}"), asked)
 
 
-def _traced(judged: Judged) -> Judged:
+def _mark_trace(judged: WindowJudgement) -> WindowJudgement:
     """Return the outcome with its events marked as part of the current trace."""
     traceparent = tracing.current()
     if traceparent is None:
@@ -106,7 +113,7 @@ def _traced(judged: Judged) -> Judged:
     return replace(judged, events=[replace(event, traceparent=traceparent) for event in judged.events])
 
 
-def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> FailedWindow:
+def build_retry(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> FailedWindow:
     """Return the record of a window that failed once more and is asked for again after a pause.
 
     Args:
@@ -115,5 +122,5 @@ def again(window: StoredWindow, now: datetime, *, attempts: int | None = None) -
         attempts: number of failures to record, if this failure does not count.
     """
     failed = window.attempts + 1 if attempts is None else attempts
-    pause = PAUSES[min(max(failed, 1), len(PAUSES)) - 1]
+    pause = RETRY_PAUSES[min(max(failed, 1), len(RETRY_PAUSES)) - 1]
     return FailedWindow(window, failed, now + timedelta(seconds=pause))

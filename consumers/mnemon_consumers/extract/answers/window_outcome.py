@@ -4,11 +4,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemon_consumers.domain.policy.refusal import refusal
-from mnemon_consumers.domain.spending.calls import called
+from mnemon_consumers.domain.policy.refusal import find_refusal
+from mnemon_consumers.domain.spending.calls import build_call_event
 from mnemon_consumers.extract.answers.grounding import find_unsupported
-from mnemon_consumers.extract.answers.parser import MOST_FACTS, Extracted, ProposedFact, Unreadable, read
-from mnemon_consumers.extract.decide import EXTRACTOR, Death, answered, comparisons, proposals
+from mnemon_consumers.extract.answers.parser import (
+    MOST_FACTS,
+    ParsedAnswer,
+    ProposedFact,
+    UnreadableAnswer,
+    parse_answer,
+)
+from mnemon_consumers.extract.decide import (
+    EXTRACTOR,
+    Death,
+    build_answered_event,
+    build_comparisons,
+    build_proposals,
+)
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.fact_pairs import FactPair, Relation
@@ -22,7 +34,7 @@ MOST_IMPORTANCE: Final = 5
 """Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
 
 
-REFUSED_AGAIN: Final = 1
+MOST_REFUSALS: Final = 1
 """Further requests for a window that the model refused to answer."""
 
 
@@ -36,7 +48,7 @@ class AnsweringModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class WindowJudgement:
     """Outcome of a window.
 
     Attributes:
@@ -55,26 +67,28 @@ class Judged:
     error: str | None = None
 
 
-def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel) -> Judged:
+def judge_answer(
+    question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
+) -> WindowJudgement:
     """Decide the outcome. Windows without a usable answer are given up after the attempts in the settings."""
-    window, paid = question.window, _paid(question, outcome, asked)
-    unanswered = _compared(question, {}, asked)
+    window, paid = question.window, _build_call_events(question, outcome, asked)
+    unanswered = _build_comparisons(question, {}, asked)
     if not question.said:
-        return Judged([gone(window, asked.batch_id), *paid])
+        return WindowJudgement([build_gone_event(window, asked.batch_id), *paid])
     is_last = window.attempts + 1 >= question.settings.extraction.attempts
     match outcome:
         case LineFailed(is_unasked=True):
-            return Judged((), is_answered=False)
+            return WindowJudgement((), is_answered=False)
         case LineFailed(is_refused=True, is_adapted=is_adapted) if asked.batch_id and not (
             is_adapted and not is_last
         ):
-            return Judged((), is_answered=False)
+            return WindowJudgement((), is_answered=False)
         case LineFailed(error, is_refused, is_adapted):
             dead = Dead("refused" if is_refused else "no_answer", error)
             is_last = is_last or (is_refused and not is_adapted)
         case ModelAnswer(is_refused=True, problem=problem):
             dead = Dead("refused", str(problem))
-            is_last = is_last or window.attempts >= REFUSED_AGAIN
+            is_last = is_last or window.attempts >= MOST_REFUSALS
         case ModelAnswer(problem=str(problem)):
             dead = Dead("unreadable", problem)
         case ModelAnswer(is_cut=True) if not is_last:
@@ -82,24 +96,24 @@ def judge(question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: Ans
             dead = Dead("cut_off", "the answer ends for want of tokens")
         case ModelAnswer():
             try:
-                extracted = read(outcome, question.said, question.known, question.pairs)
-            except Unreadable as error:
+                extracted = parse_answer(outcome, question.said, question.known, question.pairs)
+            except UnreadableAnswer as error:
                 dead = Dead("unreadable", str(error))
             else:
-                checked, marks = _checked(extracted, question)
+                checked, marks = _check_facts(extracted, question)
                 model = f"{asked.provider}/{asked.model}"
-                events = proposals(event_window(window), checked, model, asked.batch_id, marks)
-                compared = _compared(question, extracted.relations, asked)
-                too_many, kept = _too_many(checked, question)
-                return Judged([*events, *compared, *paid], dead=too_many, kept=kept)
+                events = build_proposals(convert_window(window), checked, model, asked.batch_id, marks)
+                compared = _build_comparisons(question, extracted.relations, asked)
+                too_many, kept = _report_excess(checked, question)
+                return WindowJudgement([*events, *compared, *paid], dead=too_many, kept=kept)
     if not is_last:
-        return Judged([*unanswered, *paid], is_answered=False, error=dead.error)
+        return WindowJudgement([*unanswered, *paid], is_answered=False, error=dead.error)
     death = Death(dead.reason, f"{asked.provider}/{asked.model}", window.attempts)
-    end = answered(event_window(window), "dead", batch_id=asked.batch_id, death=death)
-    return Judged([end, *unanswered, *paid], dead=dead)
+    end = build_answered_event(convert_window(window), "dead", batch_id=asked.batch_id, death=death)
+    return WindowJudgement([end, *unanswered, *paid], dead=dead)
 
 
-def _checked(extracted: Extracted, question: WindowRequest) -> tuple[Extracted, list[list[str]]]:
+def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
     """Return the facts, and for each the names and numbers that its source messages do not have.
 
     A fact that has some may be made up. It is kept, but replaces no other fact, and its importance is at most
@@ -107,16 +121,16 @@ def _checked(extracted: Extracted, question: WindowRequest) -> tuple[Extracted, 
     """
     known = question.known[: question.settings.extraction.known_facts]
     marks = [find_unsupported(fact.text, fact.sources, question.said, known) for fact in extracted.facts]
-    facts = [_doubted(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
+    facts = [_weaken_fact(fact) if mark else fact for fact, mark in zip(extracted.facts, marks, strict=True)]
     return extracted._replace(facts=tuple(facts)), marks
 
 
-def _doubted(fact: ProposedFact) -> ProposedFact:
+def _weaken_fact(fact: ProposedFact) -> ProposedFact:
     importance = min(MOST_IMPORTANCE if fact.importance is None else fact.importance, MOST_IMPORTANCE)
     return fact.model_copy(update={"supersedes": None, "importance": importance})
 
 
-def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | None, str | None]:
+def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
     """Return why facts of an answer are left out, and their texts without secrets; None if none are."""
     left = extracted.beyond_limit
     if not left:
@@ -125,7 +139,7 @@ def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | Non
     kept = [
         fact.text
         for fact in left
-        if (refused := refusal(fact.text, policy)) is None or refused[0] != "secret"
+        if (refused := find_refusal(fact.text, policy)) is None or refused[0] != "secret"
     ]
     error = (
         f"the answer has {MOST_FACTS + len(left)} facts, {MOST_FACTS} are proposed, the letter has the others"
@@ -133,12 +147,12 @@ def _too_many(extracted: Extracted, question: WindowRequest) -> tuple[Dead | Non
     return Dead("too_many_facts", error), "\n".join(kept)
 
 
-def gone(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
+def build_gone_event(window: StoredWindow, batch_id: str | None = None) -> LogEvent:
     """Return the event of a window that has nothing left to read."""
-    return answered(event_window(window), "gone", batch_id=batch_id)
+    return build_answered_event(convert_window(window), "gone", batch_id=batch_id)
 
 
-def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
+def convert_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window:
     """Return a window in the form that events have, with the pairs that its request asks about."""
     return Window(
         tenant=window.tenant,
@@ -151,14 +165,16 @@ def event_window(window: StoredWindow, pairs: Sequence[FactPair] = ()) -> Window
     )
 
 
-def _compared(
+def _build_comparisons(
     question: WindowRequest, relations: Mapping[FactPair, Relation], asked: AnsweringModel
 ) -> list[LogEvent]:
     model = f"{asked.provider}/{asked.model}"
-    return comparisons(event_window(question.window), question.pairs, relations, model, asked.batch_id)
+    return build_comparisons(
+        convert_window(question.window), question.pairs, relations, model, asked.batch_id
+    )
 
 
-def _paid(
+def _build_call_events(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, asked: AnsweringModel
 ) -> list[LogEvent]:
     if outcome.usage is None:
@@ -168,7 +184,7 @@ def _paid(
     event_id = derived_id(*window.owner, EXTRACTOR, "called", asked.batch_id or "", *place)
     spending = question.settings.spending
     return [
-        called(
+        build_call_event(
             window.owner,
             outcome.usage,
             asked.provider,

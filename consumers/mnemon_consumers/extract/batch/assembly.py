@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import structlog
 
-from mnemon_consumers.extract.online_requests import Asking
+from mnemon_consumers.extract.online_requests import OnlineRequester
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import try_lock
@@ -42,25 +42,25 @@ class _Pool:
     model: str
     most: int
     tenants: list[WaitingWindows] = field(default_factory=list)
-    is_ripe: bool = False
+    is_due: bool = False
 
     @property
     def number(self) -> int:
         return sum(each.number for each in self.tenants)
 
 
-class Pooling:
+class BatchAssembler:
     """Claims due windows for batches."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: Asking
+        self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: OnlineRequester
     ) -> None:
         self._database = database
         self._settings = settings
         self._patience = patience
-        self._asking = asking
+        self._online_requests = asking
 
-    async def claim(self) -> None:
+    async def claim_batches(self) -> None:
         """Claim a batch from each pool that is full or has waited long enough.
 
         Only one process claims at a time: the others return at once.
@@ -72,14 +72,14 @@ class Pooling:
             if not is_mine:
                 return
             now = datetime.now(UTC)
-            for pool in await self._pools(now):
-                if pool.is_ripe or pool.number >= pool.most:
-                    await self._claim(pool, now)
+            for pool in await self._collect_pools(now):
+                if pool.is_due or pool.number >= pool.most:
+                    await self._claim_pool(pool, now)
 
-    async def _pools(self, now: datetime) -> list[_Pool]:
+    async def _collect_pools(self, now: datetime) -> list[_Pool]:
         pools: dict[tuple[str, str, str | None], _Pool] = {}
         for waiting in await self._database.run_query(count_waiting_windows(now, MOST_LINES)):
-            if await self._asking.every(waiting.tenant) is not False:
+            if await self._online_requests.selects_all_windows(waiting.tenant) is not False:
                 continue
             of = self._settings.of(waiting.tenant).extraction
             model = await self._patience.model(of.provider, of.model)
@@ -89,10 +89,10 @@ class Pooling:
             most = min(model.batches.most_lines, MOST_LINES)
             pool = pools.setdefault(same, _Pool(of.provider, model.model, most))
             pool.tenants.append(waiting)
-            pool.is_ripe |= waiting.since + timedelta(seconds=of.pool_seconds) <= now
+            pool.is_due |= waiting.since + timedelta(seconds=of.pool_seconds) <= now
         return list(pools.values())
 
-    async def _claim(self, pool: _Pool, now: datetime) -> None:
+    async def _claim_pool(self, pool: _Pool, now: datetime) -> None:
         batch_id = uuid4().hex
         taken: list[StoredWindow] = []
         async with self._database.transaction() as connection:
@@ -103,11 +103,13 @@ class Pooling:
             if not taken:
                 return
             held = [window._replace(line=line) for line, window in enumerate(sorted(taken))]
-            await put_batch(connection, self._batch(batch_id, pool, held, now))
+            await put_batch(connection, self._build_batch(batch_id, pool, held, now))
             await assign_to_batch(connection, batch_id, held)
         log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 
-    def _batch(self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime) -> StoredBatch:
+    def _build_batch(
+        self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime
+    ) -> StoredBatch:
         hours = min(
             self._settings.of(tenant).extraction.deadline_hours for tenant in {each.tenant for each in held}
         )

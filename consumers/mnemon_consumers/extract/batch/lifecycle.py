@@ -9,10 +9,15 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.extract.answers.publication import again
-from mnemon_consumers.extract.batch.assembly import Pooling
-from mnemon_consumers.extract.batch.results import Results
-from mnemon_consumers.extract.batch.submission import Submitting, batches_of, leads_to, of_users
+from mnemon_consumers.extract.answers.publication import build_retry
+from mnemon_consumers.extract.batch.assembly import BatchAssembler
+from mnemon_consumers.extract.batch.results import BatchResults
+from mnemon_consumers.extract.batch.submission import (
+    BatchSubmitter,
+    build_user_events,
+    require_batches,
+    selects_batch,
+)
 from mnemon_contracts.events.memory import BatchFailedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
@@ -37,16 +42,16 @@ from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
-AT_ONCE: Final = 2
+BATCHES_AT_ONCE: Final = 2
 """Batches that a process handles at the same time."""
 
-SHARE: Final = 20
+AGE_DIVISOR: Final = 20
 """Divisor of a batch's age: the next check of the batch follows after a twentieth of it."""
 
-SELDOM: Final = 60.0
+LONGEST_PAUSE: Final = 60.0
 """Most seconds between two checks of a batch."""
 
-READINGS: Final = 8
+MOST_READINGS: Final = 8
 """Most attempts to read results that end too early. After them, missing results count as failed."""
 
 GRACE: Final = timedelta(hours=1)
@@ -54,7 +59,7 @@ GRACE: Final = timedelta(hours=1)
 have ended long ago while no process was running."""
 
 
-class Batching:
+class BatchLifecycle:
     """Takes batches through their states."""
 
     def __init__(
@@ -62,49 +67,51 @@ class Batching:
         database: Database,
         settings: LiveSettings,
         patience: CircuitBreaker,
-        pooling: Pooling,
-        submitting: Submitting,
-        results: Results,
+        pooling: BatchAssembler,
+        submitting: BatchSubmitter,
+        results: BatchResults,
     ) -> None:
         self._database = database
         self._settings = settings
         self._patience = patience
-        self._pooling = pooling
-        self._submitting = submitting
+        self._assembler = pooling
+        self._submitter = submitting
         self._results = results
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._room = asyncio.Semaphore(BATCHES_AT_ONCE)
         self._since: dict[str, datetime] = {}
         self._not_before: dict[str, datetime] = {}
         self._readings: dict[str, int] = {}
 
-    async def tick(self, connection: Client) -> None:
+    async def advance_batches(self, connection: Client) -> None:
         """Claim due windows, and advance every batch that no other process handles.
 
         Raises:
             DatabaseUnavailable: the call can be repeated.
         """
-        await self._pooling.claim()
+        await self._assembler.claim_batches()
         found = await self._database.run_query(list_open_batches())
         for gone in self._since.keys() - set(found):
             del self._since[gone]
             self._not_before.pop(gone, None)
             self._readings.pop(gone, None)
-        await asyncio.gather(*(self._look_after(connection, batch_id) for batch_id in found))
+        await asyncio.gather(*(self._advance_locked(connection, batch_id) for batch_id in found))
 
-    async def _look_after(self, connection: Client, batch_id: str) -> None:
+    async def _advance_locked(self, connection: Client, batch_id: str) -> None:
         async with self._room:
             try:
                 async with try_lock(self._database, "batch", batch_id) as is_mine:
                     batch = await self._database.run_query(load_batch(batch_id)) if is_mine else None
                     if batch is not None:
-                        await self._advance(connection, batch)
+                        await self._advance_batch(connection, batch)
             except (ModelUnavailable, DatabaseUnavailable, nats.errors.Error) as error:
-                self._leave(batch_id, SELDOM if isinstance(error, ModelRefused) else SELDOM / 4)
+                self._postpone(
+                    batch_id, LONGEST_PAUSE if isinstance(error, ModelRefused) else LONGEST_PAUSE / 4
+                )
                 log.warning("batch check failed, retrying", batch=batch_id, error=repr(error))
             except Exception as error:
                 # Any error concerns this batch alone; the others continue. Its text is not logged: it may
                 # quote people's messages.
-                self._leave(batch_id, SELDOM)
+                self._postpone(batch_id, LONGEST_PAUSE)
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 log.error(
                     "batch check crashed, retrying",
@@ -113,8 +120,8 @@ class Batching:
                     place=f"{place.name}, line {place.lineno}",
                 )
 
-    async def _advance(self, connection: Client, batch: StoredBatch) -> None:
-        if await self._give_up(connection, batch):
+    async def _advance_batch(self, connection: Client, batch: StoredBatch) -> None:
+        if await self._give_up_overdue(connection, batch):
             return
         if self._not_before.get(batch.batch_id, batch.created_at) > datetime.now(UTC):
             return
@@ -124,70 +131,72 @@ class Batching:
         try:
             match batch.state:
                 case "claimed":
-                    await self._submitting.submit(connection, batch, model)
+                    await self._submitter.submit_batch(connection, batch, model)
                 case "intended":
-                    await self._submitting.resume(connection, batch, model)
+                    await self._submitter.resume_submission(connection, batch, model)
                 case "submitted":
-                    await self._ask_after(connection, batch, model)
+                    await self._check_progress(connection, batch, model)
         except ModelRefused as error:
             if model.batches is not None:
                 raise
             # The provider turned out to have no batches: from now on its windows are asked for one by one.
-            await self._fail(connection, batch, str(error))
+            await self._fail_batch(connection, batch, str(error))
 
-    async def _ask_after(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
-        batches = batches_of(model)
+    async def _check_progress(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+        batches = require_batches(model)
         if not await self._database.run_query(count_answered_windows(batch.batch_id)):
             await batches.cancel(str(batch.provider_batch_id))
-            await self._fail(connection, batch, "all whom it was about are erased")
+            await self._fail_batch(connection, batch, "all its users are erased")
             return
         progress = await batches.progress(str(batch.provider_batch_id))
         match progress.state:
             case "failed":
-                await self._fail(connection, batch, progress.error or "unknown", blame=True)
+                await self._fail_batch(connection, batch, progress.error or "unknown", blame=True)
             case "ended":
-                await self._read(connection, batch, batches, progress)
+                await self._read_results(connection, batch, batches, progress)
             case "running":
                 now = datetime.now(UTC)
-                self._leave(batch.batch_id, min((now - batch.changed_at).total_seconds() / SHARE, SELDOM))
+                self._postpone(
+                    batch.batch_id, min((now - batch.changed_at).total_seconds() / AGE_DIVISOR, LONGEST_PAUSE)
+                )
                 if now > batch.deadline_at:
                     log.warning("batch timed out, cancelling", batch=batch.batch_id)
                     await batches.cancel(str(batch.provider_batch_id))
-                    self._leave(batch.batch_id, 0)
+                    self._postpone(batch.batch_id, 0)
 
-    async def _read(
+    async def _read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         try:
-            await self._results.read(connection, batch, batches, progress)
+            await self._results.read_results(connection, batch, batches, progress)
         except ModelUnavailable as error:
             readings = self._readings[batch.batch_id] = self._readings.get(batch.batch_id, 0) + 1
-            if readings < READINGS:
-                self._leave(batch.batch_id, 2.0**readings)
+            if readings < MOST_READINGS:
+                self._postpone(batch.batch_id, 2.0**readings)
                 log.warning("batch results incomplete, retrying", error=str(error))
                 return
-            await self._results.end(connection, batch, progress, {})
+            await self._results.complete_batch(connection, batch, progress, {})
 
-    async def _give_up(self, connection: Client, batch: StoredBatch) -> bool:
+    async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
         """Give up a batch that will have no results; return False if it may still have some."""
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at
         since = self._since.setdefault(batch.batch_id, now)
         if now > max(batch.deadline_at + time, since + min(time, GRACE)):
-            await self._fail(connection, batch, "it takes too long", is_online=True)
+            await self._fail_batch(connection, batch, "it takes too long", is_online=True)
             return True
         never_taken = batch.state == "claimed" or (batch.state == "intended" and batch.error is not None)
         if never_taken and (now > batch.deadline_at or not await self._is_wanted(batch)):
-            await self._fail(connection, batch, batch.error or "it was not submitted")
+            await self._fail_batch(connection, batch, batch.error or "it was not submitted")
             return True
         return False
 
     async def _is_wanted(self, batch: StoredBatch) -> bool:
         """Return whether the settings of one of its tenants still select the batch's provider and model."""
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
-        return any(leads_to(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
+        return any(selects_batch(batch, self._settings.of(tenant).extraction) for tenant, _ in of)
 
-    async def _fail(
+    async def _fail_batch(
         self,
         connection: Client,
         batch: StoredBatch,
@@ -200,11 +209,11 @@ class Batching:
         now = datetime.now(UTC)
         owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
-        await append(connection, of_users(batch, owners, "batch.failed", event.body()))
+        await append(connection, build_user_events(batch, owners, "batch.failed", event.body()))
         left = await self._database.run_query(load_batch_windows(batch.batch_id))
         async with self._database.transaction() as held:
             if blame:
-                await requeue_windows(held, [self._blamed(window, now) for window in left])
+                await requeue_windows(held, [self._count_failure(window, now) for window in left])
             else:
                 await requeue_windows(
                     held, [FailedWindow(each, each.attempts, now, is_online) for each in left]
@@ -212,14 +221,14 @@ class Batching:
             await update_batch(held, batch, "failed", now, error=error)
         log.warning("batch failed, requeueing its windows", batch=batch.batch_id, error=error)
 
-    def _blamed(self, window: StoredWindow, now: datetime) -> FailedWindow:
+    def _count_failure(self, window: StoredWindow, now: datetime) -> FailedWindow:
         """Count a failure for a window whose batch failed without naming the line that caused it.
 
         After the last attempt the window is asked for on its own, which shows whether it is the cause.
         """
         most = self._settings.of(window.tenant).extraction.attempts
         attempts = min(window.attempts + 1, most - 1)
-        return again(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)
+        return build_retry(window, now, attempts=attempts)._replace(is_online=window.attempts + 1 >= most)
 
-    def _leave(self, batch_id: str, seconds: float) -> None:
+    def _postpone(self, batch_id: str, seconds: float) -> None:
         self._not_before[batch_id] = datetime.now(UTC) + timedelta(seconds=seconds)

@@ -8,11 +8,11 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon_consumers.extract.answers.publication import Answering, again
+from mnemon_consumers.extract.answers.publication import AnswerPublisher, build_retry
 from mnemon_consumers.extract.answers.window_outcome import AnsweringModel
-from mnemon_consumers.extract.batch.submission import of_users
-from mnemon_consumers.extract.projection_lag import Projections
-from mnemon_consumers.extract.window_requests import questions
+from mnemon_consumers.extract.batch.submission import build_user_events
+from mnemon_consumers.extract.projection_lag import ProjectionLag
+from mnemon_consumers.extract.window_requests import build_window_requests
 from mnemon_contracts.events.memory import BatchCompletedV1
 from mnemon_infra.broker.streams.log_writer import append
 from mnemon_infra.database.engine import Database
@@ -40,29 +40,29 @@ from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("extract")
 
-LINES: Final = 20
+LINES_AT_ONCE: Final = 20
 """Lines that are taken at a time, so that the other work of the process does not wait long."""
 
 Outcomes = Mapping[int, ModelAnswer | LineFailed]
 """Outcomes by line."""
 
 
-class Results:
+class BatchResults:
     """Reads the results of batches."""
 
     def __init__(
         self,
         database: Database,
         settings: LiveSettings,
-        projections: Projections,
-        answering: Answering,
+        projections: ProjectionLag,
+        answering: AnswerPublisher,
     ) -> None:
         self._database = database
         self._settings = settings
         self._projections = projections
-        self._answering = answering
+        self._publisher = answering
 
-    async def read(
+    async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
         """Read all results of a batch that has ended. Lines without an answer are asked again or given up.
@@ -75,20 +75,20 @@ class Results:
         page: dict[int, ModelAnswer | LineFailed] = {}
         try:
             async for result in batches.results(str(batch.provider_batch_id)):
-                line = _line(batch, result.line_id)
+                line = _parse_line(batch, result.line_id)
                 if line is None or line in page:
                     continue
                 page[line] = result.outcome
-                if len(page) == LINES:
-                    failed |= await self._take(connection, batch, page)
+                if len(page) == LINES_AT_ONCE:
+                    failed |= await self._take_lines(connection, batch, page)
                     page = {}
         except ModelUnavailable:
-            await self._take(connection, batch, page)
+            await self._take_lines(connection, batch, page)
             raise
-        failed |= await self._take(connection, batch, page)
-        await self.end(connection, batch, progress, failed)
+        failed |= await self._take_lines(connection, batch, page)
+        await self.complete_batch(connection, batch, progress, failed)
 
-    async def end(
+    async def complete_batch(
         self,
         connection: Client,
         batch: StoredBatch,
@@ -106,16 +106,18 @@ class Results:
         missing = [window for window in left if window not in again_]
         if progress.done < batch.lines or now > batch.deadline_at:
             # The provider did not reach these lines. Another batch would take as long.
-            again_ |= {each: _unasked(each, now) for each in missing}
+            again_ |= {each: _request_online(each, now) for each in missing}
         else:
             nothing = LineFailed("the results do not have it")
-            for begin in range(0, len(missing), LINES):
-                page = missing[begin : begin + LINES]
-                again_ |= await self._take(connection, batch, {each.line or 0: nothing for each in page})
+            for begin in range(0, len(missing), LINES_AT_ONCE):
+                page = missing[begin : begin + LINES_AT_ONCE]
+                again_ |= await self._take_lines(
+                    connection, batch, {each.line or 0: nothing for each in page}
+                )
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
-            await append(connection, of_users(batch, [owner], "batch.completed", event.body()))
+            await append(connection, build_user_events(batch, [owner], "batch.completed", event.body()))
         async with self._database.transaction() as held:
             await requeue_windows(held, again_.values())
             await update_batch(held, batch, "completed", datetime.now(UTC))
@@ -126,44 +128,44 @@ class Results:
             failed=len(again_),
         )
 
-    async def _take(
+    async def _take_lines(
         self, connection: Client, batch: StoredBatch, page: Outcomes
     ) -> dict[StoredWindow, FailedWindow]:
         """Take lines that were not taken before; return those that have to be asked for again."""
         windows = list((await self._database.run_query(load_windows_by_line(batch.batch_id, page))).values())
         done = await self._database.run_query(find_answered_windows(windows))
         left = [window for window in windows if window not in done]
-        await self._projections.clears(connection, {window.owner for window in left})
+        await self._projections.await_clears(connection, {window.owner for window in left})
         # Users who were erased meanwhile get no events, not even one that says that there is nothing.
         left = await self._database.run_query(drop_erased_windows(left))
         now = datetime.now(UTC)
         asked = await self._database.run_query(
-            partial(questions, windows=left, settings=self._settings, now=now)
+            partial(build_window_requests, windows=left, settings=self._settings, now=now)
         )
         owners = {question.window.owner for question in asked}
         pairs = await self._database.run_query(load_batch_pairs(batch.batch_id, owners))
-        asked = [question.with_pairs_of(pairs) for question in asked]
+        asked = [question.select_batch_pairs(pairs) for question in asked]
         answers = [(question, page[question.window.line or 0]) for question in asked]
         by = AnsweringModel(batch.provider, batch.model, batch.batch_id)
-        judged = await self._answering.take(connection, answers, by)
+        judged = await self._publisher.publish_answers(connection, answers, by)
         answered = [question.window for question, each in judged if each.is_answered]
         async with self._database.transaction() as held:
             await mark_answered(held, [*done, *answered])
         return {
-            question.window: _unasked(question.window, now)
+            question.window: _request_online(question.window, now)
             if each.error is None
-            else again(question.window, now)
+            else build_retry(question.window, now)
             for question, each in judged
             if not each.is_answered
         }
 
 
-def _unasked(window: StoredWindow, now: datetime) -> FailedWindow:
+def _request_online(window: StoredWindow, now: datetime) -> FailedWindow:
     """Have a window asked for on its own that no batch reached. This is no failure."""
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 
-def _line(batch: StoredBatch, line_id: str) -> int | None:
+def _parse_line(batch: StoredBatch, line_id: str) -> int | None:
     """Return the number of a line of this batch; None for any other line id."""
     number = line_id.removeprefix(f"{batch.batch_id}-")
     return int(number) if number != line_id and number.isdecimal() and len(number) < 10 else None

@@ -13,9 +13,9 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_consumers.domain.spending.budget import Budgets, Reservations
-from mnemon_consumers.domain.spending.calls import estimate
-from mnemon_consumers.extract.answers.window_outcome import event_window, gone
-from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, questions
+from mnemon_consumers.domain.spending.calls import estimate_cost
+from mnemon_consumers.extract.answers.window_outcome import build_gone_event, convert_window
+from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
@@ -50,15 +50,15 @@ MOST_BYTES: Final = 100_000_000
 PAGE: Final = 25
 """Windows that are read at a time, so that the other work of the process does not wait long."""
 
-AROUND: Final = 2000
+LINE_OVERHEAD: Final = 2000
 """Most bytes of a line besides the content of its request."""
 
-WINDOWS: Final = 40
+MOST_WINDOWS: Final = 40
 """Most windows of one event; more windows of a user take several events. The ids of the pairs of a window
 take 20 kB at most."""
 
 
-PROJECTED: Final = 5.0
+PROJECTION_WAIT: Final = 5.0
 """Seconds to wait for the projections after the windows of the batch were appended to the log."""
 
 
@@ -69,7 +69,7 @@ class _AskedWindow(NamedTuple):
     usd: float | None
 
 
-class Submitting:
+class BatchSubmitter:
     """Submits batches.
 
     Args:
@@ -95,7 +95,7 @@ class Submitting:
         self._on_its_way = on_its_way
         self._position = Position()
 
-    async def resume(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+    async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Continue the submission of a batch that may have been interrupted.
 
         The method first asks the provider whether it has the batch. If it has none, the batch is submitted
@@ -105,16 +105,16 @@ class Submitting:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         if batch.error is None:
-            found = await batches_of(model).find(batch.batch_id, batch.lines, batch.created_at)
+            found = await require_batches(model).find(batch.batch_id, batch.lines, batch.created_at)
             if found is not None:
                 log.info("batch found at provider", batch=batch.batch_id, provider=batch.provider)
-                await self._submitted(connection, batch, found)
+                await self._record_submission(connection, batch, found)
                 return
             if datetime.now(UTC) - batch.changed_at < self._on_its_way:
                 return
-        await self.submit(connection, batch, model)
+        await self.submit_batch(connection, batch, model)
 
-    async def submit(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
+    async def submit_batch(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Submit a batch that the provider does not have.
 
         The log has the windows of the batch first. Whatever happens then, the log tells that the provider may
@@ -124,49 +124,53 @@ class Submitting:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
         with self._budgets.reserving() as reservations:
-            await self._submit(connection, batch, model, reservations)
+            await self._submit_reserved(connection, batch, model, reservations)
 
-    async def _submit(
+    async def _submit_reserved(
         self, connection: Client, batch: StoredBatch, model: LanguageModel, reservations: Reservations
     ) -> None:
-        batches = batches_of(model)
-        asked, lines = await self._lines(connection, batch, batches, reservations)
+        batches = require_batches(model)
+        asked, lines = await self._collect_lines(connection, batch, batches, reservations)
         if not lines:
-            await self._change(batch, "completed")
+            await self._change_state(batch, "completed")
             return
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
-            appended = await append(connection, _intended(batch, asked))
+            appended = await append(connection, _build_intentions(batch, asked))
             # Once projected, the estimated cost is reserved in the database for every process.
-            await self._position.reach(connection.jetstream(), max(each.seq for each in appended), PROJECTED)
-        await self._change(batch, "intended")
+            await self._position.reach(
+                connection.jetstream(), max(each.seq for each in appended), PROJECTION_WAIT
+            )
+        await self._change_state(batch, "intended")
         self._budgets.look_again()
         try:
             provider_batch_id = await batches.submit(batch.batch_id, lines)
         except ModelRefused as error:
             # The provider does not have the batch: there is nothing to search for.
-            await self._change(batch, "intended", error=str(error))
+            await self._change_state(batch, "intended", error=str(error))
             if model.batches is not None:
                 self._patience.failed(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
             # The provider may have the batch or still receive it: the wait for that starts now.
-            await self._change(batch, "intended")
+            await self._change_state(batch, "intended")
             self._patience.failed(batch.provider, batch.model, error)
             raise
         self._patience.answered(batch.provider, batch.model)
-        await self._submitted(connection, batch, provider_batch_id)
+        await self._record_submission(connection, batch, provider_batch_id)
 
-    async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:
+    async def _record_submission(
+        self, connection: Client, batch: StoredBatch, provider_batch_id: str
+    ) -> None:
         owners = {
             window.owner for window in await self._database.run_query(load_batch_windows(batch.batch_id))
         }
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
-        await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
-        await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
+        await append(connection, build_user_events(batch, owners, "batch.submitted", event.body()))
+        await self._change_state(batch, "submitted", provider_batch_id=provider_batch_id)
         log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
-    async def _lines(
+    async def _collect_lines(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
         """Return the windows to ask about and their requests.
@@ -183,53 +187,55 @@ class Submitting:
         over: list[FailedWindow] = []
         held_by = await self._database.run_query(load_batch_windows(batch.batch_id))
         staying = {
-            tenant for tenant in {window.tenant for window in held_by} if await self._stays(batch, tenant)
+            tenant for tenant in {window.tenant for window in held_by} if await self._may_stay(batch, tenant)
         }
         now = datetime.now(UTC)
         over += [FailedWindow(each, each.attempts, now) for each in held_by if each.tenant not in staying]
         windows = iter([window for window in held_by if window.tenant in staying])
         while page := list(islice(windows, PAGE)):
-            for question in await self._questions(page, asked_pairs):
+            for question in await self._build_requests(page, asked_pairs):
                 await asyncio.sleep(0)  # let other tasks run, such as a bot's request
                 window = question.window
                 if not question.said:
                     cleared.append(window)
                     continue
-                request = _request(question)
-                size = most_bytes + 1 if request is None else _size(request)
+                request = _build_request(question)
+                size = most_bytes + 1 if request is None else _estimate_size(request)
                 if request is None or size > room or len(lines) == most_lines:
                     over.append(FailedWindow(window, window.attempts, now, is_online=size > most_bytes))
                     continue
-                usd = self._estimate(batch, question, request)
+                usd = self._estimate_cost(batch, question, request)
                 if batch.state == "claimed" and not await reservations.admit(window.tenant, usd or 0.0):
                     over.append(FailedWindow(window, window.attempts, now))
                     continue
                 room -= size
-                asked.append(_AskedWindow(event_window(window, question.pairs), usd))
+                asked.append(_AskedWindow(convert_window(window, question.pairs), usd))
                 lines.append(BatchRequest(f"{batch.batch_id}-{window.line}", request))
-        await append(connection, [gone(window, batch.batch_id) for window in cleared])
+        await append(connection, [build_gone_event(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
             await mark_answered(held, cleared)
             await requeue_windows(held, over)
         return asked, lines
 
-    async def _stays(self, batch: StoredBatch, tenant: str) -> bool:
+    async def _may_stay(self, batch: StoredBatch, tenant: str) -> bool:
         is_reserved = batch.state == "intended"
-        return leads_to(batch, self._settings.of(tenant).extraction) and await self._budgets.left(
+        return selects_batch(batch, self._settings.of(tenant).extraction) and await self._budgets.left(
             tenant, is_reserved=is_reserved
         )
 
-    def _estimate(self, batch: StoredBatch, question: WindowRequest, request: ModelRequest) -> float | None:
+    def _estimate_cost(
+        self, batch: StoredBatch, question: WindowRequest, request: ModelRequest
+    ) -> float | None:
         """Return the estimated cost of a line in US dollars; None if its tenant has no budget."""
         if not self._budgets.is_limited(question.window.tenant):
             return None
-        return estimate(request, batch.model, question.settings.spending, in_batch=True)
+        return estimate_cost(request, batch.model, question.settings.spending, in_batch=True)
 
-    async def _questions(
+    async def _build_requests(
         self, windows: Sequence[StoredWindow], asked_pairs: AskedPairs
     ) -> list[WindowRequest]:
         asking = partial(
-            questions,
+            build_window_requests,
             windows=windows,
             settings=self._settings,
             now=datetime.now(UTC),
@@ -237,7 +243,7 @@ class Submitting:
         )
         return await self._database.run_query(asking)
 
-    async def _change(
+    async def _change_state(
         self,
         batch: StoredBatch,
         state: BatchState,
@@ -251,13 +257,13 @@ class Submitting:
             )
 
 
-def leads_to(batch: StoredBatch, extraction: Extraction) -> bool:
+def selects_batch(batch: StoredBatch, extraction: Extraction) -> bool:
     """Return whether settings still select batches and the provider and model of this one."""
     is_there = extraction.provider == batch.provider and extraction.model in (None, batch.model)
     return extraction.enabled and extraction.mode == "batch" and is_there
 
 
-def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
+def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes) -> list[LogEvent]:
     """Return the same event for each user of a batch."""
     return [
         LogEvent(memory_subject(*owner, name), body, derived_id(*owner, name, batch.batch_id))
@@ -265,15 +271,15 @@ def of_users(batch: StoredBatch, owners: Iterable[Owner], name: str, body: bytes
     ]
 
 
-def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
+def _build_intentions(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
     """Return events for each user that name the windows of that user alone."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
     events = []
     for owner, windows in by_user.items():
-        for begin in range(0, len(windows), WINDOWS):
-            some = windows[begin : begin + WINDOWS]
+        for begin in range(0, len(windows), MOST_WINDOWS):
+            some = windows[begin : begin + MOST_WINDOWS]
             event = BatchIntendedV1(
                 batch_id=batch.batch_id,
                 provider=batch.provider,
@@ -287,11 +293,11 @@ def _intended(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEven
     return events
 
 
-def _request(question: WindowRequest) -> ModelRequest | None:
+def _build_request(question: WindowRequest) -> ModelRequest | None:
     """Return the request for a provider; None if it cannot be built, so that its window leaves the batch."""
     try:
         # Drop the sources of the text: nothing reads them any more.
-        return replace(question.request(), said=(), known=())
+        return replace(question.build_model_request(), said=(), known=())
     except Exception as error:
         # The error's text is not logged: it may quote people's messages.
         tenant = question.window.tenant
@@ -299,12 +305,12 @@ def _request(question: WindowRequest) -> ModelRequest | None:
         return None
 
 
-def _size(request: ModelRequest) -> int:
+def _estimate_size(request: ModelRequest) -> int:
     """Return an upper bound for the bytes of a line, whichever way its JSON is written."""
-    return len(json.dumps([request.instructions, request.text, request.schema])) + AROUND
+    return len(json.dumps([request.instructions, request.text, request.schema])) + LINE_OVERHEAD
 
 
-def batches_of(model: LanguageModel) -> BatchApi:
+def require_batches(model: LanguageModel) -> BatchApi:
     """Return the batch interface of a model.
 
     Raises:

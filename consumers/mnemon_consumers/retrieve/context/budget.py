@@ -13,12 +13,12 @@ from mnemon_consumers.retrieve.context.contents import (
     SectionKind,
 )
 from mnemon_consumers.retrieve.context.layout import ContextLayout, Count, Rendered
-from mnemon_consumers.retrieve.context.selection import UNLIMITED, Chooser, SectionSelection, TextCut
+from mnemon_consumers.retrieve.context.selection import UNLIMITED, ItemChooser, SectionSelection, TextCut
 from mnemon_contracts.settings.groups import Characters, Sections
 from mnemon_contracts.verbs.ask import ContextCoverage, ContextSection
 
 
-class Fitted(NamedTuple):
+class FittedContext(NamedTuple):
     """A context within its budget.
 
     Attributes:
@@ -37,7 +37,7 @@ class Fitted(NamedTuple):
     coverage: ContextCoverage | None
 
 
-def fit(
+def fit_context(
     context: Context,
     layout: ContextLayout,
     budget: int,
@@ -45,7 +45,7 @@ def fit(
     count: Count,
     cut: TextCut,
     characters: Characters = UNLIMITED,
-) -> Fitted:
+) -> FittedContext:
     """Choose the parts of a context that fit in at most `budget` tokens.
 
     A section takes at most its own tokens; with 0 it is left out. A section of facts also takes at most its
@@ -53,33 +53,33 @@ def fit(
     fits, sections that want more than their share of the budget are limited to it. `count` sees the same
     texts several times and should remember them.
     """
-    chooser = Chooser(context, layout, count, cut, characters)
+    chooser = ItemChooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}
     room = min(budget, sum(weights.values()))
     while True:
-        choice = _chosen(chooser, weights, max(room, 0))
-        reports = _reports(chooser, choice)
-        shown = _trimmed(context, choice, reports)
+        choice = _choose_items(chooser, weights, max(room, 0))
+        reports = _report_sections(chooser, choice)
+        shown = _trim_context(context, choice, reports)
         rendered = layout.rendered(shown) if room > 0 else layout.nothing
         tokens = layout.tokens(rendered, count)
         if tokens <= budget:
-            sections_shown, coverage = _with_messages(context, choice, reports)
-            return Fitted(shown, rendered, tokens, sections_shown, coverage)
+            sections_shown, coverage = _add_message_counts(context, choice, reports)
+            return FittedContext(shown, rendered, tokens, sections_shown, coverage)
         # The whole has more tokens than its parts together.
         room -= tokens - budget
 
 
-def _chosen(chooser: Chooser, weights: Mapping[SectionKind, int], room: int) -> SectionSelection:
+def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room: int) -> SectionSelection:
     rooms = {**weights, "recent": room if weights["recent"] else 0}
-    choice = chooser.fill(rooms)
+    choice = chooser.fill_sections(rooms)
     wanted = {section: chosen.tokens for section, chosen in choice.items()}
     if sum(wanted.values()) > room:
-        choice = chooser.fill(_shares(wanted, weights, room))
+        choice = chooser.fill_sections(_divide_room(wanted, weights, room))
     spare = room - sum(chosen.tokens for chosen in choice.values())
-    return chooser.extend(choice, spare) if weights["recent"] else choice
+    return chooser.extend_recent(choice, spare) if weights["recent"] else choice
 
 
-def _shares(
+def _divide_room(
     wanted: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
     """Give each section what it wants, if that is within its share by weight; divide the rest by weight."""
@@ -95,7 +95,7 @@ def _shares(
     return shares
 
 
-def _trimmed(
+def _trim_context(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> Context:
     items: dict[str, Any] = {section: chosen.items for section, chosen in choice.items()}
@@ -103,27 +103,27 @@ def _trimmed(
     return replace(context, **items, trimmed=trimmed)
 
 
-def _reports(chooser: Chooser, choice: SectionSelection) -> dict[SectionKind, ContextSection]:
+def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[SectionKind, ContextSection]:
     reports: dict[SectionKind, ContextSection] = {}
     for section, (items, tokens) in choice.items():
-        stored = chooser.context.of(section)
+        stored = chooser.context.get_section(section)
         not_considered = chooser.context.not_considered.get(section, 0)
         if stored or not_considered:
             whole = set(map(id, stored))
             cut = any(id(item) not in whole for item in items)
-            left_out = len(chooser.candidates(section, choice)) - len(items) + not_considered
+            left_out = len(chooser.list_candidates(section, choice)) - len(items) + not_considered
             reports[section] = ContextSection(tokens=tokens, shown=len(items), left_out=left_out, cut=cut)
     return reports
 
 
-def _with_messages(
+def _add_message_counts(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
     """Add to the reports the number of messages of the conversation that found no room."""
     if context.extent is None:
         return reports, None
     shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]
-    accounted = context.extent.account(_shown_messages(context, choice), shown)
+    accounted = context.extent.count_messages(_find_shown_messages(context, choice), shown)
     left_out: dict[SectionKind, int] = {
         "recent": accounted.left_out,
         "summaries": accounted.in_summaries_left_out,
@@ -136,7 +136,7 @@ def _with_messages(
     return {**reports, **added}, accounted.coverage
 
 
-def _shown_messages(context: Context, choice: SectionSelection) -> set[str]:
+def _find_shown_messages(context: Context, choice: SectionSelection) -> set[str]:
     """Return messages that are shown as a whole; a message of which only the tools are named is not."""
     found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
     items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from mnemon_consumers.retrieve.context.coverage import ConversationExtent
-from mnemon_consumers.retrieve.context.text import stamped, tools_used
+from mnemon_consumers.retrieve.context.text import format_tools_used, stamp_message
 from mnemon_consumers.retrieve.context.wording import ENGLISH, ContextLanguage, Wording
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.events.memory import Kind
@@ -118,13 +118,15 @@ class Context:
     conversation_limit: int | None = None
     not_considered: Mapping[SectionKind, int] = field(default_factory=dict)
 
-    def of(self, section: SectionKind) -> Sequence[Item]:
+    def get_section(self, section: SectionKind) -> Sequence[Item]:
         """Return the items of one section."""
         items: Sequence[Item] = getattr(self, section)
         return items
 
 
-def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH) -> list[ContextMessage]:
+def build_messages(
+    rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH
+) -> list[ContextMessage]:
     """Return messages in the form that a model sees, with a line after each answer that used tools.
 
     A message without words is shown by that line alone, because some models refuse an empty message.
@@ -132,12 +134,12 @@ def said(rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLI
     shown: list[ContextMessage] = []
     for row in rows:
         if row.content.strip():
-            shown.append(ContextMessage(row.event_id, row.role, stamped(row, stamps), row.name))
+            shown.append(ContextMessage(row.event_id, row.role, stamp_message(row, stamps), row.name))
         if row.tool_calls:
-            shown.append(ContextMessage(row.event_id, "system", tools_used(row.tool_calls, wording)))
+            shown.append(ContextMessage(row.event_id, "system", format_tools_used(row.tool_calls, wording)))
     return shown
 
 
-def user_data(profile: Mapping[str, Any]) -> tuple[DataField, ...]:
+def build_user_data(profile: Mapping[str, Any]) -> tuple[DataField, ...]:
     """Return the user's data field by field, without fields that have no value."""
     return tuple(DataField(name, value) for name, value in profile.items() if value is not None)

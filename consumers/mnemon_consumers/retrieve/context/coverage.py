@@ -52,14 +52,14 @@ def is_covered(seq: int, summaries: Iterable[SummaryRange]) -> bool:
     return any(summary.from_seq <= seq <= summary.to_seq for summary in summaries)
 
 
-def last_covered(summaries: Iterable[SummaryRange]) -> int:
+def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
     """Return the log position up to which summaries reach; 0 without a summary."""
     return max((summary.to_seq for summary in summaries), default=0)
 
 
 def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) -> bool:
     """Return whether all messages after the newest summary were read."""
-    return view.complete or (bool(view.messages) and view.messages[0].seq <= last_covered(summaries))
+    return view.complete or (bool(view.messages) and view.messages[0].seq <= find_last_covered(summaries))
 
 
 class CountedMessages(NamedTuple):
@@ -67,7 +67,7 @@ class CountedMessages(NamedTuple):
 
     Attributes:
         below: that position; 0 if all messages are read.
-        edges: ascending log positions at which a new count begins, see `count_edges`.
+        edges: ascending log positions at which a new count begins, see `find_count_edges`.
         counts: the number of messages from each edge to the next, oldest first.
     """
 
@@ -83,7 +83,7 @@ class CountedMessages(NamedTuple):
         )
 
 
-def count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
+def find_count_edges(summaries: Iterable[SummaryRange]) -> tuple[int, ...]:
     """Return the log positions at which the set of covering summaries changes."""
     return tuple(sorted({edge for each in summaries for edge in (each.from_seq, each.to_seq + 1)}))
 
@@ -107,7 +107,7 @@ class ConversationExtent:
     wordless: AbstractSet[str] = frozenset()
 
     @classmethod
-    def of(
+    def combine(
         cls,
         view: ConversationView,
         summaries: Sequence[SummaryRange],
@@ -132,14 +132,16 @@ class ConversationExtent:
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )
 
-    def unread(self, rows: Iterable[StoredRow]) -> int:
+    def count_unread(self, rows: Iterable[StoredRow]) -> int:
         """Count the messages that no summary covers and that are not among these rows."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows
         )
 
-    def account(self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]) -> AccountedMessages:
+    def count_messages(
+        self, shown: AbstractSet[str], shown_summaries: Sequence[SummaryRange]
+    ) -> AccountedMessages:
         """Count the messages by how they are shown; `shown` has their event ids."""
         numbers: Counter[MessageCoverage] = Counter()
 

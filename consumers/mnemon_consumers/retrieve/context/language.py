@@ -38,7 +38,7 @@ def detect_language(said: Sequence[str], known: Iterable[str]) -> ContextLanguag
         if number >= len(said) and letters.total() >= ENOUGH_LETTERS:
             break
         beginning = text[:MOST_CHARACTERS]
-        cyrillic, latin = _letters(_CYRILLIC, beginning), _letters(_LATIN, beginning)
+        cyrillic, latin = _count_letters(_CYRILLIC, beginning), _count_letters(_LATIN, beginning)
         if cyrillic + latin:
             votes["ru" if cyrillic >= (cyrillic + latin) * CYRILLIC_SHARE else "en"] += 1
             letters["ru"] += cyrillic
@@ -46,5 +46,5 @@ def detect_language(said: Sequence[str], known: Iterable[str]) -> ContextLanguag
     return "ru" if (votes["ru"], letters["ru"]) > (votes["en"], letters["en"]) else "en"
 
 
-def _letters(script: re.Pattern[str], text: str) -> int:
+def _count_letters(script: re.Pattern[str], text: str) -> int:
     return sum(map(len, script.findall(text)))

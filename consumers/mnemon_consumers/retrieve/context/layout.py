@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, Protocol, TypeAlias
 
 from mnemon_consumers.retrieve.context.contents import Context, ContextMessage, Item, SectionKind
-from mnemon_consumers.retrieve.context.text import folded
+from mnemon_consumers.retrieve.context.text import fold_lines
 from mnemon_contracts.verbs.ask import RenderedMessage
 
 Count: TypeAlias = Callable[[str], int]
@@ -31,7 +31,7 @@ class Rendered(NamedTuple):
     text: str | None = None
 
 
-class Around(NamedTuple):
+class Frame(NamedTuple):
     """Text before and after the lines of a section."""
 
     opening: str
@@ -48,7 +48,7 @@ class ContextLayout(Protocol):
     nothing: ClassVar[Rendered]
 
     @property
-    def current_time(self) -> Around: ...
+    def current_time(self) -> Frame: ...
 
     def rendered(self, context: Context) -> Rendered: ...
 
@@ -72,16 +72,20 @@ class TextLayout:
         missing: first sentence if nothing but messages is known and everything could be read.
     """
 
-    sections: Mapping[SectionKind, Around]
+    sections: Mapping[SectionKind, Frame]
     line: Callable[[Item], str]
-    current_time: Around
+    current_time: Frame
     missing: str | None = None
 
     nothing: ClassVar = Rendered((), "")
 
     def rendered(self, context: Context) -> Rendered:
-        shown = [self._section(section, items) for section in self.sections if (items := context.of(section))]
-        if self.missing and not _may_be_known(context):
+        shown = [
+            self._render_section(section, items)
+            for section in self.sections
+            if (items := context.get_section(section))
+        ]
+        if self.missing and not _has_memory(context):
             shown.insert(0, self.missing)
         if context.current_time:
             opening, closing = self.current_time
@@ -95,15 +99,15 @@ class TextLayout:
 
     def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
         # The blank line that separates it from the next section is included.
-        return count(f"{self._section(section, items)}\n\n") if items else 0
+        return count(f"{self._render_section(section, items)}\n\n") if items else 0
 
     def frame_tokens(self, section: SectionKind, count: Count) -> int:
-        return count(f"{self._section(section, ())}\n\n")
+        return count(f"{self._render_section(section, ())}\n\n")
 
     def item_tokens(self, section: SectionKind, item: Item, count: Count) -> int:
         return count(f"{self.line(item)}\n")
 
-    def _section(self, section: SectionKind, items: Sequence[Item]) -> str:
+    def _render_section(self, section: SectionKind, items: Sequence[Item]) -> str:
         around = self.sections[section]
         return around.opening + "\n".join(map(self.line, items)) + around.closing
 
@@ -120,9 +124,9 @@ class MessageLayout:
         missing: first message if nothing but messages is known and everything could be read.
     """
 
-    sections: Mapping[SectionKind, Around]
+    sections: Mapping[SectionKind, Frame]
     line: Callable[[Item], str]
-    current_time: Around
+    current_time: Frame
     tool_result: str
     missing: str | None = None
 
@@ -130,9 +134,11 @@ class MessageLayout:
 
     def rendered(self, context: Context) -> Rendered:
         messages = [
-            message for section in self.sections for message in self._messages(section, context.of(section))
+            message
+            for section in self.sections
+            for message in self._render_messages(section, context.get_section(section))
         ]
-        if self.missing and not _may_be_known(context):
+        if self.missing and not _has_memory(context):
             messages.insert(0, RenderedMessage(role="system", content=self.missing))
         if context.current_time:
             opening, closing = self.current_time
@@ -141,10 +147,10 @@ class MessageLayout:
         return Rendered(tuple(messages))
 
     def tokens(self, rendered: Rendered, count: Count) -> int:
-        return sum(_message_tokens(message, count) for message in rendered.messages)
+        return sum(_count_message(message, count) for message in rendered.messages)
 
     def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
-        return sum(_message_tokens(message, count) for message in self._messages(section, items))
+        return sum(_count_message(message, count) for message in self._render_messages(section, items))
 
     def frame_tokens(self, section: SectionKind, count: Count) -> int:
         return 0 if section == "recent" else PER_MESSAGE + count(self.sections[section].opening)
@@ -154,27 +160,27 @@ class MessageLayout:
             return self.section_tokens(section, (item,), count)
         return count(f"{self.line(item)}\n")
 
-    def _messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[RenderedMessage]:
+    def _render_messages(self, section: SectionKind, items: Sequence[Item]) -> Iterator[RenderedMessage]:
         if section == "recent":
             for item in items:
                 if isinstance(item, ContextMessage):
-                    yield self._as_said(item)
+                    yield self._render_message(item)
         elif items:
             lines = "\n".join(map(self.line, items))
             yield RenderedMessage(role="system", content=self.sections[section].opening + lines)
 
-    def _as_said(self, said: ContextMessage) -> RenderedMessage:
+    def _render_message(self, said: ContextMessage) -> RenderedMessage:
         """Adapt a message to all providers: tool results need their call before them, names must be ASCII."""
         role, text, name = said.role, said.text, said.name
         if role == "tool":
             role, text = "system", self.tool_result + text
         if name and not _NAME.fullmatch(name):
-            text = f"{folded(name)}: {text}"
+            text = f"{fold_lines(name)}: {text}"
             name = None
         return RenderedMessage(role=role, content=text, name=name or None)
 
 
-def _may_be_known(context: Context) -> bool:
+def _has_memory(context: Context) -> bool:
     return (
         context.trimmed
         or context.incomplete
@@ -183,5 +189,5 @@ def _may_be_known(context: Context) -> bool:
     )
 
 
-def _message_tokens(message: RenderedMessage, count: Count) -> int:
+def _count_message(message: RenderedMessage, count: Count) -> int:
     return PER_MESSAGE + count(message.content) + (count(message.name) if message.name else 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mnemon_consumers.retrieve.context.text import folded
+from mnemon_consumers.retrieve.context.text import fold_lines
 
 LONGEST_QUERY = 1200
 """Characters of the whole query."""
@@ -11,17 +11,17 @@ LONGEST_RESULT = 240
 """Characters of one tool's result; its beginning tells its topic."""
 
 
-def query_of(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
+def build_query(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
     """Return the query, or else the last message of the user, with results of the current task, newest first.
 
     The user's words take precedence over results: results take at most half of the length, plus the room that
     the words leave. Return None if there is no text.
     """
-    asked = folded(query or "") or folded(last_user_message or "")
+    asked = fold_lines(query or "") or fold_lines(last_user_message or "")
     results: list[str] = []
     room = LONGEST_QUERY - min(len(asked), LONGEST_QUERY // 2)
     for result in reversed(task_results):
-        beginning = folded(result[: LONGEST_RESULT * 4])[:LONGEST_RESULT].rstrip()
+        beginning = fold_lines(result[: LONGEST_RESULT * 4])[:LONGEST_RESULT].rstrip()
         if not beginning or beginning in results:
             continue
         if len(beginning) >= room:

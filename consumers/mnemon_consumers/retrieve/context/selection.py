@@ -48,17 +48,17 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
 UNLIMITED: Final = Characters()
 
 
-class Chosen(NamedTuple):
+class ChosenItems(NamedTuple):
     """Items of a section in the order in which they are shown, and their tokens."""
 
     items: Sequence[Item] = ()
     tokens: int = 0
 
 
-SectionSelection: TypeAlias = dict[SectionKind, Chosen]
+SectionSelection: TypeAlias = dict[SectionKind, ChosenItems]
 
 
-class Chooser:
+class ItemChooser:
     """Chooses items from one context for one format."""
 
     def __init__(
@@ -71,8 +71,8 @@ class Chooser:
     ) -> None:
         self.context = replace(
             context,
-            facts=sorted(context.facts, key=_precedence),
-            working=sorted(context.working, key=_precedence),
+            facts=sorted(context.facts, key=_rank_fact),
+            working=sorted(context.working, key=_rank_fact),
             relevant=sorted(context.relevant, key=lambda fact: -fact.score),
         )
         self._layout = layout
@@ -84,40 +84,44 @@ class Chooser:
             "relevant": characters.relevant,
         }
 
-    def fill(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
+    def fill_sections(self, rooms: Mapping[SectionKind, int]) -> SectionSelection:
         """Choose items for every section, each within its own tokens."""
         choice: SectionSelection = {}
         for section in ORDER_OF_CHOICE:
-            choice[section] = self._choose(section, self.candidates(section, choice), rooms[section])
+            choice[section] = self._choose_section(
+                section, self.list_candidates(section, choice), rooms[section]
+            )
         return choice
 
-    def extend(self, choice: SectionSelection, spare: int) -> SectionSelection:
+    def extend_recent(self, choice: SectionSelection, spare: int) -> SectionSelection:
         """Show more recent messages with the tokens that other sections leave."""
         room = choice["recent"].tokens + spare
-        extended = choice | {"recent": self._choose("recent", self.context.recent, room)}
-        earlier = _unrepeated("conversation", choice["conversation"].items, extended)
-        return extended | {"conversation": Chosen(earlier, self._tokens("conversation", earlier))}
+        extended = choice | {"recent": self._choose_section("recent", self.context.recent, room)}
+        earlier = _drop_repeated("conversation", choice["conversation"].items, extended)
+        return extended | {"conversation": ChosenItems(earlier, self._count_tokens("conversation", earlier))}
 
-    def candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
+    def list_candidates(self, section: SectionKind, choice: SectionSelection) -> Sequence[Item]:
         """Return the items of a section that no other section shows."""
-        candidates = _unrepeated(section, self.context.of(section), choice)
+        candidates = _drop_repeated(section, self.context.get_section(section), choice)
         return candidates[: self.context.conversation_limit] if section == "conversation" else candidates
 
-    def _choose(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Chosen:
+    def _choose_section(self, section: SectionKind, candidates: Sequence[Item], room: int) -> ChosenItems:
         characters = self._characters.get(section)
         if characters is not None:
-            candidates = self._within(section, candidates, characters)
+            candidates = self._limit_characters(section, candidates, characters)
         allowed = room
         while candidates and allowed > 0:
-            items = self._greedily(section, candidates, allowed)
-            tokens = self._tokens(section, items)
+            items = self._choose_greedily(section, candidates, allowed)
+            tokens = self._count_tokens(section, items)
             if tokens <= room:
-                return Chosen(items, tokens)
+                return ChosenItems(items, tokens)
             # Together the items have more tokens than the sum of their parts.
             allowed -= tokens - room
-        return Chosen()
+        return ChosenItems()
 
-    def _within(self, section: SectionKind, candidates: Sequence[Item], characters: int) -> Sequence[Item]:
+    def _limit_characters(
+        self, section: SectionKind, candidates: Sequence[Item], characters: int
+    ) -> Sequence[Item]:
         """Return whole items whose lines fit in so many characters, in order of preference."""
         left = characters - self._layout.frame_tokens(section, len)
         fitting: list[Item] = []
@@ -128,57 +132,57 @@ class Chooser:
                 left -= length
         return fitting
 
-    def _greedily(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Sequence[Item]:
+    def _choose_greedily(self, section: SectionKind, candidates: Sequence[Item], room: int) -> Sequence[Item]:
         left = room - self._layout.frame_tokens(section, self._count)
         match section:
             case "recent":
-                return self._newest(candidates, left)
+                return self._choose_newest(candidates, left)
             case "summaries":
-                return self._until_full(section, candidates[::-1], left)[::-1]
+                return self._choose_until_full(section, candidates[::-1], left)[::-1]
             case "conversation" | "documents":
-                return self._until_full(section, candidates, left)
-        return self._whole_ones(section, candidates, left)
+                return self._choose_until_full(section, candidates, left)
+        return self._choose_whole(section, candidates, left)
 
-    def _whole_ones(self, section: SectionKind, candidates: Sequence[Item], left: int) -> Sequence[Item]:
+    def _choose_whole(self, section: SectionKind, candidates: Sequence[Item], left: int) -> Sequence[Item]:
         """Return whole items that fit, in order of preference: half a fact may say the contrary."""
         shown: list[Item] = []
         for tried, item in enumerate(candidates):
             if tried - len(shown) == MOST_MISSES:
                 break
-            tokens = self._item_tokens(section, item, left)
+            tokens = self._count_item(section, item, left)
             if tokens <= left:
                 shown.append(item)
                 left -= tokens
         return shown
 
-    def _until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
+    def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
         """Return items in order of preference up to the first that does not fit, and that one's beginning."""
         shown: list[Item] = []
         for item in candidates:
-            tokens = self._item_tokens(section, item, left)
+            tokens = self._count_item(section, item, left)
             if tokens > left:
-                beginning = self._shortened(section, item, left) if left >= WORTH_SHOWING else None
+                beginning = self._shorten_item(section, item, left) if left >= WORTH_SHOWING else None
                 return [*shown, beginning] if beginning else shown
             shown.append(item)
             left -= tokens
         return shown
 
-    def _newest(self, messages: Sequence[Item], left: int) -> list[Item]:
+    def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
         """Return the user's newest message in any case, and of the other messages the newest that fit."""
-        asked = max((at for at, item in enumerate(messages) if _is_users(item)), default=None)
+        asked = max((at for at, item in enumerate(messages) if _is_from_user(item)), default=None)
         if asked is None:
-            return self._until_full("recent", messages[::-1], left)[::-1]
+            return self._choose_until_full("recent", messages[::-1], left)[::-1]
         question: Item | None = messages[asked]
-        tokens = self._item_tokens("recent", messages[asked], left)
+        tokens = self._count_item("recent", messages[asked], left)
         if tokens > left:
-            question = self._shortened("recent", messages[asked], left)
+            question = self._shorten_item("recent", messages[asked], left)
             return [question] if question else []
         others = [*messages[:asked], *messages[asked + 1 :]]
-        shown = self._until_full("recent", others[::-1], left - tokens)[::-1]
+        shown = self._choose_until_full("recent", others[::-1], left - tokens)[::-1]
         after = min(len(shown), len(messages) - asked - 1)
         return [*shown[: len(shown) - after], messages[asked], *shown[len(shown) - after :]]
 
-    def _shortened(self, section: SectionKind, item: Item, room: int) -> Item | None:
+    def _shorten_item(self, section: SectionKind, item: Item, room: int) -> Item | None:
         if not isinstance(item, ContextMessage | ContextSummary | Passage):
             return None
         allowed = room - self._layout.item_tokens(section, item._replace(text=""), self._count)
@@ -193,14 +197,14 @@ class Chooser:
             allowed -= over
         return None
 
-    def _item_tokens(self, section: SectionKind, item: Item, room: int) -> int:
+    def _count_item(self, section: SectionKind, item: Item, room: int) -> int:
         """Return the exact tokens of an item that may fit, and more than `room` for one that cannot."""
         longest = room * MOST_CHARACTERS
         return self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
 
-    def _tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
+    def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
         """Return the tokens with which the same items would be chosen again."""
         if not items:
             return 0
@@ -212,19 +216,19 @@ class Chooser:
         return max(parts, self._layout.section_tokens(section, items, self._count))
 
 
-def _precedence(fact: ContextFact) -> tuple[int, float]:
+def _rank_fact(fact: ContextFact) -> tuple[int, float]:
     return -fact.importance, -fact.changed_at.timestamp()
 
 
-def _is_users(item: Item) -> bool:
+def _is_from_user(item: Item) -> bool:
     return isinstance(item, ContextMessage) and item.role == "user"
 
 
-def _unrepeated(section: SectionKind, items: Sequence[Item], choice: SectionSelection) -> Sequence[Item]:
+def _drop_repeated(section: SectionKind, items: Sequence[Item], choice: SectionSelection) -> Sequence[Item]:
     others = NOT_REPEATED_FROM.get(section, ())
-    shown = {_id(item) for other in others for item in choice[other].items}
-    return [item for item in items if _id(item) not in shown] if shown else items
+    shown = {_find_id(item) for other in others for item in choice[other].items}
+    return [item for item in items if _find_id(item) not in shown] if shown else items
 
 
-def _id(item: Item) -> str | None:
+def _find_id(item: Item) -> str | None:
     return item.id if isinstance(item, ContextFact | ContextMessage) else None

@@ -11,24 +11,24 @@ from mnemon_infra.database.memory.user_memory import StoredRow
 from mnemon_infra.database.messages.lookup import VisibleMessage
 
 
-def folded(text: str) -> str:
+def fold_lines(text: str) -> str:
     """Put a text on one line, so that it cannot begin another."""
     return " ".join(text.split())
 
 
-def indented(text: str) -> str:
+def indent_lines(text: str) -> str:
     """Indent every line but the first, so that none looks like the beginning of a message."""
     return "\n  ".join(text.splitlines())
 
 
-def plain(value: Any, wording: Wording) -> str:
+def format_value(value: Any, wording: Wording) -> str:
     """Return any JSON value in words; fields without a value are left out."""
     match value:
         case list():
-            return ", ".join(plain(item, wording) for item in value)
+            return ", ".join(format_value(item, wording) for item in value)
         case dict():
             return "; ".join(
-                f"{key}: {plain(item, wording)}" for key, item in value.items() if item is not None
+                f"{key}: {format_value(item, wording)}" for key, item in value.items() if item is not None
             )
         case bool():
             return wording.yes if value else wording.no
@@ -37,20 +37,20 @@ def plain(value: Any, wording: Wording) -> str:
     return str(value)
 
 
-def stamped(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
+def stamp_message(message: StoredRow | VisibleMessage, stamps: TimeStamps) -> str:
     """Return the content of a message; a user's message gets its local time if time stamps are enabled."""
     if message.role != "user" or not stamps.enabled:
         return message.content
-    return time_stamp(message.sent_at, message.content, stamps)
+    return add_time_stamp(message.sent_at, message.content, stamps)
 
 
-def time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
+def add_time_stamp(moment: datetime, text: str, stamps: TimeStamps) -> str:
     """Add the local time of a moment to a text."""
     local = moment.astimezone(ZoneInfo(stamps.zone))
     return stamps.template.format(time=local.strftime(stamps.time_format), text=text)
 
 
-def tools_used(tool_calls: Iterable[Mapping[str, Any]], wording: Wording = ENGLISH) -> str:
+def format_tools_used(tool_calls: Iterable[Mapping[str, Any]], wording: Wording = ENGLISH) -> str:
     """Return the line that names the tools of an answer, each once."""
     names = dict.fromkeys(str(call["name"]) for call in tool_calls)
     return f"{wording.tools_used}: {', '.join(names)}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fused
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, fuse_rankings
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, Sparse
@@ -24,12 +24,12 @@ class Breadth(NamedTuple):
     surrounded: int
 
 
-def breadth(limit: int) -> Breadth:
+def choose_breadth(limit: int) -> Breadth:
     """Return the breadth for so many hits. More candidates find hardly more, and take longer."""
     return Breadth(each_way=max(32, limit), looked_up=max(24, limit), surrounded=8)
 
 
-async def candidates(
+async def find_candidates(
     vectors: VectorStore,
     collection: Collection,
     owner: Owner,
@@ -51,4 +51,4 @@ async def candidates(
     words = bm25.query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where, ids)
-    return fused(by_words, by_meaning[0] if by_meaning else None, each_way)
+    return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, each_way)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, relevance
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
@@ -26,7 +26,7 @@ class RankedFact(NamedTuple):
     parts: dict[str, float]
 
 
-def ranked(
+def rank_facts(
     facts: Iterable[FactRecord],
     found: Mapping[str, FusedCandidate],
     share: float,
@@ -43,7 +43,7 @@ def ranked(
         now: facts that are due by then have expired.
     """
     scored = [
-        _scored(fact, found[fact.id], share, settings, now)
+        _score_fact(fact, found[fact.id], share, settings, now)
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]
@@ -51,22 +51,22 @@ def ranked(
     return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
 
 
-def _scored(
+def _score_fact(
     fact: FactRecord, candidate: FusedCandidate, share: float, settings: Retrieval, now: datetime
 ) -> RankedFact:
     overlap = candidate.overlap * share
     parts = {
         "similarity": candidate.similarity or 0.0,
         "words": overlap,
-        "relevance": relevance(candidate.similarity, overlap),
+        "relevance": compute_relevance(candidate.similarity, overlap),
         "importance": 1 + WEIGHT * (fact.importance - NORMAL),
-        "freshness": freshness(fact, settings, now),
+        "freshness": compute_freshness(fact, settings, now),
     }
     score = min(1.0, parts["relevance"] * parts["importance"]) * parts["freshness"]
     return RankedFact(fact, score, parts)
 
 
-def freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
+def compute_freshness(fact: FactRecord, settings: Retrieval, now: datetime) -> float:
     """Return a factor of 0 to 1: `exp(-days / decay_days)` for archived facts below `HIGH`, else 1."""
     if not settings.decay or fact.tier != "archive" or fact.importance >= HIGH:
         return 1.0

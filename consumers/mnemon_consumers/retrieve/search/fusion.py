@@ -18,7 +18,7 @@ LEAST_SHARE = 0.5
 """Share of the best term weight that is the bottom of the range, if the list has every item with a word of
 the query: its last item may be one of only two."""
 
-LAST = 0.02
+BOTTOM_DISTANCE = 0.02
 """Distance of the bottom below the last item, as a share of the range, so that a match scores above zero."""
 
 
@@ -42,7 +42,7 @@ class FusedCandidate(NamedTuple):
     similarity: float | None
 
 
-def fused(
+def fuse_rankings(
     by_words: Sequence[PointHit], by_meaning: Sequence[PointHit] | None, limit: int
 ) -> list[FusedCandidate]:
     """Return all candidates, best first. Without a ranking by meaning, words alone decide.
@@ -58,8 +58,8 @@ def fused(
             query.
     """
     is_complete = len(by_words) < limit
-    words = _stretched(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)
-    meaning = _stretched(by_meaning or (), LEAST_SPREAD)
+    words = _scale_scores(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)
+    meaning = _scale_scores(by_meaning or (), LEAST_SPREAD)
     of_words, of_meaning = (1.0, 0.0) if by_meaning is None else (WORDS, MEANING)
     best = by_words[0].score if by_words else 1.0
     overlaps = {hit.id.int: hit.score / best for hit in by_words}
@@ -75,7 +75,7 @@ def fused(
     return candidates
 
 
-def relevance(similarity: float | None, overlap: float) -> float:
+def compute_relevance(similarity: float | None, overlap: float) -> float:
     """Return how well an item answers the query, 0 to 1, independent of other items.
 
     The value is the cosine; an item with all words of the query gets half of the distance to 1 added. So a
@@ -87,17 +87,17 @@ def relevance(similarity: float | None, overlap: float) -> float:
     return 1 - (1 - min(max(similarity, 0.0), 1.0)) * (1 - overlap / 2)
 
 
-def share_of_words(query: str, text: str) -> float:
+def measure_word_share(query: str, text: str) -> float:
     """Return the share of the query's words that a text has, 0 to 1, within the characters that are read."""
     asked = set(bm25.query(query[:LOOKED_AT]).indices)
     return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
 
 
-def _stretched(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
+def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
     """Scale scores: 1 for the best, a little for the last or, if lower, for `least_spread` below the best."""
     if not hits:
         return {}
     best = hits[0].score
     lowest = min(hits[-1].score, best - least_spread)
-    bottom = lowest - LAST * (best - lowest)
+    bottom = lowest - BOTTOM_DISTANCE * (best - lowest)
     return {hit.id.int: (hit.score - bottom) / (best - bottom) if best > bottom else 1.0 for hit in hits}

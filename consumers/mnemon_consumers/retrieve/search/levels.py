@@ -42,7 +42,7 @@ class RecentWindow(NamedTuple):
 NO_WINDOW: Final = RecentWindow(None, 0)
 
 
-def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
+def resolve_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
     """Return the scopes to search, each with its parts, in the order in which they are named."""
     found: dict[FoundScope, ScopeParts] = {}
     for named in scopes:
@@ -51,7 +51,7 @@ def named_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]:
     return found
 
 
-def narrow(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
+def filter_messages(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
     """Return only the wanted messages among those that were found and their neighbours."""
     messages = {seq: each for seq, each in around.messages.items() if is_wanted(each)}
     following = {

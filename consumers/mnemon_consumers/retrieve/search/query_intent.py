@@ -91,7 +91,7 @@ class Day(NamedTuple):
     month: int
     year: int | None
 
-    def has(self, moment: datetime) -> bool:
+    def includes(self, moment: datetime) -> bool:
         """Return whether the moment lies in the date."""
         return (
             moment.month == self.month and self.day in (None, moment.day) and self.year in (None, moment.year)
@@ -107,7 +107,7 @@ class QueryIntent:
     @cached_property
     def days(self) -> tuple[Day, ...]:
         """The dates in the query: `8 May 2023`, `May 8`, `May 2023`, `8 мая`, `2023-05-08`, `08.05.2023`."""
-        return tuple(_days(self.text))
+        return tuple(_find_days(self.text))
 
     @cached_property
     def for_time(self) -> bool:
@@ -117,27 +117,27 @@ class QueryIntent:
     @cached_property
     def of_self(self) -> bool:
         """Whether the user asks about themselves: `what did I say`."""
-        return not FIRST_PERSON.isdisjoint(self._words)
+        return not FIRST_PERSON.isdisjoint(self._word_set)
 
     @cached_property
     def of_other(self) -> bool:
         """Whether the query is about the assistant: `what did you say`."""
-        return not SECOND_PERSON.isdisjoint(self._words)
+        return not SECOND_PERSON.isdisjoint(self._word_set)
 
-    def names(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
         """Return whether the query has the name or a word of it, in any grammatical case."""
-        return not self._stems.isdisjoint(_stems(name))
+        return not self._stem_set.isdisjoint(_stem_name(name))
 
     @cached_property
-    def _words(self) -> frozenset[str]:
-        return words(self.text)
+    def _word_set(self) -> frozenset[str]:
+        return split_words(self.text)
 
     @cached_property
-    def _stems(self) -> frozenset[int]:
+    def _stem_set(self) -> frozenset[int]:
         return frozenset(bm25.query(self.text).indices)
 
 
-def words(text: str) -> frozenset[str]:
+def split_words(text: str) -> frozenset[str]:
     """Return the distinct words of a text in lower case."""
     return frozenset(_WORD.findall(text[:LOOKED_AT].lower()))
 
@@ -155,21 +155,21 @@ def speaks_of_others(text: str) -> bool:
 # Searches of one user examine the same messages time after time, hence the caches.
 @lru_cache(maxsize=REMEMBERED)
 def _tells_time(text: str) -> bool:
-    return not TIMES.isdisjoint(words(text)) or _YEAR.search(text) is not None
+    return not TIMES.isdisjoint(split_words(text)) or _YEAR.search(text) is not None
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _speaks_of_others(text: str) -> bool:
-    said = words(text)
+    said = split_words(text)
     return not SECOND_PERSON.isdisjoint(said) and FIRST_PERSON.isdisjoint(said)
 
 
 @lru_cache(maxsize=10_000)
-def _stems(name: str) -> frozenset[int]:
+def _stem_name(name: str) -> frozenset[int]:
     return frozenset(bm25.query(name).indices)
 
 
-def _days(text: str) -> Iterator[Day]:
+def _find_days(text: str) -> Iterator[Day]:
     for found in _NUMERIC.finditer(text):
         year, month, day = (found[name] or found[f"{name}2"] for name in ("y", "m", "d"))
         yield Day(int(day), int(month), int(year))

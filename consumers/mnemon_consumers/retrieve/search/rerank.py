@@ -48,7 +48,7 @@ TIMED: Final = 1.2
 _QUESTION_MARKS: Final = "?\uff1f\u061f"
 
 
-class Ranked(NamedTuple):
+class RankedMessage(NamedTuple):
     """A message and its score; `parts` has the components of the score."""
 
     message: VisibleMessage
@@ -56,9 +56,9 @@ class Ranked(NamedTuple):
     parts: dict[str, float]
 
 
-def reranked(
+def rerank_messages(
     scores: Mapping[str, float], around: Surroundings, asked: QueryIntent, limit: int
-) -> list[Ranked]:
+) -> list[RankedMessage]:
     """Return the messages that were found and those near them, best first.
 
     A message that has only its session in common with the found messages is left out.
@@ -71,31 +71,31 @@ def reranked(
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
-    session_of = _sessions(messages)
+    session_of = _map_sessions(messages)
     questions = {each.seq for each in messages if own[each.seq] and _is_question(each.content)}
-    near = _near(own, questions, around.following, session_of)
-    sessions = _session_scores(own, session_of)
-    named = _speakers(messages, asked)
+    near = _score_neighbours(own, questions, around.following, session_of)
+    sessions = _score_sessions(own, session_of)
+    named = _find_speakers(messages, asked)
     sums = [own[each.seq] + near[each.seq] + SESSION * sessions[session_of[each.seq]] for each in messages]
-    most = [_factors_at_most(each, asked, named) for each in messages]
+    most = [_bound_factors(each, asked, named) for each in messages]
     bounds = [each * math.prod(factors.values()) for each, factors in zip(sums, most, strict=True)]
 
-    def ranked(place: int) -> Ranked:
+    def ranked(place: int) -> RankedMessage:
         message = messages[place]
-        factors = _factors(message, most[place])
+        factors = _compute_factors(message, most[place])
         session = SESSION * sessions[session_of[message.seq]]
         parts = {"found": own[message.seq], "near": near[message.seq], "session": session, **factors}
-        return Ranked(message, sums[place] * math.prod(factors.values()), parts)
+        return RankedMessage(message, sums[place] * math.prod(factors.values()), parts)
 
     is_match = [own[each.seq] + near[each.seq] > 0 for each in messages]
-    return list(islice(_best_first(bounds, is_match, ranked), limit))
+    return list(islice(_rank_lazily(bounds, is_match, ranked), limit))
 
 
-def _best_first(
-    bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], Ranked]
-) -> Iterator[Ranked]:
+def _rank_lazily(
+    bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], RankedMessage]
+) -> Iterator[RankedMessage]:
     """Yield messages by descending score, newer ones first among equals; rank only those that may be next."""
-    waiting: list[tuple[float, int, Ranked | None]]
+    waiting: list[tuple[float, int, RankedMessage | None]]
     waiting = [(-bound, -place, None) for place, bound in enumerate(bounds) if is_match[place]]
     heapify(waiting)
     while waiting:
@@ -108,7 +108,7 @@ def _best_first(
             heapreplace(waiting, (-known.score, place, known))
 
 
-def _sessions(messages: list[VisibleMessage]) -> dict[int, int]:
+def _map_sessions(messages: list[VisibleMessage]) -> dict[int, int]:
     """Map each message to its session, which is the log position of its first known message."""
     latest: dict[str, tuple[int, datetime]] = {}
     session_of = {}
@@ -125,7 +125,7 @@ def _is_question(text: str) -> bool:
     return any(mark in text for mark in _QUESTION_MARKS)
 
 
-def _near(
+def _score_neighbours(
     own: Mapping[int, float],
     questions: Collection[int],
     following: Mapping[int, int],
@@ -143,7 +143,7 @@ def _near(
     return near
 
 
-def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
+def _score_sessions(own: Mapping[int, float], session_of: Mapping[int, int]) -> dict[int, float]:
     hits: dict[int, list[float]] = {}
     for seq, score in own.items():
         hits.setdefault(session_of[seq], []).append(score)
@@ -157,29 +157,29 @@ def _session_scores(own: Mapping[int, float], session_of: Mapping[int, int]) -> 
     return {session: total / best for session, total in sums.items()}
 
 
-def _speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
+def _find_speakers(messages: list[VisibleMessage], asked: QueryIntent) -> frozenset[str]:
     """Return the speakers whom the query names; without names, the roles that `I` and `you` refer to."""
     names = {each.name for each in messages if each.name}
-    named = frozenset(name for name in names if asked.names(name))
+    named = frozenset(name for name in names if asked.has_name(name))
     if named:
         return named
     roles = (("user", asked.of_self), ("assistant", asked.of_other))
     return frozenset(role for role, is_meant in roles if is_meant)
 
 
-def _factors_at_most(message: VisibleMessage, asked: QueryIntent, named: frozenset[str]) -> dict[str, float]:
+def _bound_factors(message: VisibleMessage, asked: QueryIntent, named: frozenset[str]) -> dict[str, float]:
     """Return upper bounds of a message's factors, without reading its text."""
     factors = {}
     if message.name in named or message.role in named:
         factors["speaker"] = NAMED
-    if any(day.has(message.sent_at) for day in asked.days):
+    if any(day.includes(message.sent_at) for day in asked.days):
         factors["date"] = DATED
     if asked.for_time:
         factors["time"] = TIMED
     return factors
 
 
-def _factors(message: VisibleMessage, most: Mapping[str, float]) -> dict[str, float]:
+def _compute_factors(message: VisibleMessage, most: Mapping[str, float]) -> dict[str, float]:
     factors = dict(most)
     if "speaker" in factors and speaks_of_others(message.content):
         factors["speaker"] = NAMED_ON_OTHERS

@@ -12,18 +12,18 @@ import structlog
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search import facts
-from mnemon_consumers.retrieve.search.candidates import Breadth, breadth, candidates
-from mnemon_consumers.retrieve.search.fusion import FusedCandidate, relevance, share_of_words
+from mnemon_consumers.retrieve.search.candidates import Breadth, choose_breadth, find_candidates
+from mnemon_consumers.retrieve.search.fusion import FusedCandidate, compute_relevance, measure_word_share
 from mnemon_consumers.retrieve.search.levels import (
     NO_WINDOW,
     WHOLE,
     RecentWindow,
     ScopeParts,
-    named_parts,
-    narrow,
+    filter_messages,
+    resolve_parts,
 )
 from mnemon_consumers.retrieve.search.query_intent import LOOKED_AT, QueryIntent
-from mnemon_consumers.retrieve.search.rerank import reranked
+from mnemon_consumers.retrieve.search.rerank import rerank_messages
 from mnemon_consumers.retrieve.search.statistics import Statistics
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Retrieval
@@ -109,18 +109,18 @@ class Search:
         self._vectors = finding.vectors if finding else None
         self._embedder = finding.embedder if finding else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
-        self._asks_again_at = 0.0
+        self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
-            "memories": self._facts,
-            "messages": self._messages,
-            "documents": self._documents,
-            "summaries": self._summaries,
+            "memories": self._search_facts,
+            "messages": self._search_messages,
+            "documents": self._search_documents,
+            "summaries": self._search_summaries,
         }
 
     def forget(self) -> None:
         """Have words counted again, after a switch of generations."""
         if self._statistics:
-            self._statistics.renew()
+            self._statistics.expire_counts()
 
     async def find(
         self,
@@ -151,8 +151,8 @@ class Search:
             window: the messages that are recent; only the levels `short` and `long` use it.
         """
         query = query[:LOOKED_AT]
-        meaning, degraded = await self._meaning(owner, query)
-        parts = named_parts(scopes)
+        meaning, degraded = await self._embed_query(owner, query)
+        parts = resolve_parts(scopes)
         question = MemorySearch(
             owner,
             QueryIntent(query),
@@ -161,7 +161,7 @@ class Search:
             settings,
             now,
             min_seq,
-            breadth(limit),
+            choose_breadth(limit),
             documents or {},
             parts,
             window,
@@ -185,26 +185,28 @@ class Search:
         hits.sort(key=lambda hit: -hit.score)
         return SearchResult(hits, tuple(degraded), min(seqs, default=0))
 
-    async def _meaning(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
+    async def _embed_query(self, owner: Owner, query: str) -> tuple[Dense | None, list[str]]:
         if self._embedder is None or self._statistics is None:
             return None, []
-        if time.monotonic() >= self._asks_again_at:
+        if time.monotonic() >= self._embeds_again_at:
             try:
                 async with asyncio.timeout(EMBEDDING_WAIT):
-                    return await self._embedder.embed_query(query, self._statistics.of(owner[0])), []
+                    return await self._embedder.embed_query(
+                        query, self._statistics.get_statistics(owner[0])
+                    ), []
             except (EmbeddingUnavailable, TimeoutError) as error:
-                self._asks_again_at = time.monotonic() + EMBEDDING_PAUSE
+                self._embeds_again_at = time.monotonic() + EMBEDDING_PAUSE
                 log.warning(
                     "embedding failed, searching by words only", error=str(error) or "no answer in time"
                 )
         return None, ["embedding"]
 
-    async def _candidates(
+    async def _find_candidates(
         self, collection: Collection, question: MemorySearch, ids: IdFilter | None = None
     ) -> list[FusedCandidate]:
         if self._vectors is None:
             raise VectorsUnavailable("there are no vectors in this process")
-        found = await candidates(
+        found = await find_candidates(
             self._vectors,
             collection,
             question.owner,
@@ -217,24 +219,24 @@ class Search:
         least = self._embedder.thresholds.relevant if self._embedder else 0.0
         return [each for each in found if each.overlap > 0 or (each.similarity or 0.0) >= least]
 
-    async def _facts(self, question: MemorySearch) -> _Answer:
+    async def _search_facts(self, question: MemorySearch) -> _Answer:
         tiers = question.parts["memories"]
-        ids = None if tiers == WHOLE["memories"] else await self._facts_of(question, tiers)
+        ids = None if tiers == WHOLE["memories"] else await self._filter_tiers(question, tiers)
         found = {
             str(each.payload["fact_id"]): each
-            for each in await self._candidates(Collection.MEMORIES, question, ids)
+            for each in await self._find_candidates(Collection.MEMORIES, question, ids)
         }
         seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
-        share = _share(question, [(found[fact.id], fact.text) for fact in standing])
-        ranked = facts.ranked(standing, found, share, question.settings, question.now)
+        share = _measure_share(question, [(found[fact.id], fact.text) for fact in standing])
+        ranked = facts.rank_facts(standing, found, share, question.settings, question.now)
         hits = [
             RankedHit(fact.id, "memories", fact.text, score, fact.saved_at, parts, fact)
             for fact, score, parts in ranked
         ]
         return hits, seen.seq
 
-    async def _facts_of(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
+    async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
         """Return a filter for the facts of some tiers: their points, or all others to exclude, if fewer.
 
         Raises:
@@ -246,23 +248,23 @@ class Search:
         others = tier_of.keys() - wanted
         return IdFilter(wanted) if len(wanted) <= len(others) else IdFilter(frozenset(others), True)
 
-    async def _messages(self, question: MemorySearch) -> _Answer:
+    async def _search_messages(self, question: MemorySearch) -> _Answer:
         parts = question.parts["messages"]
         recent: frozenset[str] = frozenset()
         ids = None
         if parts != WHOLE["messages"]:
-            recent = await self._recent(question)
+            recent = await self._read_recent(question)
             places = frozenset(point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
-        candidates = await self._candidates(Collection.MESSAGES, question, ids)
+        candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
         found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
         wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value
         if ids is not None:
-            around = narrow(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
-        ranked = reranked(scores, around, question.asked, question.limit)
+            around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
+        ranked = rerank_messages(scores, around, question.asked, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -270,9 +272,9 @@ class Search:
             for each in around.messages.values()
             if each.event_id in found
         ]
-        share = _share(question, shown)
+        share = _measure_share(question, shown)
         # Ranks compare within this search only. The best message gets the highest relevance of the hits.
-        best = max(relevance(each.similarity, each.overlap * share) for each, _ in shown)
+        best = max(compute_relevance(each.similarity, each.overlap * share) for each, _ in shown)
         scale = best / (ranked[0].score or 1.0)
         hits = [
             RankedHit(
@@ -281,14 +283,14 @@ class Search:
                 message.content,
                 score * scale,
                 message.sent_at,
-                parts | _parts(found.get(message.event_id)),
+                parts | _list_score_parts(found.get(message.event_id)),
                 message,
             )
             for message, score, parts in ranked
         ]
         return hits, seen.seq
 
-    async def _recent(self, question: MemorySearch) -> frozenset[str]:
+    async def _read_recent(self, question: MemorySearch) -> frozenset[str]:
         """Return the event ids of the recent messages.
 
         Raises:
@@ -299,75 +301,75 @@ class Search:
         newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
         return frozenset(each.event_id for each in newest)
 
-    async def _summaries(self, question: MemorySearch) -> _Answer:
+    async def _search_summaries(self, question: MemorySearch) -> _Answer:
         found = {
             str(each.payload["summary_id"]): each
-            for each in await self._candidates(Collection.SUMMARIES, question)
+            for each in await self._find_candidates(Collection.SUMMARIES, question)
         }
         seen = await self._memory.load_summaries_by_id(question.owner, tuple(found), question.min_seq)
-        share = _share(question, [(found[each.id], each.text) for each in seen.value])
+        share = _measure_share(question, [(found[each.id], each.text) for each in seen.value])
         # The newer of equal summaries comes first.
         hits = [
             RankedHit(
                 each.id,
                 "summaries",
                 each.text,
-                relevance(found[each.id].similarity, found[each.id].overlap * share),
+                compute_relevance(found[each.id].similarity, found[each.id].overlap * share),
                 each.at,
-                _parts(found[each.id]),
+                _list_score_parts(found[each.id]),
                 each,
             )
             for each in reversed(seen.value)
         ]
         return sorted(hits, key=lambda hit: -hit.score), seen.seq
 
-    async def _documents(self, question: MemorySearch) -> _Answer:
-        found = await self._candidates(Collection.DOCUMENTS, question)
+    async def _search_documents(self, question: MemorySearch) -> _Answer:
+        found = await self._find_candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
         seen = await self._memory.load_documents_by_id(question.owner, ids, question.min_seq)
         # The places of a chunk of a former version do not apply to the present text: skip such chunks.
         documents = {document.event_id: document for document in seen.value}
         shown = [
-            (each, document, _cut(document.text, each))
+            (each, document, _cut_chunk(document.text, each))
             for each in found
             if (document := documents.get(str(each.payload["event_id"])))
         ]
-        share = _share(question, [(each, text) for each, _, text in shown])
+        share = _measure_share(question, [(each, text) for each, _, text in shown])
         hits = [
             RankedHit(
                 document.id,
                 "documents",
                 text,
-                relevance(each.similarity, each.overlap * share),
+                compute_relevance(each.similarity, each.overlap * share),
                 None,
-                _parts(each),
+                _list_score_parts(each),
                 document,
-                _position(each, "start"),
+                _read_position(each, "start"),
             )
             for each, document, text in shown
         ]
         return hits, seen.seq
 
 
-def _cut(text: str, chunk: FusedCandidate) -> str:
-    return text[_position(chunk, "start") : _position(chunk, "end")]
+def _cut_chunk(text: str, chunk: FusedCandidate) -> str:
+    return text[_read_position(chunk, "start") : _read_position(chunk, "end")]
 
 
-def _position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
+def _read_position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
     position = chunk.payload[edge]
     assert isinstance(position, int)
     return position
 
 
-def _share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
+def _measure_share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
     """Return the share of the query's words that an item with overlap 1 has."""
     if not shown:
         return 0.0
     best, text = max(shown, key=lambda each: each[0].overlap)
-    return min(1.0, share_of_words(question.asked.text, text) / best.overlap) if best.overlap else 0.0
+    return min(1.0, measure_word_share(question.asked.text, text) / best.overlap) if best.overlap else 0.0
 
 
-def _parts(candidate: FusedCandidate | None) -> dict[str, float]:
+def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:
     if candidate is None:
         return {}
     return {

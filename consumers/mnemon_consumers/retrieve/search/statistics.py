@@ -14,7 +14,7 @@ from mnemon_infra.models.embedding import CorpusStatistics, Embedder, EmbeddingU
 
 log = structlog.get_logger("search")
 
-KEPT: Final = 300.0
+RECOUNT_SECONDS: Final = 300.0
 """Seconds after which the words of a tenant that has changed are counted again on the next request."""
 
 TENANTS: Final = 1000
@@ -34,22 +34,22 @@ class Statistics:
         self._due: LRUCache[str, float] = LRUCache(TENANTS)
         self._counting: set[asyncio.Task[None]] = set()
 
-    def of(self, tenant: str) -> CorpusStatistics | None:
+    def get_statistics(self, tenant: str) -> CorpusStatistics | None:
         """Return the last count; start another if it is old and the tenant has changed since."""
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
-            self._due[tenant] = time.monotonic() + KEPT
-            task = asyncio.create_task(self.count(tenant))
+            self._due[tenant] = time.monotonic() + RECOUNT_SECONDS
+            task = asyncio.create_task(self.count_words(tenant))
             self._counting.add(task)
             task.add_done_callback(self._counting.discard)
         return self._known.get(tenant)
 
-    def renew(self) -> None:
+    def expire_counts(self) -> None:
         """Have the words of each tenant counted again on its next request."""
         self._due.clear()
         self._counted.clear()
 
-    async def count(self, tenant: str) -> None:
+    async def count_words(self, tenant: str) -> None:
         """Count the words of a tenant."""
         revision = self._revision_of(tenant)
         try:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.budget import fit_context
 from mnemon_consumers.retrieve.context.contents import SECTIONS, SectionKind
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE, TYPED_LAYOUTS
-from mnemon_consumers.retrieve.context.query import query_of
+from mnemon_consumers.retrieve.context.query import build_query
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search, SearchResult
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
@@ -17,12 +17,12 @@ from mnemon_consumers.retrieve.turn import (
     ContextParts,
     ContextTurn,
     Missing,
-    cached_parts,
+    find_cached_parts,
     read_in_time,
     read_parts,
     read_tail,
 )
-from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_contracts.events.chat import FROM_MEMORY
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
@@ -35,10 +35,10 @@ from mnemon_infra.telemetry.metrics import CACHE
 PATIENCE: Final = 1.2
 """Seconds that an answer waits for the search, enough for one by words after a wait for an embedding."""
 
-READING: Final = 2.2
+READ_SECONDS: Final = 2.2
 """Seconds after which parts that are not read yet are missing."""
 
-ANSWERING: Final = 2.5
+ANSWER_SECONDS: Final = 2.5
 """Seconds after which the wait for the search ends, however late it began: a bot waits for three."""
 
 MOST_REPEATED: Final = 20
@@ -57,7 +57,7 @@ SEARCHED: Final[Mapping[str, SectionKind]] = {
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
-class _Made(NamedTuple):
+class _CachedReply(NamedTuple):
     """A cached reply and its conditions: settings, first expiry of a fact, and the time that it shows."""
 
     reply: ContextReplyV1
@@ -74,7 +74,7 @@ class ContextVerb:
     ) -> None:
         self._memory = memory
         self._search = search
-        self._past = past
+        self._snapshots = past
         self._settings = settings
 
     @property
@@ -83,27 +83,27 @@ class ContextVerb:
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ContextV1.read(body or b"{}")
-        owner, settings = owner_of(address), self._settings.of(address.tenant)
+        owner, settings = get_owner(address), self._settings.of(address.tenant)
         if request.as_of is not None:
-            return available(self._read_as_of(request.as_of, owner, request, settings))
+            return await_reply(self._read_as_of(request.as_of, owner, request, settings))
         turn = ContextTurn(owner, request, settings, now(), self._memory, self._search)
-        at_hand = self._at_hand(turn) if turn.search is None or not turn.scopes else None
-        return at_hand or available(self._read(turn))
+        at_hand = self._find_cached(turn) if turn.search is None or not turn.scopes else None
+        return at_hand or await_reply(self._read_reply(turn))
 
     async def _read_as_of(
         self, moment: SnapshotMoment, owner: Owner, request: ContextV1, settings: SettingsV1
     ) -> Reply:
-        async with self._past.at(owner, moment, request.min_seq) as (memory, search, then):
+        async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, search, then):
             reflected = request.model_copy(update={"min_seq": None})
-            return await self._read(ContextTurn(owner, reflected, settings, then, memory, search))
+            return await self._read_reply(ContextTurn(owner, reflected, settings, then, memory, search))
 
-    def _at_hand(self, turn: ContextTurn) -> Reply | None:
+    def _find_cached(self, turn: ContextTurn) -> Reply | None:
         """Return the reply if all its parts are cached; the reply is cached until something changes."""
         owner, request, settings, moment, memory, _ = turn
         shelf = memory.shelf(owner)
         place = "context", request.conversation, request.format, request.budget
-        made: _Made | None = shelf.get(place)
-        current_time = decide.current_time(settings, moment)
+        made: _CachedReply | None = shelf.get(place)
+        current_time = decide.format_current_time(settings, moment)
         if (
             made
             and made.settings is settings
@@ -114,34 +114,34 @@ class ContextVerb:
             CACHE.add("context", "hit")
             return made.reply
         CACHE.add("context", "miss")
-        parts = cached_parts(turn)
+        parts = find_cached_parts(turn)
         if parts is None:
             return None
-        reply = _reply(turn, parts, None, {})
+        reply = _build_reply(turn, parts, None, {})
         expiries = (fact.expires_at for fact in parts.facts.value if fact.expires_at) if parts.facts else ()
         until = min((expiry for expiry in expiries if expiry > moment), default=_NEVER)
-        shelf[place] = _Made(reply, settings, until, current_time)
+        shelf[place] = _CachedReply(reply, settings, until, current_time)
         return reply
 
-    async def _read(self, turn: ContextTurn) -> Reply:
+    async def _read_reply(self, turn: ContextTurn) -> Reply:
         time = asyncio.get_running_loop().time
         started = time()
-        read_by = started + READING
+        read_by = started + READ_SECONDS
         missing: Missing = {}
         parts = await read_parts(turn, read_by, missing)
         if not any(parts[:4]):
             raise missing["recent"]
         # The search starts after the reads: it needs the last message, and would slow the reads down.
-        found_by = min(time() + PATIENCE, started + ANSWERING)
+        found_by = min(time() + PATIENCE, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
-            read_in_time(_find(turn, parts), found_by, missing, *sections),
+            read_in_time(_search_turn(turn, parts), found_by, missing, *sections),
             read_tail(turn, parts, read_by, missing),
         )
-        return _reply(turn, parts, found, missing)
+        return _build_reply(turn, parts, found, missing)
 
 
-async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
+async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
     """Search for what is relevant to the turn; return None if there is no query, no scope or no search."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
@@ -150,32 +150,32 @@ async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
     if request.task_id is not None:
         task = request.task_id, TASK_RESULTS, request.min_seq
         results = (await memory.load_task_results(owner, *task)).value
-    said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
-    query = query_of(request.query, said, results)
+    said = decide.find_last_user_message(parts.messages.value.messages) if parts.messages else None
+    query = build_query(request.query, said, results)
     if query is None:
         return None
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
     # Other sections show some of the hits anyway: the limit is raised by their number.
-    limit = max(retrieval.limit + listed, shown.conversation_hits + _recent_messages(turn, parts))
+    limit = max(retrieval.limit + listed, shown.conversation_hits + _count_recent(turn, parts))
     return await search.find(
         owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
     )
 
 
-def _recent_messages(turn: ContextTurn, parts: ContextParts) -> int:
+def _count_recent(turn: ContextTurn, parts: ContextParts) -> int:
     """Return how many messages `recent` may show; not all of them if summaries are behind."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
-    due = decide.due_messages(rows, summaries, turn.settings.recent_messages)
+    due = decide.select_due_messages(rows, summaries, turn.settings.recent_messages)
     return max(turn.settings.recent_messages, min(len(due), MOST_REPEATED))
 
 
-def _reply(
+def _build_reply(
     turn: ContextTurn, parts: ContextParts, found: SearchResult | None, missing: Missing
 ) -> ContextReplyV1:
     request, settings = turn.request, turn.settings
-    degraded = _degraded(turn, found, missing)
+    degraded = _list_degraded(turn, found, missing)
     known = decide.ContextSources(
         view=parts.messages.value if parts.messages else None,
         counted=parts.counted,
@@ -185,9 +185,9 @@ def _reply(
         hits=found.hits if found else (),
         incomplete=bool(degraded),
     )
-    context = decide.context(known, settings, turn.now)
+    context = decide.build_context(known, settings, turn.now)
     layouts = TYPED_LAYOUTS if settings.context.fact_types else LAYOUTS_BY_LANGUAGE
-    fitted = fit(
+    fitted = fit_context(
         context,
         layouts[context.language][request.format],
         request.budget or settings.context.budget,
@@ -215,7 +215,7 @@ def _reply(
     )
 
 
-def _degraded(turn: ContextTurn, found: SearchResult | None, missing: Missing) -> tuple[str, ...]:
+def _list_degraded(turn: ContextTurn, found: SearchResult | None, missing: Missing) -> tuple[str, ...]:
     unsearched = turn.scopes if turn.search is None else found.degraded if found else ()
     named = {*missing, *(SEARCHED.get(scope, scope) for scope in unsearched)}
     return tuple(sorted(named, key=(*SECTIONS, "embedding").index))

@@ -8,8 +8,8 @@ from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
-from mnemon_consumers.retrieve.verbs.outcomes import latest_rejected, outcome_of
-from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
+from mnemon_consumers.retrieve.verbs.outcomes import find_outcome, list_rejected
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Address, Owner
@@ -23,7 +23,7 @@ class ConversationVerbs:
 
     def __init__(self, memory: Memory, past: SnapshotResolver, log: UserLog) -> None:
         self._memory = memory
-        self._past = past
+        self._snapshots = past
         self._log = log
 
     @property
@@ -32,42 +32,44 @@ class ConversationVerbs:
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
         request = HistoryV1.read(body or b"{}")
-        owner = owner_of(address)
+        owner = get_owner(address)
         if request.as_of is not None:
-            return available(self._history_as_of(owner, request, request.as_of))
+            return await_reply(self._read_history_as_of(owner, request, request.as_of))
         wanted = request.conversation, request.limit, request.min_seq
         at_hand = self._memory.find_cached_messages(owner, *wanted)
         return (
-            _shown(at_hand, request.limit)
+            _build_history_body(at_hand, request.limit)
             if at_hand is not None
-            else available(self._history(owner, *wanted))
+            else await_reply(self._read_history(owner, *wanted))
         )
 
-    async def _history(
+    async def _read_history(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> bytes:
-        return _shown(await self._memory.load_messages(owner, conversation, limit, min_seq), limit)
+        return _build_history_body(
+            await self._memory.load_messages(owner, conversation, limit, min_seq), limit
+        )
 
-    async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
-        async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
+    async def _read_history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
+        async with self._snapshots.open_view(owner, moment, request.min_seq) as (memory, _, _):
             seen = await memory.load_messages(owner, request.conversation, request.limit, None)
-            return _shown(seen, request.limit)
+            return _build_history_body(seen, request.limit)
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = StatusV1.read(body or b"{}")
 
         async def read() -> Reply:
-            end = await self._log.end()
+            end = await self._log.read_end()
             if request.event_seq is not None and request.event_seq > end:
                 raise InvalidBody(
                     "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
                 )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None
-            seen = await self._memory.load_counts(owner_of(address), wanted)
+            seen = await self._memory.load_counts(get_owner(address), wanted)
             counts = seen.value
             applied = self._memory.applied_position
             # Letters are read after the position: a letter is stored before the position passes its event.
-            letters = await self._log.rejected(address)
+            letters = await self._log.list_rejected(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,
                 conversation=counts.conversation,
@@ -76,13 +78,15 @@ class ConversationVerbs:
                 first_at=counts.first_at,
                 last_at=counts.last_at,
                 log_seq=end,
-                rejected=latest_rejected(letters),
-                outcome=outcome_of(request.event_seq, letters, applied) if request.event_seq else None,
+                rejected=list_rejected(letters),
+                outcome=find_outcome(request.event_seq, letters, applied) if request.event_seq else None,
             )
 
-        return available(read())
+        return await_reply(read())
 
 
-def _shown(seen: Seen[ConversationView], limit: int) -> bytes:
+def _build_history_body(seen: Seen[ConversationView], limit: int) -> bytes:
     """Return the last messages of a conversation as the body of a reply."""
-    return FastHistory(seen.seq, seen.value.conversation, decide.history(seen.value.messages, limit)).body()
+    return FastHistory(
+        seen.seq, seen.value.conversation, decide.build_history(seen.value.messages, limit)
+    ).body()

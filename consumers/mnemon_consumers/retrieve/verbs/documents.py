@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import DocumentAddedV1, DocumentRemovedV1
@@ -33,18 +33,18 @@ class DocumentVerb:
         request = DocumentV1.read(body or b"{}")
         match request.action:
             case "list":
-                return available(self._list(address, request, request.min_seq))
+                return await_reply(self._list_documents(address, request, request.min_seq))
             case "add":
-                return available(self._add(address, request))
+                return await_reply(self._add_document(address, request))
             case "remove":
-                return available(self._remove(address, request))
+                return await_reply(self._remove_document(address, request))
 
-    async def _list(
+    async def _list_documents(
         self, address: Address, request: DocumentV1, min_seq: int | None, document_id: str | None = None
     ) -> Reply:
         if request.limit == 0 and document_id is not None:
             return DocumentReplyV1.model_construct(seen_seq=min_seq or 0, document_id=document_id)
-        seen = await self._memory.load_documents(owner_of(address), min_seq)
+        seen = await self._memory.load_documents(get_owner(address), min_seq)
         entries = [
             entry
             for entry in seen.value
@@ -69,7 +69,7 @@ class DocumentVerb:
             next=shown[-1].id if shown and len(shown) < len(entries) else None,
         )
 
-    async def _add(self, address: Address, request: DocumentV1) -> Reply:
+    async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "the text of the document, whole; it has no word")
         limit = self._settings.of(address.tenant).documents.characters
@@ -88,14 +88,14 @@ class DocumentVerb:
             origin=request.origin,
             digest=sha256(request.text.encode()).hexdigest(),
         )
-        position = await self._log.publish(address, event)
-        return await self._list(address, request, position, event.document_id)
+        position = await self._log.publish_event(address, event)
+        return await self._list_documents(address, request, position, event.document_id)
 
-    async def _remove(self, address: Address, request: DocumentV1) -> Reply:
+    async def _remove_document(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
-            raise InvalidBody("document_id", "which document?")
-        seen = await self._memory.load_documents(owner_of(address), await self._log.end())
+            raise InvalidBody("document_id", "is missing: name the document to remove")
+        seen = await self._memory.load_documents(get_owner(address), await self._log.read_end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")
-        position = await self._log.publish(address, DocumentRemovedV1(document_id=request.document_id))
-        return await self._list(address, request, position, request.document_id)
+        position = await self._log.publish_event(address, DocumentRemovedV1(document_id=request.document_id))
+        return await self._list_documents(address, request, position, request.document_id)

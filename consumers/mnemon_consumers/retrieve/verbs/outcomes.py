@@ -7,19 +7,19 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.verbs.ask import EventOutcome, RejectedEvent
 from mnemon_infra.broker.dead_letters.listing import Letter
 
-SHOWN: Final = 10
+MOST_REJECTED: Final = 10
 """Most rejected events of a reply."""
 
 _BEFORE_THE_EVENT: Final = 3
 """Tokens of a subject before the event: its space, the tenant and the user."""
 
 
-def latest_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
+def list_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:
     """Return the newest rejected events, newest first; `letters` are in log order."""
-    return tuple(_rejected(letter) for letter in reversed(letters[-SHOWN:]))
+    return tuple(_build_rejected(letter) for letter in reversed(letters[-MOST_REJECTED:]))
 
 
-def outcome_of(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
+def find_outcome(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcome:
     """Return the outcome of an event.
 
     Args:
@@ -29,11 +29,11 @@ def outcome_of(seq: int, letters: Sequence[Letter], applied: int) -> EventOutcom
     """
     for letter in letters:
         if (letter.stream, letter.sequence) == (LOG, seq):
-            return EventOutcome(seq=seq, outcome="rejected", rejected=_rejected(letter))
+            return EventOutcome(seq=seq, outcome="rejected", rejected=_build_rejected(letter))
     return EventOutcome(seq=seq, outcome="applied" if seq <= applied else "waiting")
 
 
-def _rejected(letter: Letter) -> RejectedEvent:
+def _build_rejected(letter: Letter) -> RejectedEvent:
     event = ".".join(letter.subject.split(".")[_BEFORE_THE_EVENT:])
     return RejectedEvent(
         seq=letter.sequence, event=event, reason=letter.reason, error=letter.error, at=letter.at

@@ -14,7 +14,7 @@ from mnemon_infra.database.engine import DatabaseRefused, DatabaseUnavailable
 ReplyValue = TypeVar("ReplyValue")
 
 
-def owner_of(address: Address) -> Owner:
+def get_owner(address: Address) -> Owner:
     """Return the tenant and user that a request is about."""
     return address.tenant, address.user
 
@@ -24,7 +24,7 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-async def available(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
+async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
     """Await a reply; turn errors of the servers into refusals, retryable unless the database refused."""
     try:
         return await reply
@@ -36,7 +36,7 @@ async def available(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
         raise Refusal("refused", f"the database does not take it: {error}") from error
 
 
-async def to_be_found(read: Awaitable[object]) -> None:
+async def await_visibility(read: Awaitable[object]) -> None:
     """Wait until later reads show a change. Errors are ignored, because the change itself is done."""
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read

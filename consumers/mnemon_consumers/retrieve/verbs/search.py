@@ -7,7 +7,7 @@ from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.levels import RecentWindow
 from mnemon_consumers.retrieve.search.service import RankedHit, Search, SearchResult
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver, View
-from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -35,7 +35,7 @@ class SearchVerb:
     ) -> None:
         self._memory = memory
         self._search = search
-        self._past = past
+        self._snapshots = past
         self._settings = settings
 
     @property
@@ -44,20 +44,20 @@ class SearchVerb:
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = SearchV1.read(body).upcast() if address.version == 1 else SearchV2.read(body)
-        owner = owner_of(address)
+        owner = get_owner(address)
         settings = self._settings.of(address.tenant)
 
         async def find_as_of(moment: SnapshotMoment) -> Reply:
-            async with self._past.at(owner, moment, request.min_seq) as view:
-                return await _found(view, owner, request, None, settings)
+            async with self._snapshots.open_view(owner, moment, request.min_seq) as view:
+                return await _search_view(view, owner, request, None, settings)
 
         if request.as_of is not None:
-            return available(find_as_of(request.as_of))
+            return await_reply(find_as_of(request.as_of))
         live = View(self._memory, self._search, now())
-        return available(_found(live, owner, request, request.min_seq, settings))
+        return await_reply(_search_view(live, owner, request, request.min_seq, settings))
 
 
-async def _found(
+async def _search_view(
     view: View, owner: Owner, request: SearchV2, min_seq: int | None, settings: SettingsV1
 ) -> SearchReplyV2:
     retrieval = settings.retrieval
@@ -81,27 +81,27 @@ async def _found(
     )
     # A snapshot has a fixed position, even if nothing of it could be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
-    return search_reply(found, limit, seen, explain=request.explain)
+    return build_search_reply(found, limit, seen, explain=request.explain)
 
 
-def search_reply(found: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
+def build_search_reply(found: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
     """Return the best hits as a reply of either version: requests of version 1 exclude summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
             id=hit.id,
             scope=hit.scope,
-            text=_shown(hit),
+            text=_shorten_hit(hit),
             score=round(hit.score, 4),
             at=hit.at,
             parts={name: round(part, 4) for name, part in hit.parts.items()} if explain else None,
-            passage=_passage(hit),
+            passage=_build_passage(hit),
         )
         for hit in found.hits[:limit]
     )
     return SearchReplyV2.model_construct(seen_seq=seen_seq, hits=hits, degraded=found.degraded)
 
 
-def _passage(hit: RankedHit) -> DocumentPassage | None:
+def _build_passage(hit: RankedHit) -> DocumentPassage | None:
     document = hit.source
     if not isinstance(document, StoredDocument):
         return None
@@ -115,7 +115,7 @@ def _passage(hit: RankedHit) -> DocumentPassage | None:
     )
 
 
-def _shown(hit: RankedHit) -> str:
+def _shorten_hit(hit: RankedHit) -> str:
     if hit.scope == "messages" and len(hit.text) > LONGEST_MESSAGE:
         return f"{hit.text[: LONGEST_MESSAGE - 1]}…"
     return hit.text

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import TaskAddedV1, TaskDoneV1, TaskRemovedV1
@@ -32,37 +32,37 @@ class TaskVerb:
         request = TasksV1.read(body or b"{}")
         match request.action:
             case "list":
-                return available(self._list(address, request.min_seq))
+                return await_reply(self._list_tasks(address, request.min_seq))
             case "add":
-                return available(self._add(address, request))
+                return await_reply(self._add_task(address, request))
             case "done" | "remove":
-                return available(self._end(address, request))
+                return await_reply(self._end_task(address, request))
 
-    async def _list(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
-        seen: Seen[list[StoredTask]] = await self._memory.load_tasks(owner_of(address), min_seq)
+    async def _list_tasks(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
+        seen: Seen[list[StoredTask]] = await self._memory.load_tasks(get_owner(address), min_seq)
         tasks = tuple(
             Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
             for task in seen.value
         )
         return TasksReplyV1.model_construct(seen_seq=seen.seq, tasks=tasks, task_id=task_id)
 
-    async def _add(self, address: Address, request: TasksV1) -> Reply:
+    async def _add_task(self, address: Address, request: TasksV1) -> Reply:
         if not (request.text and request.text.strip()):
-            raise InvalidBody("text", "what is to be done?")
+            raise InvalidBody("text", "is missing: say what to do")
         task_id = request.task_id or str(uuid4())
         event = TaskAddedV1(task_id=task_id, text=request.text, due_at=request.due_at)
-        return await self._list(address, await self._log.publish(address, event), task_id)
+        return await self._list_tasks(address, await self._log.publish_event(address, event), task_id)
 
-    async def _end(self, address: Address, request: TasksV1) -> Reply:
+    async def _end_task(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
-            raise InvalidBody("task_id", "which task?")
-        seen = await self._memory.load_tasks(owner_of(address), await self._log.end())
+            raise InvalidBody("task_id", "is missing: name the task")
+        seen = await self._memory.load_tasks(get_owner(address), await self._log.read_end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
             raise Refusal("not_found", f"there is no task {request.task_id!r}")
         position = seen.seq
         if request.action == "remove":
-            position = await self._log.publish(address, TaskRemovedV1(task_id=known.id))
+            position = await self._log.publish_event(address, TaskRemovedV1(task_id=known.id))
         elif not known.done:
-            position = await self._log.publish(address, TaskDoneV1(task_id=known.id))
-        return await self._list(address, position, known.id)
+            position = await self._log.publish_event(address, TaskDoneV1(task_id=known.id))
+        return await self._list_tasks(address, position, known.id)

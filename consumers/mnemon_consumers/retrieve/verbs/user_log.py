@@ -20,7 +20,7 @@ class UserLog:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    async def publish(self, address: Address, event: Event, event_id: str | None = None) -> int:
+    async def publish_event(self, address: Address, event: Event, event_id: str | None = None) -> int:
         """Append an event to the log; return its position.
 
         Args:
@@ -40,7 +40,7 @@ class UserLog:
         )
         return int(acknowledgement.seq)
 
-    async def rejected(self, address: Address) -> list[Letter]:
+    async def list_rejected(self, address: Address) -> list[Letter]:
         """Return the dead letters of the user's events that have no rows, in log order.
 
         Raises:
@@ -48,7 +48,7 @@ class UserLog:
         """
         return await rejected_events(self._broker.connection, address.tenant, address.user)
 
-    async def end(self) -> int:
+    async def read_end(self) -> int:
         """Return the log's last position. Verbs that change something first read everything up to it.
 
         Raises:

@@ -91,7 +91,7 @@ async def test_answer_survives_an_outage_of_the_log(
         return await append(connection, events)
 
     monkeypatch.setattr(module, "append", appended)
-    monkeypatch.setattr(module, "PAUSE", 0.05)
+    monkeypatch.setattr(module, "APPEND_PAUSE", 0.05)
     async with compaction.running():
         await compaction.talk(17)
         await compaction.settled()

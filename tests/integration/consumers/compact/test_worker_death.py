@@ -15,7 +15,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.compact import handler
-from mnemon_consumers.compact.in_flight import Working
+from mnemon_consumers.compact.in_flight import InFlightWork
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.provisioning.topology import consumer_config
@@ -132,7 +132,7 @@ async def test_stopping_worker_ends_all_calls_together(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
-    monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
+    monkeypatch.setattr(handler, "Working", partial(InFlightWork, 3.0))
     state = compaction.server.state
     state.seconds = 20
     asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}

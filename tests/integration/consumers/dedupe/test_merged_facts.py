@@ -6,7 +6,7 @@ from typing import Any
 
 from mnemon.operations.exports import markdown
 from mnemon_consumers.app import CONSUMERS, run_consumers
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1
 from mnemon_infra.config import Deployment
@@ -125,7 +125,7 @@ async def test_expiry_of_former_version_does_not_expire_the_merged_fact(database
     )
     for seq, (name, event) in enumerate((("saved", saved), ("merged", merged)), 1):
         delivery = Delivery(f"memory.acme.u1.fact.{name}.v1", event.body(), name, "LOG", seq, 1, 1.8e9)
-        await write_rows(database, plan([delivery]).rows)
+        await write_rows(database, plan_batch([delivery]).rows)
     now = datetime(2026, 6, 1, tzinfo=UTC)
     assert await database.run_query(list_owners_of_expired_facts(now)) == []
     assert await database.run_query(list_owners_of_expired_facts(later)) == [("acme", "u1")]

@@ -12,8 +12,8 @@ import pytest_asyncio
 from nats.aio.client import Client
 from numpy.typing import NDArray
 
-from mnemon_consumers.dedupe.decide import decision_id
-from mnemon_consumers.dedupe.processor import Deciding
+from mnemon_consumers.dedupe.decide import derive_decision_id
+from mnemon_consumers.dedupe.processor import ProposalProcessor
 from mnemon_consumers.dedupe.state.user import TURN
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.identity import scope_event_id
@@ -39,7 +39,7 @@ class Anna:
     connection: Client
     finding: VectorIndex
     settings: LiveSettings
-    deciding: Deciding
+    deciding: ProposalProcessor
     numbers: Iterator[int] = field(default_factory=count)
 
     async def propose(self, *texts: str) -> int:
@@ -66,7 +66,7 @@ class Anna:
 async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncIterator[Anna]:
     async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
         settings = LiveSettings()
-        yield Anna(connection, finding, settings, Deciding(database, finding, settings))
+        yield Anna(connection, finding, settings, ProposalProcessor(database, finding, settings))
 
 
 async def test_unfinished_proposals_of_a_turn_stay_undecided(anna: Anna) -> None:
@@ -105,7 +105,7 @@ async def test_user_without_decisions_here_is_unknown(anna: Anna) -> None:
 async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     """The decision's id was in the log before: what this process believes of the user is not so."""
     last = await anna.propose("Keeps bees")
-    decision = scope_event_id(*ANNA, decision_id(scope_event_id(*ANNA, "p0")))
+    decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
     await append(anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)])
 

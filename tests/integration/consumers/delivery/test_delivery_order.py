@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import user_memory
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
@@ -63,7 +63,7 @@ async def test_removed_merged_summary_replaces_no_summary(database: Database) ->
         LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
         LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
     ]
-    await write_rows(database, plan([delivery_of(event) for event in log]).rows)
+    await write_rows(database, plan_batch([delivery_of(event) for event in log]).rows)
     for _ in range(2):
         state = await state_of(database)
         assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
@@ -81,7 +81,7 @@ async def test_swept_event_may_be_delivered_again(database: Database) -> None:
     ]
     late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
     for part in early, late:
-        rows = plan([delivery_of(event) for event in part]).rows
+        rows = plan_batch([delivery_of(event) for event in part]).rows
         await write_rows(database, rows)
         assert rows.find_watermarked_owners() == {(TENANT, USER)}
         await sweep_owner(database, TENANT, USER, up_to=6)
@@ -100,9 +100,9 @@ async def test_clear_waits_for_earlier_events(database: Database) -> None:
         LoggedEvent(5, "clear", "cleared"),
     ]
     early = [event for event in log if event.id not in ("c2", "back")]
-    await write_rows(database, plan([delivery_of(event) for event in early]).rows)
+    await write_rows(database, plan_batch([delivery_of(event) for event in early]).rows)
     assert await sweep_owner(database, TENANT, USER, up_to=1) == 0
-    await write_rows(database, plan([delivery_of(event) for event in log]).rows)
+    await write_rows(database, plan_batch([delivery_of(event) for event in log]).rows)
     await sweep_owner(database, TENANT, USER, up_to=5)
     assert await state_of(database, "c2") == fold(log)
     assert fold(log).messages == {"c2": ["in c2"]}
@@ -111,7 +111,7 @@ async def test_clear_waits_for_earlier_events(database: Database) -> None:
 @pytest.mark.parametrize("copies", [1, 3])
 async def test_event_twice_in_a_batch_is_applied_once(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
-    await write_rows(database, plan([delivery_of(event) for event in reversed(events)]).rows)
+    await write_rows(database, plan_batch([delivery_of(event) for event in reversed(events)]).rows)
     (view,) = await database.run_query(
         user_memory.load_newest_messages([NewestMessagesQuery(TENANT, USER, "c1", 10)])
     )

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.compact.compaction import BUSY, Compacting
+from mnemon_consumers.compact.compaction import BUSY_DELAY, Compactor
 from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.maintain.handler import EXPIRE
@@ -131,9 +131,9 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
     place = (*OWNER, "talk")
     async with AsyncExitStack() as opened, Database(deployment) as database, settings.watched(connection):
         patience = CircuitBreaker(LanguageModels(deployment, opened))
-        compacting = Compacting(database, settings, patience, Budgets(database, settings))
+        compacting = Compactor(database, settings, patience, Budgets(database, settings))
         async with hold_lock(database, *place, "compact"):
-            assert await compacting.compact(connection, place) == Retry(BUSY)
+            assert await compacting.compact(connection, place) == Retry(BUSY_DELAY)
             assert not await last_position(connection, SUMMARIES)
         ended = await compacting.compact(connection, place)
         assert ended == ACK or isinstance(ended, Retry), "the next step waits for what it has written"
@@ -159,17 +159,17 @@ async def test_batches_claimed_by_another_process_are_skipped(
         ):
             models = LanguageModels(extracting.deployment, opened)
             extraction = ExtractionPipeline(database, settings, models, extracting.deployment)
-            await extraction._cutting.cut(connection, owners, rested=True)
+            await extraction._cutter.cut_users(connection, owners, rested=True)
             assert await extracting.sql(WAITING) == [(3,)]
             async with hold_lock(database, "extract", "pool"):
-                await extraction.tick(connection)
+                await extraction.run_tick(connection)
                 assert await extracting.sql("SELECT * FROM batches") == []
-            await extraction._batching._pooling.claim()
+            await extraction._batches._assembler.claim_batches()
             ((batch_id, state),) = await extracting.sql("SELECT batch_id, state FROM batches")
             assert state == "claimed"
             async with hold_lock(database, "batch", batch_id):
-                await extraction.tick(connection)
+                await extraction.run_tick(connection)
                 assert await extracting.sql("SELECT state FROM batches") == [("claimed",)]
                 assert server.state.requests == []
-            await extraction.tick(connection)
+            await extraction.run_tick(connection)
             assert await extracting.sql("SELECT state FROM batches") == [("submitted",)]

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
@@ -136,7 +136,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
     taken = await take(connection, 4)
     database = Database(deployment)
     await database.open()
-    await write_rows(database, plan([Delivery.of(message) for message in taken]).rows)
+    await write_rows(database, plan_batch([Delivery.of(message) for message in taken]).rows)
     await database.close()
     before = rows(deployment, "*")
     assert len(before) == 2

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from mnemon.operations.audit.run import examine
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.streams import LOG
@@ -111,7 +111,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
         """As the verb does it: what it has to know is looked up while all before it is there."""
         await forget_all(other_database)
-        await write_rows(other_database, plan([delivery_of(each) for each in before]).rows)
+        await write_rows(other_database, plan_batch([delivery_of(each) for each in before]).rows)
         below = len(before) + 1
         spans, discarded = await other_database.run_query(load_spans(OWNER, conversation, below))
         event = UserErasedV1(
@@ -132,13 +132,13 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         await forget_all(database)
         for batch in [*batches, list(deliveries)]:
             chosen = [deliveries[1 + each % last] for each in batch]
-            await write_rows(database, plan(chosen).rows)
+            await write_rows(database, plan_batch(chosen).rows)
         left = [each for each in log if each.seq not in taking.derived]
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
         await forget_all(other_database)
         kept = [each for each in deliveries.values() if not taking.takes(each)]
-        await write_rows(other_database, plan(kept).rows)
+        await write_rows(other_database, plan_batch(kept).rows)
         assert await state_of(other_database, log, last) == expected
         for table in PROJECTIONS:
             page = await database.run_query(compare_page(table, *schemas, None, last))

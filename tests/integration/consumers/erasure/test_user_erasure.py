@@ -9,7 +9,7 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
@@ -198,7 +198,7 @@ async def test_erasure_under_load_removes_nothing_of_other_users(
 
 
 async def test_erasure_waits_for_writers_below_it(database: Database) -> None:
-    erased = plan(
+    erased = plan_batch(
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
     async with database.transaction() as other:

@@ -221,7 +221,7 @@ async def test_unusable_answer_harms_no_other_user(
     def proposals(window: Window, *others: Any) -> list[LogEvent]:
         if window.user == "u1":
             raise KeyError("I like tea")
-        return decide.proposals(window, *others)
+        return decide.build_proposals(window, *others)
 
     monkeypatch.setattr(window_outcome, "proposals", proposals)
     await online_extraction.set(attempts=1)

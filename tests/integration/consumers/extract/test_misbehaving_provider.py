@@ -227,7 +227,7 @@ async def impatient_extraction(
 ) -> ExtractionHarness:
     monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
     monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
-    monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.SELDOM", 0.5)
+    monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.LONGEST_PAUSE", 0.5)
     provider.state.polls = 0
     extracting = ExtractionHarness.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), provider)
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0, attempts=2)

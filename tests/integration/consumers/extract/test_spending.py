@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from mnemon_consumers.domain.spending.budget import REMEMBERED, Budgets
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.domain.spending.budget import CACHED_TENANTS, Budgets
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Spending
 from mnemon_contracts.subjects import memory_subject
@@ -117,7 +117,7 @@ async def test_spending_is_equal_in_any_order_batches_and_copies(
     chance.shuffle(copies)
     while copies:
         size = chance.randint(1, 6)
-        await write_rows(database, plan([call.delivery() for call in copies[:size]]).rows)
+        await write_rows(database, plan_batch([call.delivery() for call in copies[:size]]).rows)
         copies = copies[size:]
     since, until = MIDNIGHT - 17 * HOUR, (MIDNIGHT + 23 * HOUR).astimezone(timezone(7 * HOUR))
     expected = summed(log, since, until)
@@ -164,7 +164,7 @@ def nowhere() -> Database:
 
 
 async def spend(database: Database, *calls: Call) -> None:
-    await write_rows(database, plan([call.delivery() for call in calls]).rows)
+    await write_rows(database, plan_batch([call.delivery() for call in calls]).rows)
 
 
 async def test_budget_left_is_the_limit_minus_spending_of_today(database: Database) -> None:
@@ -177,7 +177,7 @@ async def test_budget_left_is_the_limit_minus_spending_of_today(database: Databa
     assert await budgets.left("who has asked nothing")
 
     await spend(database, Call(4, "e4", user="u2", usd=0.5))
-    clock.now += REMEMBERED - timedelta(microseconds=1)
+    clock.now += CACHED_TENANTS - timedelta(microseconds=1)
     assert await budgets.left("acme"), "the database is not asked all the time"
     clock.now += timedelta(microseconds=1)
     assert not await budgets.left("acme")

@@ -251,7 +251,7 @@ async def test_request_limits_pairs_and_rules_ask_none(
 async def test_a_batch_that_is_handed_over_again_asks_about_its_pairs_again(
     vector_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle, "SELDOM", 1.0)
+    monkeypatch.setattr(lifecycle, "LONGEST_PAUSE", 1.0)
     await vector_extraction.set(mode="batch")
     vector_extraction.server.state.answering = relating("same")
     # Whether the provider has it is not known: it is looked for, and not found.

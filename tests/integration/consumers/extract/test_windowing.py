@@ -13,8 +13,8 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.extract.periodic_scan import Interval
-from mnemon_consumers.extract.windowing import UNSETTLED, Cutting
+from mnemon_consumers.extract.periodic_scan import PeriodicScan
+from mnemon_consumers.extract.windowing import UNSETTLED_DELAY, WindowCutter
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
 from mnemon_infra.broker.streams.log_reader import pages
@@ -39,7 +39,7 @@ class Cutter:
     stock: Stock
     deployment: Deployment
     database: Database
-    cutting: Cutting
+    cutting: WindowCutter
 
     async def say(self, owner: Owner, conversation: str, *ages: float) -> list[int]:
         """Messages of so many seconds ago; returns where the log has them."""
@@ -88,7 +88,7 @@ async def cutter_of(stock: Stock, deployment: Deployment, **values: Any) -> Asyn
     edit = setting(**{f"extraction__{name}": value for name, value in values.items()})
     await change(stock.connection, edit)
     async with Database(deployment) as database, settings.watched(stock.connection):
-        cutting = Cutting(database, settings)
+        cutting = WindowCutter(database, settings)
         yield Cutter(stock.connection, stock, deployment, database, cutting)
 
 
@@ -103,10 +103,10 @@ async def test_user_windowed_by_another_process_is_skipped(cutter: Cutter) -> No
         await cutter.say(owner, "home", 2000, 1000)
     await cutter.project()
     async with hold_lock(cutter.database, *ANNA, "extract"):
-        assert await cutter.cutting.cut(cutter.connection, [ANNA, BORIS, CLARA]) == {ANNA}
+        assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA]) == {ANNA}
         cut = await cutter.windows(ANNA, BORIS, CLARA)
         assert [len(cut[owner]) for owner in (ANNA, BORIS, CLARA)] == [0, 1, 1]
-    assert await cutter.cutting.cut(cutter.connection, [ANNA, BORIS]) == set()
+    assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS]) == set()
     assert [len(each) for each in (await cutter.windows(ANNA, BORIS)).values()] == [1, 1]
 
 
@@ -114,21 +114,21 @@ async def test_other_lock_of_the_user_does_not_block_windowing(cutter: Cutter) -
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
     async with hold_lock(cutter.database, *ANNA), hold_lock(cutter.database, *ANNA, "compact"):
-        assert await cutter.cutting.cut(cutter.connection, [ANNA]) == set()
+        assert await cutter.cutting.cut_users(cutter.connection, [ANNA]) == set()
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
 
 
 async def test_scan_running_in_another_process_is_skipped(cutter: Cutter) -> None:
     settings = cutter.cutting._settings
-    interval = Interval(cutter.database, settings, cutter.cutting)
+    interval = PeriodicScan(cutter.database, settings, cutter.cutting)
     await cutter.say(ANNA, "home", 10)
     await cutter.project()
     async with hold_lock(cutter.database, "extract", "rounds"):
-        await interval.tick(cutter.connection)
+        await interval.continue_scans(cutter.connection)
         async with cutter.database.transaction() as connection:
             cursor = await connection.execute("SELECT count(*) FROM rounds")
             assert await cursor.fetchall() == [(0,)]
-    await interval.tick(cutter.connection)
+    await interval.continue_scans(cutter.connection)
     async with cutter.database.transaction() as connection:
         assert await (await connection.execute("SELECT tenant FROM rounds")).fetchall() == [("acme",)]
 
@@ -136,10 +136,10 @@ async def test_scan_running_in_another_process_is_skipped(cutter: Cutter) -> Non
 @pytest.mark.parametrize("count", [9, 10, 11, 20, 21, 35])
 async def test_conversation_of_many_pages_is_windowed_completely(cutter: Cutter, count: int) -> None:
     """A page has ten messages here."""
-    assert cutter.cutting._page("acme") == 10
+    assert cutter.cutting._find_page_size("acme") == 10
     said = await cutter.say(ANNA, "home", *range(5000, 5000 - count, -1))
     await cutter.project()
-    await cutter.cutting.cut(cutter.connection, [ANNA])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA])
     cut = (await cutter.windows(ANNA))[ANNA]
     ends = [said[min(place + 1, count - 1)] for place in range(0, count, 2)]
     assert cut == [("home", begin, end) for begin, end in zip(said[::2], ends, strict=True)]
@@ -158,7 +158,7 @@ async def test_pages_of_several_conversations_are_windowed(cutter: Cutter) -> No
         for owner, place, count in places
     }
     await cutter.project()
-    await cutter.cutting.cut(cutter.connection, [ANNA, BORIS, CLARA])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA])
     cut = await cutter.windows(ANNA, BORIS, CLARA)
     for (owner, place), positions in said.items():
         covered = [(begin, end) for conversation, begin, end in cut[owner] if conversation == place]
@@ -172,7 +172,7 @@ async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
         await cutter.stock.say("...", "acme.anna.home", sent_at=now)
     await cutter.project()
     async with asyncio.timeout(20):
-        await cutter.cutting.cut(cutter.connection, [ANNA])
+        await cutter.cutting.cut_users(cutter.connection, [ANNA])
     assert (await cutter.windows(ANNA))[ANNA] == []
     assert await cutter.looked_at(ANNA) is not None
 
@@ -180,7 +180,7 @@ async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
 async def test_partial_window_waits_behind_full_ones(cutter: Cutter) -> None:
     said = await cutter.say(ANNA, "home", *range(13, 0, -1))
     await cutter.project()
-    await cutter.cutting.cut(cutter.connection, [ANNA])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA])
     cut = (await cutter.windows(ANNA))[ANNA]
     assert [begin for _, begin, _ in cut] == said[:12:2]
     assert await cutter.looked_at(ANNA) is not None
@@ -195,7 +195,7 @@ async def test_user_is_checked_when_the_first_conversation_rests(
         await cutter.say(ANNA, conversation, age)
     await cutter.say(BORIS, "a", 5.0)
     await cutter.project()
-    assert await cutter.cutting.cut(cutter.connection, [ANNA, BORIS]) == set()
+    assert await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS]) == set()
     ended = datetime.now(UTC)
     assert (await cutter.windows(ANNA))[ANNA] == []
     for owner, oldest in ((ANNA, 100.0), (BORIS, 5.0)):
@@ -208,7 +208,7 @@ async def test_user_is_checked_when_the_first_conversation_rests(
 async def test_user_without_remaining_messages_is_not_checked_again(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
-    await cutter.cutting.cut(cutter.connection, [ANNA, BORIS])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS])
     assert await cutter.looked_at(ANNA) is None
     assert await cutter.looked_at(BORIS) is None
 
@@ -220,11 +220,11 @@ async def test_user_with_unprojected_messages_is_checked_again(cutter: Cutter) -
     for owner in (ANNA, BORIS):
         await cutter.say(owner, "home", 10)
     begun = datetime.now(UTC)
-    await cutter.cutting.cut(cutter.connection, [ANNA, BORIS, CLARA])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS, CLARA])
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
     soon, rests = await cutter.looked_at(ANNA), await cutter.looked_at(BORIS)
     assert soon is not None
-    assert begun + UNSETTLED - timedelta(seconds=1) <= soon <= datetime.now(UTC) + UNSETTLED
+    assert begun + UNSETTLED_DELAY - timedelta(seconds=1) <= soon <= datetime.now(UTC) + UNSETTLED_DELAY
     assert rests is not None
     assert rests > soon, "by what is projected, it is known when that conversation rests"
     assert await cutter.looked_at(CLARA) is None
@@ -234,7 +234,7 @@ async def test_user_windowed_by_interval_is_not_checked_again(cutter: Cutter) ->
     said = await cutter.say(ANNA, "home", 20, 10)
     await cutter.project()
     await cutter.say(ANNA, "home", 5)
-    await cutter.cutting.cut(cutter.connection, [ANNA], rested=True)
+    await cutter.cutting.cut_users(cutter.connection, [ANNA], rested=True)
     assert (await cutter.windows(ANNA))[ANNA] == [("home", *said)]
     assert await cutter.looked_at(ANNA) is None
 
@@ -243,7 +243,7 @@ async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutte
     said = await cutter.stock.say("...", "acme.anna.home", sent_at="2026-01-01T00:00:00Z")
     worth = await cutter.say(BORIS, "home", 2000)
     await cutter.project()
-    await cutter.cutting.cut(cutter.connection, [ANNA, BORIS])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA, BORIS])
     answered = [
         (delivery.subject, json.loads(delivery.body)["from_seq"], json.loads(delivery.body)["outcome"])
         async for page in pages(cutter.connection, "memory.*.*.window.answered.v1", 0)
@@ -265,7 +265,7 @@ async def test_only_users_with_enough_messages_are_triggered(cutter: Cutter) -> 
     for owner, count in ((ANNA, 3), (BORIS, 2), (CLARA, 4)):
         last[owner] = (await cutter.say(owner, "home", *range(count, 0, -1)))[-1]
     await cutter.project()
-    assert await cutter.cutting.said(cutter.connection, last) == set()
+    assert await cutter.cutting.schedule_users(cutter.connection, last) == set()
     assert await triggered(cutter, last) == {ANNA, CLARA}
     for owner in last:
         at = await cutter.looked_at(owner)
@@ -278,10 +278,10 @@ async def test_recently_checked_user_with_new_messages_is_postponed(
 ) -> None:
     (first,) = await cutter.say(ANNA, "home", 1)
     await cutter.project()
-    assert await cutter.cutting.said(cutter.connection, {ANNA: first}) == set()
-    assert await cutter.cutting.said(cutter.connection, {ANNA: first}) == set()
+    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: first}) == set()
+    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: first}) == set()
     (later,) = await cutter.say(ANNA, "home", 1)
-    assert await cutter.cutting.said(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
+    assert await cutter.cutting.schedule_users(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
 
 
 async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None:
@@ -292,9 +292,9 @@ async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None
     await cutter.set("acme", enabled=False)
     while cutter.cutting._settings.of("acme").extraction.enabled:
         await cutter.connection.flush()
-    assert await cutter.cutting.said(cutter.connection, last) == set()
+    assert await cutter.cutting.schedule_users(cutter.connection, last) == set()
     assert await triggered(cutter, last) == {CLARA}
-    await cutter.cutting.cut(cutter.connection, [ANNA, CLARA])
+    await cutter.cutting.cut_users(cutter.connection, [ANNA, CLARA])
     assert [len(each) for each in (await cutter.windows(ANNA, CLARA)).values()] == [0, 2]
     assert await cutter.looked_at(ANNA) is None
     assert (await cutter.connection.jetstream().stream_info(LOG)).state.messages == 6

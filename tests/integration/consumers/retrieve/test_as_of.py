@@ -263,12 +263,12 @@ async def test_a_gap_in_the_log_changes_nothing(site: Site, stock: Stock) -> Non
 
 
 async def test_open_snapshots_are_limited(site: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot_pool, "KEPT", 1)
+    monkeypatch.setattr(snapshot_pool, "MOST_OPEN", 1)
     await kept(site, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None
-    async with snapshot_pool.SnapshotPool(site.deployment, LiveSettings(), None).kept() as several:
-        async with several.at(1) as (first, _):
-            async with several.at(2) as (last, _):
+    async with snapshot_pool.SnapshotPool(site.deployment, LiveSettings(), None).open() as several:
+        async with several.open_snapshot(1) as (first, _):
+            async with several.open_snapshot(2) as (last, _):
                 assert len((await last.load_messages(*wanted)).value.messages) == 2
             seen = await first.load_messages(*wanted)
             assert (len(seen.value.messages), seen.seq) == (1, 1), "who asks it asks to the end"

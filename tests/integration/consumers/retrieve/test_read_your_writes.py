@@ -18,7 +18,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from mnemon_consumers.app import run_consumers
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
@@ -222,7 +222,7 @@ async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url
             missed = Delivery(
                 "chat.acme.u1.-.message.v1", b'{"role":"user","content":"missed"}', None, LOG, 1000, 1, 1.8e9
             )
-            await write_rows(database, plan([missed]).rows)
+            await write_rows(database, plan_batch([missed]).rows)
             await server.start()
             reply = await answer(stock, "history")
             assert [message["content"] for message in reply["messages"]] == ["first", "missed"]

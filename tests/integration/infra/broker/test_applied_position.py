@@ -80,5 +80,5 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
 
         woken = asyncio.Event()
         facts = thing_filter("acme", "u1", "fact")
-        found = await server.during(save._decided(server.connection, facts, "p1", 0, woken))
+        found = await server.during(save._wait_for_decision(server.connection, facts, "p1", 0, woken))
         assert (found[0], found[1].decision) == (said.seq, "rejected")

@@ -3,7 +3,7 @@
 import json
 from itertools import permutations
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.identity import first_conversation
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database
@@ -49,7 +49,7 @@ async def hold(
     for batches in ([events], [[each] for each in reversed(events)]):
         await forget_all(database)
         for batch in batches:
-            await write_rows(database, plan(batch).rows)
+            await write_rows(database, plan_batch(batch).rows)
         assert await shown(database) == (current, expected)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
@@ -76,7 +76,7 @@ async def hold_in_any_order(
     for batches in orders:
         await forget_all(database)
         for batch in batches:
-            await write_rows(database, plan(batch).rows)
+            await write_rows(database, plan_batch(batch).rows)
         assert await held(database, table) == expected
 
 
@@ -119,7 +119,7 @@ async def test_each_copy_of_an_erasure_takes_what_lies_below_it(database: Databa
     for order in permutations([*copies, *events]):
         await forget_all(database)
         for batch in [order] if together else [[each] for each in order]:
-            await write_rows(database, plan(batch).rows)
+            await write_rows(database, plan_batch(batch).rows)
         assert await held(database, "messages") == {("u1", 10)}
 
 
@@ -180,5 +180,5 @@ async def test_of_copies_in_several_batches_the_first_in_the_log_counts(
     for order in permutations((4, 5, 6)):
         await forget_all(database)
         for seq in order:
-            await write_rows(database, plan([event(seq, name, body, event_id="same")]).rows)
+            await write_rows(database, plan_batch([event(seq, name, body, event_id="same")]).rows)
         assert await held(database, table) == {("u1", 4)}

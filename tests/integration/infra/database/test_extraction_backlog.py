@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Table, insert
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.database.engine import Database, Statement
 from mnemon_infra.database.projections.writer import write_rows
@@ -74,7 +74,7 @@ async def test_backlog_counts_windows_and_batches(database: Database) -> None:
         answered(3, "proposed", NOW),
         answered(4, "dead", NOW),
     ]
-    await write_rows(database, plan(letters).rows)
+    await write_rows(database, plan_batch(letters).rows)
     assert await database.run_query(load_backlog(NOW, MIDNIGHT)) == Backlog(
         due=2,
         later=1,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_newest_messages
@@ -34,7 +34,7 @@ async def counts(
 
 
 async def test_counts_begin_at_each_edge(database: Database) -> None:
-    await write_rows(database, plan([message(seq, "a") for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([message(seq, "a") for seq in range(1, 21)]).rows)
     assert await counts(database, "a") == [(0, 20)]
     assert await counts(database, "a", 3, 9, 15) == [(0, 2), (3, 6), (9, 6), (15, 6)]
     assert await counts(database, "a", 3, 9, 15, below=11) == [(0, 2), (3, 6), (9, 2)]
@@ -45,7 +45,7 @@ async def test_counts_begin_at_each_edge(database: Database) -> None:
 async def test_messages_on_the_current_conversation_count_where_they_belong(database: Database) -> None:
     events = [event(1, "started", "a"), message(2), message(3), event(4, "started", "b"), message(5)]
     events += [event(6, "started", "a"), message(7), message(8, "b"), message(9)]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     assert await counts(database, "a", 3, 7) == [(0, 1), (3, 1), (7, 2)]
     assert await counts(database, "b", 6) == [(0, 1), (6, 1)]
 
@@ -57,7 +57,9 @@ async def test_messages_on_the_current_conversation_count_where_they_belong(data
 async def test_messages_that_are_gone_do_not_count(database: Database, ending: tuple[str, str, Any]) -> None:
     kind, conversation, body = ending
     before = [event(1, "started", "a"), message(2), message(3, "a")]
-    await write_rows(database, plan([*before, event(4, kind, conversation, **body), message(5, "a")]).rows)
+    await write_rows(
+        database, plan_batch([*before, event(4, kind, conversation, **body), message(5, "a")]).rows
+    )
     assert await counts(database, "a", 3) == [(3, 1)]
 
 
@@ -66,7 +68,7 @@ async def test_the_counts_are_those_of_what_is_read(database: Database) -> None:
         event(seq, "started", "ab"[seq // 7 % 2]) if seq % 7 == 0 else message(seq, (None, "a", "b")[seq % 3])
         for seq in range(1, 100)
     ]
-    await write_rows(database, plan([*events, event(100, "cleared", "b"), message(101, "b")]).rows)
+    await write_rows(database, plan_batch([*events, event(100, "cleared", "b"), message(101, "b")]).rows)
     for conversation in "ab":
         (view,) = await database.run_query(
             load_newest_messages([NewestMessagesQuery("acme", "anna", conversation, 1000)])

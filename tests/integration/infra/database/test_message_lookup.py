@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.lookup import (
@@ -32,7 +32,7 @@ async def around(database: Database, *seqs: int) -> Surroundings:
 
 
 async def test_two_messages_to_each_side_in_the_same_conversation(database: Database) -> None:
-    await write_rows(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
 
     found = await around(database, 10)
 
@@ -42,7 +42,7 @@ async def test_two_messages_to_each_side_in_the_same_conversation(database: Data
 
 
 async def test_adjacent_surroundings_are_joined(database: Database) -> None:
-    await write_rows(database, plan([said(seq) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([said(seq) for seq in range(1, 21)]).rows)
 
     found = await around(database, 4, 8, 16)
 
@@ -51,7 +51,7 @@ async def test_adjacent_surroundings_are_joined(database: Database) -> None:
 
 
 async def test_only_the_first_hits_have_surroundings(database: Database) -> None:
-    await write_rows(database, plan([said(seq) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([said(seq) for seq in range(1, 21)]).rows)
     wanted = MessageLookup("acme", "anna", ["e15", "e4", "e9"], 2)
 
     (found,) = await database.run_query(load_surroundings([wanted]))
@@ -73,7 +73,7 @@ async def test_what_was_said_by_name_and_on_the_current_conversation_stands_toge
         said(7, "a"),
     ]
     events += [event(8, "started", "b"), said(9), said(10, "a")]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
 
     assert (await around(database, 4)).following == {3: 4, 4: 6, 6: 7}
     assert (await around(database, 6)).following == {3: 4, 4: 6, 6: 7, 7: 10}
@@ -83,18 +83,18 @@ async def test_what_was_said_by_name_and_on_the_current_conversation_stands_toge
 
 async def test_removed_messages_are_neither_found_nor_neighbours(database: Database) -> None:
     events = [said(1), said(2), event(3, "cleared", None), said(4), said(5), said(6, user="boris")]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
 
     found = await around(database, 1, 2, 4, 6)
 
     assert sorted(found.messages) == [4, 5]
     assert found.following == {4: 5}
-    await write_rows(database, plan([event(7, "started", None, discard_previous=True), said(8)]).rows)
+    await write_rows(database, plan_batch([event(7, "started", None, discard_previous=True), said(8)]).rows)
     assert sorted((await around(database, 4, 8)).messages) == [8]
 
 
 async def test_many_users_are_looked_up_together(database: Database) -> None:
-    await write_rows(database, plan([said(seq, user=f"u{seq % 3}") for seq in range(1, 31)]).rows)
+    await write_rows(database, plan_batch([said(seq, user=f"u{seq % 3}") for seq in range(1, 31)]).rows)
     wanted = [
         MessageLookup("acme", f"u{number}", [f"e{seq}" for seq in range(1, 31)], 30) for number in range(3)
     ]

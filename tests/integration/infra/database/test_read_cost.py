@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, Query
 from mnemon_infra.database.memory import user_memory
@@ -35,7 +35,9 @@ def touched(plan: dict[str, Any]) -> float:
 
 @pytest.mark.parametrize("conversation", [None, "talk"])
 async def test_read_touches_only_shown_rows(database: Database, conversation: str | None) -> None:
-    await write_rows(database, plan([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows)
+    await write_rows(
+        database, plan_batch([said("anna", seq, conversation) for seq in range(1, MANY + 1)]).rows
+    )
     wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": None, "at_most": 21}
 
     async with database.transaction() as connection:
@@ -49,7 +51,7 @@ async def test_read_touches_only_shown_rows(database: Database, conversation: st
 
 
 async def test_concurrent_reads_share_a_query(database: Database) -> None:
-    await write_rows(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
+    await write_rows(database, plan_batch([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
     def counted(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:
@@ -67,7 +69,7 @@ async def test_concurrent_reads_share_a_query(database: Database) -> None:
 
 
 async def test_cancelled_read_cancels_no_other(database: Database) -> None:
-    await write_rows(database, plan([said("anna", 1)]).rows)
+    await write_rows(database, plan_batch([said("anna", 1)]).rows)
     together = QueryBatcher(database, user_memory.load_newest_messages)
     asked = [
         asyncio.create_task(together.ask(NewestMessagesQuery("acme", "anna", None, 5))) for _ in range(300)
@@ -83,7 +85,7 @@ async def test_cancelled_read_cancels_no_other(database: Database) -> None:
 
 
 async def test_reads_fail_without_database_and_recover(database: Database) -> None:
-    await write_rows(database, plan([said("anna", 1)]).rows)
+    await write_rows(database, plan_batch([said("anna", 1)]).rows)
     gone = [True]
 
     def query(wanted: Sequence[NewestMessagesQuery]) -> Query[list[ConversationView]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory import summaries as module
@@ -54,7 +54,7 @@ async def live_ones(database: Database, limit: int) -> list[str]:
 @pytest.mark.parametrize("analysed", [False, True])
 async def test_of_a_long_conversation_only_the_newest_are_read(database: Database, analysed: bool) -> None:
     events, live = a_long_conversation()
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
 
     for limit in (1, 3, 7, 100):
         assert await live_ones(database, limit) == live[-limit:]
@@ -74,7 +74,7 @@ async def test_the_summaries_of_all_conversations_are_those_of_each(database: Da
     subject = memory_subject("acme", "anna", "summary.written")
     # Another conversation's summary of the same name is not what was merged.
     same = other | {"summary_id": "s0"}
-    await write_rows(database, plan([*events, stored(200_000, subject, **other)]).rows)
+    await write_rows(database, plan_batch([*events, stored(200_000, subject, **other)]).rows)
 
     async def all_ids() -> list[str]:
         (found,) = await database.run_query(load_summaries([ANNA]))
@@ -84,12 +84,14 @@ async def test_the_summaries_of_all_conversations_are_those_of_each(database: Da
     wanted = [live[-1], "s1", "other", "unknown"]
     (some,) = await database.run_query(load_summaries_by_id([(ANNA, wanted)]))
     assert [(each.id, each.conversation) for each in some] == [(live[-1], "c"), ("other", "d")]
-    await write_rows(database, plan([stored(200_001, subject, **same)]).rows)
+    await write_rows(database, plan_batch([stored(200_001, subject, **same)]).rows)
     assert await all_ids() == [*live, "other", "s0"]
-    await write_rows(database, plan([stored(200_002, chat_subject("acme", "anna", "c", "cleared"))]).rows)
+    await write_rows(
+        database, plan_batch([stored(200_002, chat_subject("acme", "anna", "c", "cleared"))]).rows
+    )
     assert await all_ids() == ["other", "s0"]
     discarding = stored(200_003, chat_subject("acme", "anna", "d", "started"), discard_previous=True)
-    await write_rows(database, plan([discarding]).rows)
+    await write_rows(database, plan_batch([discarding]).rows)
     assert await all_ids() == []
 
 
@@ -100,10 +102,10 @@ async def test_summaries_below_a_watermark_do_not_count(database: Database) -> N
     subject = memory_subject("acme", "anna", "summary.written")
     # Written as the clear came: it covers what is gone, too.
     across = after | {"summary_id": "across", "from_seq": 99_998, "to_seq": 100_000}
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     assert await live_ones(database, 10) == live
 
-    await write_rows(database, plan([cleared, stored(200_000, subject, **across)]).rows)
+    await write_rows(database, plan_batch([cleared, stored(200_000, subject, **across)]).rows)
     assert await live_ones(database, 10) == []
-    await write_rows(database, plan([stored(200_001, subject, **after)]).rows)
+    await write_rows(database, plan_batch([stored(200_001, subject, **after)]).rows)
     assert await live_ones(database, 10) == ["new"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.fact_comparison import FactComparedV1, FactMergedV1
 from mnemon_contracts.events.memory import (
@@ -40,7 +40,7 @@ class Rows:
         subject = f"memory.acme.{user}.{name}.v1"
         known_as = event_id or f"e{self._seq}"
         delivery = Delivery(subject, event.body(), known_as, "LOG", self._seq, 1, 1.8e9 + self._seq)
-        await write_rows(self.database, plan([delivery]).rows)
+        await write_rows(self.database, plan_batch([delivery]).rows)
 
     async def save(self, number: int, *undecided: str, user: str = "u1") -> None:
         by = Decision(proposal_id=f"p{number}", undecided=undecided)

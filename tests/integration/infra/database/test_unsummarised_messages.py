@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Connection, Database, Lookup
 from mnemon_infra.database.messages import unsummarised as module
@@ -82,7 +82,7 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
         said(5, "a", tool_calls=[call]),
         said(6, user="boris"),
     ]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
 
     assert await stretches(database, "summaries") == {"a": [2, 5], "b": [3, 4]}
     assert await stretches(database, "windows") == {"a": [2, 5], "b": [3, 4]}
@@ -103,32 +103,32 @@ async def test_oldest_unsummarised_messages_are_read_per_conversation(database: 
 async def test_what_was_said_on_the_current_conversation_goes_by_its_spans(database: Database) -> None:
     events = [event(1, "started", "a"), said(2), event(3, "started", "b"), said(4), event(5, "started", "a")]
     events += [said(6), event(7, "started", "b"), said(8), said(9, "a")]
-    await write_rows(database, plan([*events, summary(10, "a", 2, 2)]).rows)
+    await write_rows(database, plan_batch([*events, summary(10, "a", 2, 2)]).rows)
 
     assert await stretches(database, "summaries") == {"a": [6, 9], "b": [4, 8]}
     assert await stretches(database, "summaries", at_most=1) == {"a": [6], "b": [4]}
 
 
 async def test_summaries_cover_up_to_the_furthest_that_is_not_gone(database: Database) -> None:
-    await write_rows(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
-    await write_rows(database, plan([summary(21, "a", 2, 6), summary(22, "a", 8, 12)]).rows)
+    await write_rows(database, plan_batch([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([summary(21, "a", 2, 6), summary(22, "a", 8, 12)]).rows)
     assert (await stretches(database, "summaries"))["a"] == [14, 16, 18, 20]
 
-    await write_rows(database, plan([summary(23, "a", 2, 12, "s21", "s22")]).rows)
+    await write_rows(database, plan_batch([summary(23, "a", 2, 12, "s21", "s22")]).rows)
     assert (await stretches(database, "summaries"))["a"] == [14, 16, 18, 20]
     assert len((await stretches(database, "summaries"))["b"]) == 10
     assert len((await stretches(database, "windows"))["a"]) == 10
 
     # What covers something that is gone covers nothing: it may have been written as the clear came.
     await write_rows(
-        database, plan([event(24, "cleared", "a"), summary(27, "a", 20, 26), said(25, "a")]).rows
+        database, plan_batch([event(24, "cleared", "a"), summary(27, "a", 20, 26), said(25, "a")]).rows
     )
-    await write_rows(database, plan([said(26, "a"), said(28, "a")]).rows)
+    await write_rows(database, plan_batch([said(26, "a"), said(28, "a")]).rows)
     assert (await stretches(database, "summaries"))["a"] == [25, 26, 28]
 
 
 async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: Database) -> None:
-    await write_rows(database, plan([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
+    await write_rows(database, plan_batch([said(seq, "ab"[seq % 2]) for seq in range(1, 21)]).rows)
     await noted(database, 21, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 8})
     await noted(database, 22, "window.answered", "a", {"conversation": "a", "from_seq": 2, "to_seq": 4})
     assert (await stretches(database, "windows"))["a"] == [10, 12, 14, 16, 18, 20]
@@ -146,18 +146,20 @@ async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: D
 
 async def test_removed_messages_are_not_unsummarised(database: Database) -> None:
     events = [said(1, "a"), said(2, "a"), said(3, "b"), event(4, "cleared", "a"), said(5, "a")]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     assert await stretches(database, "windows") == {"a": [5], "b": [3]}
 
-    await write_rows(database, plan([event(6, "started", "c", discard_previous=True), said(7, "a")]).rows)
+    await write_rows(
+        database, plan_batch([event(6, "started", "c", discard_previous=True), said(7, "a")]).rows
+    )
     assert await stretches(database, "summaries") == {"a": [7]}
 
 
 async def test_many_users_are_looked_through_together(database: Database) -> None:
     await write_rows(
-        database, plan([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows
+        database, plan_batch([said(seq, "ab"[seq % 4 // 2], f"u{seq % 2}") for seq in range(100)]).rows
     )
-    await write_rows(database, plan([summary(200, "a", 0, 90)]).rows)
+    await write_rows(database, plan_batch([summary(200, "a", 0, 90)]).rows)
     wanted = [UnsummarisedQuery("acme", f"u{number}", 5, END) for number in (0, 1, 2)]
 
     found = await database.run_query(load_uncovered_messages(wanted, "summaries"))
@@ -171,7 +173,7 @@ async def test_long_conversations_are_read_in_part(database: Database) -> None:
     events = [said(seq, "a") for seq in range(1, 18)] + [said(seq, "b") for seq in range(18, 34)]
     events += [event(40, "started", "c"), *(said(seq) for seq in range(41, 50))]
     events += [said(seq, "c") for seq in range(50, 58)]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     wanted = [UnsummarisedQuery("acme", "anna", number, END) for number in (16, 17, 18)]
 
     assert await database.run_query(list_long_conversations(wanted)) == [["a", "b", "c"], ["a", "c"], []]
@@ -181,7 +183,7 @@ async def test_long_conversations_are_read_in_part(database: Database) -> None:
     assert await database.run_query(list_long_conversations([UnsummarisedQuery("acme", "anna", 17, 56)])) == [
         ["a"]
     ]
-    await write_rows(database, plan([summary(60, "c", 41, 41)]).rows)
+    await write_rows(database, plan_batch([summary(60, "c", 41, 41)]).rows)
     assert await database.run_query(list_long_conversations(wanted)) == [["a", "b", "c"], ["a"], []]
 
 
@@ -214,9 +216,11 @@ async def test_only_unsummarised_rows_are_read(
     database: Database, conversation: str | None, covered_by: CoveredBy, analysed: bool
 ) -> None:
     events = [event(1, "started", "talk"), *(said(seq, conversation) for seq in range(2, 10_002))]
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     covering = [(seq, seq + 5) for seq in range(2, 9_902, 6)]
-    await write_rows(database, plan([summary(20_000 + each[0], "talk", *each) for each in covering]).rows)
+    await write_rows(
+        database, plan_batch([summary(20_000 + each[0], "talk", *each) for each in covering]).rows
+    )
     await cut(database, "talk", *covering)
     bounds = {"of_tenant": "acme", "of_user": "anna", "first": "f", "at_most": 21, "high": 10_002}
     async with database.transaction() as connection:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
@@ -62,7 +62,7 @@ def answered(seq: int, first: int, last: int, **fields: Any) -> Delivery:
 
 
 async def adopted(database: Database, *events: Delivery) -> int:
-    await write_rows(database, plan(events).rows)
+    await write_rows(database, plan_batch(events).rows)
     return await recover_batches(database, lambda _: timedelta(hours=20))
 
 

@@ -13,7 +13,7 @@ from mnemon_consumers.compact.answer import (
     check_summary,
     correct_request,
 )
-from mnemon_consumers.compact.prompt import INSTRUCTIONS, of_messages, of_summaries
+from mnemon_consumers.compact.prompt import INSTRUCTIONS, build_message_request, build_summary_request
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
@@ -30,7 +30,7 @@ def spoken(seq: int, role: Role, content: str) -> SpokenRow:
     return SpokenRow(seq, f"e{seq}", role, content, None, None, None, None, AT)
 
 
-REQUEST = of_messages(
+REQUEST = build_message_request(
     [spoken(1, "user", LONG_MESSAGE), spoken(2, "assistant", "What a trip! Shall I book a hotel?")], SETTINGS
 )
 
@@ -157,7 +157,7 @@ def test_answer_beyond_a_summary_is_refused(answer: str, reason: str) -> None:
     refused = check(answer)
     assert isinstance(refused, SummaryRefusal)
     assert refused.reason == reason
-    assert refused.why
+    assert refused.explanation
 
 
 @pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])
@@ -168,7 +168,7 @@ def test_truncated_answer_is_refused(text: str) -> None:
 def test_merged_summary_may_repeat_the_newest_one() -> None:
     newest = " ".join(f"The user saw the {n}th house." for n in range(12))
     stored = [StoredSummary(1, 6, "e6", 6, AT, "s1", newest)]
-    request = of_summaries(stored, SETTINGS)
+    request = build_summary_request(stored, SETTINGS)
     assert check_summary(ModelAnswer(newest, Usage()), request) == newest
     assert check_summary(ModelAnswer(request.text, Usage()), request) == SummaryRefusal("echo")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.dedupe.classification import classify
+from mnemon_consumers.dedupe.classification import classify_proposal
 from mnemon_contracts.events.memory import Fact, FactProposedV1, Kind, Lineage, Tier
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1, TimeStamps
 
@@ -15,7 +15,7 @@ EXPIRING = SettingsV1(limits=FactLimits(working_days=DAYS))
 
 
 def classified(text: str, **said: Any) -> Fact:
-    return classify(FactProposedV1(text=text, **said), NOW, SettingsV1())
+    return classify_proposal(FactProposedV1(text=text, **said), NOW, SettingsV1())
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,9 @@ def test_lasting_statement_is_profile(text: str) -> None:
 def test_temporary_statement_is_working_and_expires_by_setting(text: str) -> None:
     fact = classified(text)
     assert (fact.tier, fact.expires_at) == ("working", None)
-    assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == NOW + timedelta(days=DAYS)
+    assert classify_proposal(FactProposedV1(text=text), NOW, EXPIRING).expires_at == NOW + timedelta(
+        days=DAYS
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,13 +96,13 @@ def test_temporary_statement_is_working_and_expires_by_setting(text: str) -> Non
 def test_named_end_becomes_the_expiry(text: str, expires_at: datetime) -> None:
     fact = classified(text)
     assert (fact.tier, fact.expires_at) == ("working", expires_at)
-    assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == expires_at
+    assert classify_proposal(FactProposedV1(text=text), NOW, EXPIRING).expires_at == expires_at
     caller = NOW + timedelta(days=1)
     assert classified(text, expires_at=caller).expires_at == caller
     assert classified(text, tier="profile").expires_at is None
     assert classified(text, lineage=Lineage(extractor="import")).expires_at is None
     east = SettingsV1(time_stamps=TimeStamps(zone="Etc/GMT-3"))
-    shown = classify(FactProposedV1(text=text), NOW, east).expires_at
+    shown = classify_proposal(FactProposedV1(text=text), NOW, east).expires_at
     assert shown == expires_at - timedelta(hours=3)
 
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
+from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
@@ -41,42 +41,44 @@ class User:
         self.now = BEGIN
         self.proposals = 0
 
-    def propose(self, text: str, nearest: tuple[str, float] | None = None, **said: Any) -> list[Decided]:
+    def propose(
+        self, text: str, nearest: tuple[str, float] | None = None, **said: Any
+    ) -> list[DecisionEvent]:
         self.proposals += 1
         self.now += timedelta(minutes=1)
         proposal = Proposal(f"p{self.proposals}", self.now, FactProposedV1(text=text, **said))
         near = [NearestFact(*nearest)] if nearest else []
-        decided = decide(proposal, self.known, near, self.settings, LIKENESS)
-        assert decided == decide(proposal, self.known, near, self.settings, LIKENESS)
+        decided = decide_proposal(proposal, self.known, near, self.settings, LIKENESS)
+        assert decided == decide_proposal(proposal, self.known, near, self.settings, LIKENESS)
         for _, event in decided:
             self.known.apply(event, str(event.id), self.now)
         assert proposal.id in self.known.decided
         return decided
 
     def texts(self) -> dict[str, str]:
-        return {known.id: known.fact.text for known in self.known.live(self.now)}
+        return {known.id: known.fact.text for known in self.known.list_live(self.now)}
 
 
-def only(decided: list[Decided], name: str, kind: type[Decision]) -> Decision:
+def only(decided: list[DecisionEvent], name: str, kind: type[Decision]) -> Decision:
     ((found, event),) = decided
     assert found == name
     assert isinstance(event, kind)
     return event
 
 
-def saved(decided: list[Decided]) -> FactSavedV1:
+def saved(decided: list[DecisionEvent]) -> FactSavedV1:
     return only(decided, "fact.saved", FactSavedV1)
 
 
-def updated(decided: list[Decided]) -> FactUpdatedV1:
+def updated(decided: list[DecisionEvent]) -> FactUpdatedV1:
     return only(decided, "fact.updated", FactUpdatedV1)
 
 
-def confirmed(decided: list[Decided]) -> FactConfirmedV1:
+def confirmed(decided: list[DecisionEvent]) -> FactConfirmedV1:
     return only(decided, "fact.confirmed", FactConfirmedV1)
 
 
-def refused(decided: list[Decided]) -> Reason:
+def refused(decided: list[DecisionEvent]) -> Reason:
     return only(decided, "fact.rejected", FactRejectedV1).reason
 
 
@@ -136,7 +138,7 @@ def test_without_an_embedding_model_no_similarity_is_required() -> None:
     user = User(AS_DOCUMENT_001)
     first = saved(user.propose("Живу в Москве"))
     proposal = Proposal("p9", user.now, FactProposedV1(text="Переехал в Санкт-Петербург"))
-    decided = decide(proposal, user.known, [], user.settings, Likeness(words=word_similarity()))
+    decided = decide_proposal(proposal, user.known, [], user.settings, Likeness(words=word_similarity()))
     assert updated(decided).fact_id == first.fact_id
 
 
@@ -339,7 +341,7 @@ def test_decision_names_its_evidence() -> None:
 def test_without_an_embedder_words_decide() -> None:
     known, settings = UserFacts(), SettingsV1()
     proposal = Proposal("p1", BEGIN, FactProposedV1(text="Has a red bicycle"))
-    by = saved(decide(proposal, known, [], settings, Likeness())).decision
+    by = saved(decide_proposal(proposal, known, [], settings, Likeness())).decision
     assert (by.nearest, by.update_threshold, by.embedding_model) == (None, None, None)
 
 
@@ -402,7 +404,7 @@ def test_a_fact_superseded_by_its_own_words_is_said_again() -> None:
     first = saved(user.propose("Lives in Porto"))
     (again,) = user.propose("lives in Porto", supersedes=first.fact_id)
     assert again[0] in ("fact.confirmed", "fact.updated")
-    assert [fact.id for fact in user.known.live(user.now)] == [first.fact_id]
+    assert [fact.id for fact in user.known.list_live(user.now)] == [first.fact_id]
 
 
 def test_fact_superseded_by_a_known_one_is_forgotten() -> None:
@@ -417,8 +419,8 @@ def test_fact_superseded_by_a_known_one_is_forgotten() -> None:
 
 def test_an_id_that_would_be_too_long_is_a_digest() -> None:
     proposal = Proposal("п" * 127, BEGIN, FactProposedV1(text="Has a red bicycle"))
-    event = saved(decide(proposal, UserFacts(), [], SettingsV1(), LIKENESS))
+    event = saved(decide_proposal(proposal, UserFacts(), [], SettingsV1(), LIKENESS))
     assert event.id is not None
     assert len(event.id.encode()) <= 255
     other = Proposal("р" * 127, BEGIN, FactProposedV1(text="Has a red bicycle"))
-    assert saved(decide(other, UserFacts(), [], SettingsV1(), LIKENESS)).id != event.id
+    assert saved(decide_proposal(other, UserFacts(), [], SettingsV1(), LIKENESS)).id != event.id

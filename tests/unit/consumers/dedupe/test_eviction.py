@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Decided, Proposal, decide
-from mnemon_consumers.dedupe.eviction import in_excess
-from mnemon_consumers.dedupe.state.decisions import UserFacts, fold
+from mnemon_consumers.dedupe.decide import DecisionEvent, Proposal, decide_proposal
+from mnemon_consumers.dedupe.eviction import find_excess
+from mnemon_consumers.dedupe.state.decisions import UserFacts, fold_events
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.memory import (
     Decision,
@@ -60,12 +60,12 @@ def kept(facts: Iterable[Given], **fields: Any) -> UserFacts:
 
 def proposed(
     known: UserFacts, limits: FactLimits, text: str = "Sings in a choir", **said: Any
-) -> list[Decided]:
+) -> list[DecisionEvent]:
     proposal = Proposal("p", BEGIN + timedelta(hours=1), FactProposedV1(text=text, **said))
-    return decide(proposal, known, [], SettingsV1(limits=limits), Likeness())
+    return decide_proposal(proposal, known, [], SettingsV1(limits=limits), Likeness())
 
 
-def evicted(decided: Sequence[Decided]) -> list[str]:
+def evicted(decided: Sequence[DecisionEvent]) -> list[str]:
     return [event.fact_id for _, event in decided if isinstance(event, FactEvictedV1)]
 
 
@@ -158,7 +158,7 @@ def test_lowered_limits_evict_facts() -> None:
     profile: Given = ("profile", NORMAL)
     archived: Given = ("archive", LOW)
     known = kept([*[profile] * 4, *[archived] * 3, ("archive", HIGH)])
-    leaving = in_excess(known.live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
+    leaving = find_excess(known.list_live(BEGIN), FactLimits(profile=3, working=3, per_user=4))
     assert [(one.known.id, one.limit) for one in leaving] == [
         ("pf_001", 3),
         ("ar_001", 4),
@@ -236,7 +236,7 @@ def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logge
         )
         nearest = [NearestFact(step["nearest"], step["similarity"])] if step["similarity"] else []
         proposal = Proposal(f"p{number}", now, event)
-        for _, decided in decide(proposal, known, nearest, SettingsV1(limits=limits), LIKENESS):
+        for _, decided in decide_proposal(proposal, known, nearest, SettingsV1(limits=limits), LIKENESS):
             logged(decided, str(decided.id))
             within_limits(known, limits, now)
         assert proposal.id in known.decided
@@ -244,7 +244,7 @@ def run(steps: Sequence[dict[str, Any]], limits: FactLimits) -> tuple[list[Logge
 
 
 def within_limits(known: UserFacts, limits: FactLimits, now: datetime) -> None:
-    live = known.live(now)
+    live = known.list_live(now)
     assert len(live) <= limits.per_user
     assert sum(fact.fact.tier == "profile" for fact in live) <= limits.profile
     assert sum(fact.fact.tier == "working" for fact in live) <= limits.working
@@ -268,11 +268,13 @@ def test_state_from_the_log_equals_the_decisions(
     steps: list[dict[str, Any]], limits: FactLimits, data: st.DataObject
 ) -> None:
     log, known, _ = run(steps, limits)
-    again = fold(log)
+    again = fold_events(log)
     assert (again.facts, again.decided) == (known.facts, known.decided)
     copies = data.draw(st.lists(st.sampled_from(log), max_size=10)) if log else []
-    assert fold([*log, *copies]).facts == known.facts
-    assert all(fold([*log, *copies]).next_id(tier) == known.next_id(tier) for tier in ("profile", "archive"))
+    assert fold_events([*log, *copies]).facts == known.facts
+    assert all(
+        fold_events([*log, *copies]).next_id(tier) == known.next_id(tier) for tier in ("profile", "archive")
+    )
 
 
 @given(_STEPS, _LIMITS)
@@ -280,7 +282,7 @@ def test_state_from_the_log_equals_the_decisions(
 def test_no_two_facts_have_equal_words(steps: list[dict[str, Any]], limits: FactLimits) -> None:
     said = [step | {"supersedes": None, "similarity": None} for step in steps]
     _, known, now = run(said, limits)
-    texts = [fact.fact.text for fact in known.live(now)]
+    texts = [fact.fact.text for fact in known.list_live(now)]
     assert len(set(texts)) == len(texts)
 
 
@@ -292,6 +294,6 @@ def test_ended_fact_stays_ended_in_any_order(
     log, known, _ = run(steps, limits)
     shuffled = list(log)
     chance.shuffle(shuffled)
-    mixed = fold(shuffled)
+    mixed = fold_events(shuffled)
     assert mixed.facts.keys() == known.facts.keys()
     assert mixed.decided == known.decided

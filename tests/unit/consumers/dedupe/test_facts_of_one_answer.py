@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
 from mnemon_contracts.settings.groups import SettingsV1
@@ -134,9 +134,11 @@ async def test_fifty_distinct_facts_of_one_answer_are_kept(listed: str, answer: 
         ]
         at = BEGIN + timedelta(milliseconds=place)
         event = FactProposedV1(text=text, lineage=Lineage(sources=(place + 1,), answer=answer))
-        ((_, decided),) = decide(Proposal(f"p{place}", at, event), known, nearest, SettingsV1(), likeness)
+        ((_, decided),) = decide_proposal(
+            Proposal(f"p{place}", at, event), known, nearest, SettingsV1(), likeness
+        )
         assert isinstance(decided, FactSavedV1), decided
         known.apply(decided, str(decided.id), at)
         kept[decided.fact_id] = place
-    assert [each.fact.text for each in known.live(BEGIN + timedelta(hours=1))] == texts
+    assert [each.fact.text for each in known.list_live(BEGIN + timedelta(hours=1))] == texts
     assert len(texts) == 50

@@ -5,7 +5,7 @@ from typing import Literal
 
 import pytest
 
-from mnemon_consumers.dedupe.decide import Decided
+from mnemon_consumers.dedupe.decide import DecisionEvent
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.state.user import UserState
 from mnemon_contracts.base import Event
@@ -55,7 +55,7 @@ class User:
         relation: Relation | None = "same",
         dedupe: Dedupe | None = None,
         **versions: str,
-    ) -> list[Decided] | IgnoredComparison:
+    ) -> list[DecisionEvent] | IgnoredComparison:
         event = FactComparedV1.model_validate(
             {
                 "fact_id": f"ar_00{newer}",
@@ -77,10 +77,10 @@ class User:
 
     @property
     def said(self) -> dict[str, str]:
-        return {known.id: known.fact.text for known in self.known.facts.live(self.now)}
+        return {known.id: known.fact.text for known in self.known.facts.list_live(self.now)}
 
 
-def merged(decided: list[Decided] | IgnoredComparison) -> FactMergedV1:
+def merged(decided: list[DecisionEvent] | IgnoredComparison) -> FactMergedV1:
     assert not isinstance(decided, IgnoredComparison)
     (name, event), (_, ended) = decided
     assert isinstance(event, FactMergedV1)

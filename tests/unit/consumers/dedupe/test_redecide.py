@@ -1,8 +1,8 @@
 """What other thresholds would have made of a user's facts, and how they come to it."""
 
-from mnemon_consumers.dedupe.redecide.corrections import Correction, corrections
-from mnemon_consumers.dedupe.redecide.plan import FactVectors, decided_anew
-from mnemon_consumers.dedupe.state.log import standing
+from mnemon_consumers.dedupe.redecide.corrections import Correction, build_corrections
+from mnemon_consumers.dedupe.redecide.plan import FactVectors, redecide_proposals
+from mnemon_consumers.dedupe.state.log import fold_log
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import (
     Decision,
@@ -173,9 +173,9 @@ def test_of_copies_of_an_event_the_first_counts() -> None:
         (saved.model_copy(update={"fact_id": "pf_002"}), saved_id, at),
         (rewritten.model_copy(update={"lineage": Lineage(model="another")}), rewritten_id, at),
     ]
-    found = standing([*user.log, *copies])
+    found = fold_log([*user.log, *copies])
     assert [(outcome, event_id) for outcome, event_id in found.decisions.values()] == [(saved, saved_id)]
-    anew = decided_anew([*user.log, *copies], found, APART, user.meanings)
+    anew = redecide_proposals([*user.log, *copies], found, APART, user.meanings)
     assert anew.writers == {"p0": rewritten.model_copy(update={"fact_id": "p0"})}
 
 
@@ -207,13 +207,13 @@ def test_a_decision_that_is_made_again_names_undecided_facts_by_their_ids() -> N
     user = User()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
-    found = standing(user.log)
-    anew = decided_anew(user.log, found, APART, FactVectors(LIKENESS, user.vectors))
+    found = fold_log(user.log)
+    anew = redecide_proposals(user.log, found, APART, FactVectors(LIKENESS, user.vectors))
     saved = anew.decisions["p2"]
     assert isinstance(saved, FactSavedV1)
     undecided = saved.decision.model_copy(update={"undecided": ("p0", "gone")})
     anew.decisions["p2"] = saved.model_copy(update={"decision": undecided})
-    needed = corrections(OWNER, found, anew, APART.limits, user.now)
+    needed = build_corrections(OWNER, found, anew, APART.limits, user.now)
     (event,) = (event for name, event in needed.decided if name == "fact.saved")
     assert isinstance(event, FactSavedV1)
     assert event.decision.undecided == ("pf_001",)

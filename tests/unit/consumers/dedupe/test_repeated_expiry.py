@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
-from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import Fact, FactProposedV1, FactSavedV1, FactUpdatedV1
 from mnemon_contracts.settings.groups import SettingsV1
@@ -24,7 +24,7 @@ class User:
         """The fact as it is then. Whatever is proposed is as near as can be to it."""
         near = [NearestFact(fact_id, 0.99) for fact_id in self._known.facts]
         proposal = Proposal(f"{at} {text}", at, FactProposedV1(text=text))
-        for _, event in decide(proposal, self._known, near, SettingsV1(), LIKENESS):
+        for _, event in decide_proposal(proposal, self._known, near, SettingsV1(), LIKENESS):
             assert isinstance(event, FactSavedV1 | FactUpdatedV1)
             self._known.apply(event, str(event.id), at)
         (known,) = self._known.facts.values()

@@ -3,7 +3,7 @@
 import asyncio
 
 from mnemon_consumers.dedupe.state.user import TURN
-from mnemon_consumers.dedupe.turns import FAILED, LATER, Turns
+from mnemon_consumers.dedupe.turns import FAILED, PUT_OFF_SECONDS, Turns
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, Retry
 
@@ -35,19 +35,19 @@ async def test_decided_delivery_needs_no_turn() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        assert await turns.take(ANNA, [3, 4]) is None
-        assert await turns.take(ANNA, [9, 10]) is None
+        assert await turns.run_turn(ANNA, [3, 4]) is None
+        assert await turns.run_turn(ANNA, [9, 10]) is None
     assert log.turns == 1
-    assert turns.end(ANNA, None, 10) == ACK
+    assert turns.choose_outcome(ANNA, None, 10) == ACK
 
 
 async def test_last_delivery_of_an_event_counts() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        await turns.take(ANNA, [10])
+        await turns.run_turn(ANNA, [10])
         log.ends = 11
-        await turns.take(ANNA, [9, 11])
+        await turns.run_turn(ANNA, [9, 11])
     assert log.turns == 2
 
 
@@ -55,7 +55,7 @@ async def test_a_batch_that_waited_for_a_turn_needs_none_of_its_own() -> None:
     log = Log(ends=10)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        taken = await asyncio.gather(turns.take(ANNA, [1]), turns.take(ANNA, [2]))
+        taken = await asyncio.gather(turns.run_turn(ANNA, [1]), turns.run_turn(ANNA, [2]))
     assert list(taken) == [None, None]
     assert log.turns == 1
 
@@ -64,18 +64,18 @@ async def test_failed_turn_is_retried_completely() -> None:
     log = Log(fails=True)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        assert await turns.take(ANNA, [1]) == FAILED
-        assert await turns.take(ANNA, [1]) == FAILED
+        assert await turns.run_turn(ANNA, [1]) == FAILED
+        assert await turns.run_turn(ANNA, [1]) == FAILED
     assert log.turns == 2
-    assert turns.end(ANNA, FAILED, 1) == Retry()
+    assert turns.choose_outcome(ANNA, FAILED, 1) == Retry()
 
 
 async def test_many_decided_deliveries_are_not_put_off() -> None:
     log = Log(ends=10 * TURN)
     turns = Turns(log.turn, log.is_decided)
     async with turns.open():
-        await turns.take(ANNA, [1])
-        assert await turns.take(ANNA, range(1, 2 * TURN)) is None
+        await turns.run_turn(ANNA, [1])
+        assert await turns.run_turn(ANNA, range(1, 2 * TURN)) is None
     assert log.turns == 1
 
 
@@ -93,7 +93,7 @@ async def test_shutdown_waits_for_running_turns() -> None:
 
     async def work() -> None:
         async with turns.open():
-            await turns.take(ANNA, range(2 * TURN))
+            await turns.run_turn(ANNA, range(2 * TURN))
             await begun.wait()
 
     working = asyncio.create_task(work())
@@ -108,5 +108,5 @@ async def test_shutdown_waits_for_running_turns() -> None:
 def test_waiting_delivery_is_not_acknowledged() -> None:
     log = Log()
     turns = Turns(log.turn, log.is_decided)
-    assert turns.end(ANNA, 7, 6) == ACK
-    assert turns.end(ANNA, 7, 7) == Retry(LATER)
+    assert turns.choose_outcome(ANNA, 7, 6) == ACK
+    assert turns.choose_outcome(ANNA, 7, 7) == Retry(PUT_OFF_SECONDS)

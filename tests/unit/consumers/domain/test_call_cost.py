@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mnemon_consumers.domain.spending.calls import called, cost, estimate, price_of
+from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost, find_price
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.models import tokens
@@ -35,16 +35,18 @@ SPENDING = Spending(
     ],
 )
 def test_call_cost_follows_from_tokens_and_prices(usage: Usage, in_batch: bool, usd: float) -> None:
-    assert cost(usage, "gpt-4o-mini", SPENDING, in_batch=in_batch) == pytest.approx(usd)
+    assert compute_cost(usage, "gpt-4o-mini", SPENDING, in_batch=in_batch) == pytest.approx(usd)
 
 
 def test_without_a_price_of_their_own_cached_tokens_cost_as_others_do() -> None:
     both = [Usage(input=MILLION), Usage(input=MILLION, cached=MILLION)]
-    assert [cost(usage, "gpt-4o", SPENDING, in_batch=False) for usage in both] == [2.5, 2.5]
+    assert [compute_cost(usage, "gpt-4o", SPENDING, in_batch=False) for usage in both] == [2.5, 2.5]
 
 
 def test_the_share_of_a_batch_is_that_of_the_model() -> None:
-    assert cost(Usage(input=MILLION), "claude-sonnet-4", SPENDING, in_batch=True) == pytest.approx(0.75)
+    assert compute_cost(Usage(input=MILLION), "claude-sonnet-4", SPENDING, in_batch=True) == pytest.approx(
+        0.75
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,13 +69,13 @@ def test_the_share_of_a_batch_is_that_of_the_model() -> None:
     ],
 )
 def test_a_revision_costs_what_the_model_does(model: str, priced_as: str | None) -> None:
-    price = price_of(model, SPENDING.prices)
+    price = find_price(model, SPENDING.prices)
     assert (price.model if price else None) == priced_as
 
 
 def test_the_event_of_a_call() -> None:
     usage = Usage(input=1000, cached=200, output=50)
-    line = called(("acme", "u1"), usage, "openai", "gpt-4o-mini", "extract", "b7", SPENDING, "e1")
+    line = build_call_event(("acme", "u1"), usage, "openai", "gpt-4o-mini", "extract", "b7", SPENDING, "e1")
     assert (line.subject, line.id) == (memory_subject("acme", "u1", "model.called"), "e1")
     assert json.loads(line.body) == {
         "provider": "openai",
@@ -83,7 +85,7 @@ def test_the_event_of_a_call() -> None:
         "batch_id": "b7",
         "usd": pytest.approx((800 * 0.15 + 200 * 0.075 + 50 * 0.6) / MILLION / 2),
     }
-    alone = called(("acme", "u1"), usage, "openai", "qwen3", "compact", None, SPENDING, "e2")
+    alone = build_call_event(("acme", "u1"), usage, "openai", "qwen3", "compact", None, SPENDING, "e2")
     assert json.loads(alone.body).keys() == {"provider", "model", "purpose", "tokens"}
 
 
@@ -92,6 +94,6 @@ def test_a_request_may_cost_what_is_asked_and_the_longest_answer() -> None:
     request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
     asked = tokens.count("Write.") + tokens.count("I like tea")
     online = (asked + 2 * 1000) / 1_000_000
-    assert estimate(request, "m", spending, in_batch=False) == pytest.approx(online)
-    assert estimate(request, "m", spending, in_batch=True) == pytest.approx(online / 2)
-    assert estimate(request, "another", spending, in_batch=False) == 0
+    assert estimate_cost(request, "m", spending, in_batch=False) == pytest.approx(online)
+    assert estimate_cost(request, "m", spending, in_batch=True) == pytest.approx(online / 2)
+    assert estimate_cost(request, "another", spending, in_batch=False) == 0

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
@@ -179,13 +179,13 @@ COMMANDS = (
 
 
 def reason(text: str, policy: Policy = POLICY) -> Reason | None:
-    refused = refusal(text, policy)
+    refused = find_refusal(text, policy)
     return refused[0] if refused else None
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_statements_are_kept(text: str) -> None:
-    assert refusal(text, POLICY) is None
+    assert find_refusal(text, POLICY) is None
 
 
 @pytest.mark.parametrize("text", QUESTIONS)
@@ -232,7 +232,7 @@ def test_every_rule_is_a_setting() -> None:
 
 def test_a_fact_is_checked_in_a_millisecond() -> None:
     texts = [*KEPT, *QUESTIONS, *COMMANDS, *(" ".join([text] * 4)[:240] for text in KEPT)]
-    refusal(texts[0], POLICY)
+    find_refusal(texts[0], POLICY)
     best = min(_seconds(texts) for _ in range(3))
     assert len(texts) / best >= 1000
 
@@ -241,7 +241,7 @@ def _seconds(texts: list[str]) -> float:
     # Of the processor: what else the machine does is not measured.
     begun = time.process_time()
     for text in texts:
-        refusal(text, POLICY)
+        find_refusal(text, POLICY)
     return time.process_time() - begun
 
 
@@ -249,7 +249,7 @@ def _seconds(texts: list[str]) -> float:
     "hostile", ["a " * 120, "password " * 30, "1 " * 120, "как " * 60, "eyJ" * 80, "sk-" * 80]
 )
 def test_any_text_is_checked_quickly(hostile: str) -> None:
-    refusal(KEPT[0], POLICY)
+    find_refusal(KEPT[0], POLICY)
     assert _seconds([hostile]) < 0.1
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mnemonic import Mnemonic
 
-from mnemon_consumers.domain.policy.refusal import refusal
-from mnemon_consumers.domain.policy.secrets.detection import secret_in
-from mnemon_consumers.domain.policy.secrets.long_texts import secret_in_long_text
+from mnemon_consumers.domain.policy.refusal import find_refusal
+from mnemon_consumers.domain.policy.secrets.detection import find_secret
+from mnemon_consumers.domain.policy.secrets.long_texts import find_secret_in_long_text
 from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
@@ -52,13 +52,13 @@ SECRETS = (
 
 
 def reason(text: str) -> Reason | None:
-    refused = refusal(text, Policy())
+    refused = find_refusal(text, Policy())
     return refused[0] if refused else None
 
 
 @pytest.mark.parametrize("text", SECRETS)
 def test_secrets_are_refused_and_not_repeated(text: str) -> None:
-    refused = refusal(text, Policy())
+    refused = find_refusal(text, Policy())
     assert refused is not None
     assert refused[0] == "secret"
     secrets = [word for word in text.split() if any(sign.isdigit() for sign in word) and len(word) > 3]
@@ -190,7 +190,7 @@ def test_seed_words_of_another_language_are_refused() -> None:
 @pytest.mark.parametrize("text", ["IBAN is DE89 3704 0044 0532 0130 00", "Счёт 40817810099910004312 в банке"])
 def test_bank_accounts_are_refused_unless_the_setting_is_off(text: str) -> None:
     assert reason(text) == "secret"
-    assert refusal(text, Policy(refuse_bank_accounts=False)) is None
+    assert find_refusal(text, Policy(refuse_bank_accounts=False)) is None
 
 
 @pytest.mark.parametrize(
@@ -207,13 +207,13 @@ def test_bank_accounts_are_refused_unless_the_setting_is_off(text: str) -> None:
 )
 def test_documents_are_refused_unless_the_setting_is_off(text: str) -> None:
     assert reason(text) == "secret"
-    assert refusal(text, Policy(refuse_documents=False)) is None
+    assert find_refusal(text, Policy(refuse_documents=False)) is None
 
 
 def test_no_kind_is_refused_where_secrets_are_not() -> None:
     policy = Policy(refuse_secrets=False)
-    assert refusal("IBAN is DE89 3704 0044 0532 0130 00", policy) is None
-    assert refusal("Her passport number is 533380006", policy) is None
+    assert find_refusal("IBAN is DE89 3704 0044 0532 0130 00", policy) is None
+    assert find_refusal("Her passport number is 533380006", policy) is None
 
 
 def test_an_iban_with_a_wrong_check_digit_is_refused_only_by_its_name() -> None:
@@ -244,15 +244,15 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_ten_thousand_hostile_characters_are_checked_in_time(piece: str) -> None:
-    secret_in("Её пароль слишком простой", Policy())
+    find_secret("Её пароль слишком простой", Policy())
     begun = time.process_time()
-    secret_in((piece * 10_000)[:10_000], Policy())
+    find_secret((piece * 10_000)[:10_000], Policy())
     assert time.process_time() - begun < 2
 
 
 @given(st.text(alphabet=st.sampled_from("aбpп01 .:-—=/\"«»№@'\u200bпинкодpasswordis"), max_size=400))
 def test_any_text_is_checked(text: str) -> None:
-    secret_in(text, Policy())
+    find_secret(text, Policy())
 
 
 @pytest.mark.parametrize(
@@ -265,11 +265,11 @@ def test_any_text_is_checked(text: str) -> None:
     ],
 )
 def test_a_secret_in_a_long_text_is_seen(text: str) -> None:
-    assert secret_in_long_text(text, Policy()) == "a password"
+    assert find_secret_in_long_text(text, Policy()) == "a password"
 
 
 def test_a_long_text_without_a_secret_is_none() -> None:
-    assert secret_in_long_text(json.dumps({"note": "Его пароль слишком простой"}), Policy()) is None
+    assert find_secret_in_long_text(json.dumps({"note": "Его пароль слишком простой"}), Policy()) is None
 
 
 @pytest.mark.parametrize(

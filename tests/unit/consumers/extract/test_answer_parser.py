@@ -12,9 +12,9 @@ from mnemon_consumers.extract.answers.parser import (
     MOST_CHARACTERS,
     MOST_FACTS,
     MOST_OF_AN_ANSWER,
-    Extracted,
-    Unreadable,
-    read,
+    ParsedAnswer,
+    UnreadableAnswer,
+    parse_answer,
 )
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
@@ -33,15 +33,15 @@ WHOLE = {
 }
 
 
-def reading(text: str) -> Extracted:
-    return read(ModelAnswer(text, Usage()), SAID, KNOWN)
+def reading(text: str) -> ParsedAnswer:
+    return parse_answer(ModelAnswer(text, Usage()), SAID, KNOWN)
 
 
-def answered(*facts: Any) -> Extracted:
+def answered(*facts: Any) -> ParsedAnswer:
     return reading(json.dumps({"facts": facts}))
 
 
-def texts(extracted: Extracted) -> list[str]:
+def texts(extracted: ParsedAnswer) -> list[str]:
     return [fact.text for fact in extracted.facts]
 
 
@@ -53,7 +53,7 @@ def test_a_fact_as_it_is_asked_for() -> None:
 
 
 def test_no_facts_is_an_answer() -> None:
-    assert answered() == Extracted(())
+    assert answered() == ParsedAnswer(())
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_no_facts_is_an_answer() -> None:
     ],
 )
 def test_without_a_list_of_facts_it_is_unreadable(text: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableAnswer) as refused:
         reading(text)
     assert "The user lives" not in str(refused.value)
 
@@ -234,7 +234,7 @@ def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
     end = data.draw(st.integers(0, len(text)))
     try:
         found = texts(reading(text[:end]))
-    except Unreadable:
+    except UnreadableAnswer:
         return
     assert found == whole[: len(found)]
 
@@ -245,12 +245,12 @@ def test_wherever_an_answer_is_cut_off_every_fact_that_is_read_is_whole(
 def test_any_text_is_parsed_or_unreadable(text: str, before: str) -> None:
     try:
         extracted = reading(before + text)
-    except Unreadable:
+    except UnreadableAnswer:
         return
     assert all(any(character.isalpha() for character in fact) for fact in texts(extracted))
 
 
 def test_deep_nesting_is_unreadable() -> None:
     for deep in ("[" * 20_000 + "]" * 20_000, "[" * 20_000 + "'a'" + "]" * 20_000):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableAnswer):
             reading('{"facts": [{"text": "Lives in York", "sources": ' + deep + "}]}")

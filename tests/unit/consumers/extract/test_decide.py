@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.extract.answers.parser import Extracted, ProposedFact
-from mnemon_consumers.extract.decide import WindowCut, answered, cut, proposals, said, worth_reading
+from mnemon_consumers.extract.answers.parser import ParsedAnswer, ProposedFact
+from mnemon_consumers.extract.decide import (
+    WindowCut,
+    build_answered_event,
+    build_prompt_messages,
+    build_proposals,
+    cut_windows,
+    is_worth_reading,
+)
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
 from mnemon_contracts.settings.models import Extraction
@@ -37,58 +44,58 @@ def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
 
 
 def test_empty_conversation_has_no_window() -> None:
-    assert cut([], NOW, SETTINGS, rested=True) == WindowCut((), None)
+    assert cut_windows([], NOW, SETTINGS, rested=True) == WindowCut((), None)
 
 
 def test_resting_conversation_is_read() -> None:
-    assert ranges(cut(rows(2, NOW - IDLE), NOW, SETTINGS)) == [(10, 20, 2)]
+    assert ranges(cut_windows(rows(2, NOW - IDLE), NOW, SETTINGS)) == [(10, 20, 2)]
 
 
 def test_active_conversation_is_due_when_it_rests() -> None:
     at = NOW - timedelta(seconds=20)
-    assert cut(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
+    assert cut_windows(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
 
 
 def test_enough_messages_make_a_window_at_once() -> None:
-    assert cut(rows(4), NOW, SETTINGS).look_at is None
-    assert ranges(cut(rows(4), NOW, SETTINGS)) == [(10, 40, 4)]
+    assert cut_windows(rows(4), NOW, SETTINGS).look_at is None
+    assert ranges(cut_windows(rows(4), NOW, SETTINGS)) == [(10, 40, 4)]
 
 
 def test_messages_beyond_a_window_wait() -> None:
-    made = cut(rows(9), NOW, SETTINGS)
+    made = cut_windows(rows(9), NOW, SETTINGS)
     assert ranges(made) == [(10, 60, 6)]
     assert made.look_at == NOW + IDLE
-    assert ranges(cut(rows(10), NOW, SETTINGS)) == [(10, 60, 6), (70, 100, 4)]
+    assert ranges(cut_windows(rows(10), NOW, SETTINGS)) == [(10, 60, 6), (70, 100, 4)]
 
 
 def test_interval_reads_active_conversations() -> None:
-    assert ranges(cut(rows(1), NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
+    assert ranges(cut_windows(rows(1), NOW, SETTINGS, rested=True)) == [(10, 10, 1)]
 
 
 def test_fewer_than_enough_do_not_fill_small_requests() -> None:
     small = Extraction(after_messages=5, window_messages=2)
-    assert cut(rows(4), NOW, small).ranges == ()
-    assert ranges(cut(rows(5), NOW, small)) == [(10, 20, 2), (30, 40, 2)]
+    assert cut_windows(rows(4), NOW, small).ranges == ()
+    assert ranges(cut_windows(rows(5), NOW, small)) == [(10, 20, 2), (30, 40, 2)]
 
 
 def test_unreadable_messages_belong_to_a_window_uncounted() -> None:
     tool = [row(seq, role="tool", at=LONG_AGO) for seq in (1, 2, 25, 26, 99)]
     messages = sorted([*rows(7, LONG_AGO), *tool])
-    made = cut(messages, NOW, SETTINGS)
+    made = cut_windows(messages, NOW, SETTINGS)
     assert ranges(made) == [(1, 60, 6), (70, 99, 1)]
     assert all(message.role == "user" for each in made.ranges for message in each.read)
 
 
 def test_window_without_readable_messages_is_marked() -> None:
     messages = [row(seq, role="tool", at=LONG_AGO) for seq in range(1, 20)]
-    assert ranges(cut(messages, NOW, SETTINGS)) == [(1, 19, 0)]
-    assert cut([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
+    assert ranges(cut_windows(messages, NOW, SETTINGS)) == [(1, 19, 0)]
+    assert cut_windows([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
 
 
 def test_only_slightly_fast_clocks_are_trusted() -> None:
     ahead = NOW + timedelta(seconds=30)
-    assert cut(rows(1, ahead), NOW, SETTINGS) == WindowCut((), ahead + IDLE)
-    assert ranges(cut(rows(1, NOW + timedelta(days=400)), NOW, SETTINGS)) == [(10, 10, 1)]
+    assert cut_windows(rows(1, ahead), NOW, SETTINGS) == WindowCut((), ahead + IDLE)
+    assert ranges(cut_windows(rows(1, NOW + timedelta(days=400)), NOW, SETTINGS)) == [(10, 10, 1)]
 
 
 @st.composite
@@ -111,7 +118,7 @@ def test_windows_are_adjacent_and_hold_readable_messages(
     messages: Sequence[SpokenRow], after: int, size: int, rested: bool
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
-    made = cut(messages, NOW, limits, rested=rested)
+    made = cut_windows(messages, NOW, limits, rested=rested)
     positions = [message.seq for message in messages]
     covered: list[int] = []
     for each in made.ranges:
@@ -121,7 +128,7 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         assert each.read == [
             message
             for message in inside
-            if worth_reading(message.role, message.content, message.metadata, message.name)
+            if is_worth_reading(message.role, message.content, message.metadata, message.name)
         ]
         assert len(each.read) <= size
         covered += [message.seq for message in inside]
@@ -133,7 +140,9 @@ def test_windows_are_adjacent_and_hold_readable_messages(
         assert left
         assert NOW < made.look_at <= NOW + 2 * IDLE
         assert not rested
-        assert sum(bool(cut([each], NOW, limits, rested=True).ranges[0].read) for each in left) < after
+        assert (
+            sum(bool(cut_windows([each], NOW, limits, rested=True).ranges[0].read) for each in left) < after
+        )
 
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30))
@@ -143,20 +152,20 @@ def test_rechecks_at_due_times_read_every_message(
     limits = Extraction(after_messages=after, window_messages=size)
     now, left, looks = NOW, messages, 0
     while left:
-        made = cut(left, now, limits)
+        made = cut_windows(left, now, limits)
         left = left[sum(message.seq <= made.ranges[-1].to_seq for message in left) :] if made.ranges else left
         now, looks = made.look_at or now, looks + 1
         assert looks < 4
 
 
 def test_prompt_uses_the_time_zone_of_the_user() -> None:
-    (message,) = said([row(7, "Завтра лечу", name="Оля")], "Europe/Moscow")
+    (message,) = build_prompt_messages([row(7, "Завтра лечу", name="Оля")], "Europe/Moscow")
     assert (message.seq, message.role, message.text, message.name) == (7, "user", "Завтра лечу", "Оля")
     assert f"{message.at:%H:%M %z}" == "21:05 +0300"
 
 
-def extracted(*facts: dict[str, Any], repaired: bool = False) -> Extracted:
-    return Extracted(tuple(ProposedFact(**fact) for fact in facts), repaired)
+def extracted(*facts: dict[str, Any], repaired: bool = False) -> ParsedAnswer:
+    return ParsedAnswer(tuple(ProposedFact(**fact) for fact in facts), repaired)
 
 
 def opened(events: Sequence[LogEvent]) -> tuple[list[FactProposedV1], WindowAnsweredV1]:
@@ -180,7 +189,7 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
         {"text": "Likes tea"},
         repaired=True,
     )
-    events = proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
+    events = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
     (first, second), end = opened(events)
     assert first.model_dump(mode="json", exclude_none=True) == {
         "text": "Lives in York",
@@ -205,16 +214,16 @@ def test_facts_are_proposed_with_their_whole_lineage() -> None:
 
 
 def test_answer_without_facts_ends_the_window() -> None:
-    proposed, end = opened(proposals(WINDOW, extracted(), "offline/rules", None))
+    proposed, end = opened(build_proposals(WINDOW, extracted(), "offline/rules", None))
     assert (proposed, end.outcome, end.proposed, end.repaired) == ([], "nothing", 0, False)
 
 
 def test_second_answer_for_a_window_has_equal_event_ids() -> None:
     found = extracted({"text": "Lives in York"}, {"text": "Likes tea"})
-    batch = proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
-    online = proposals(WINDOW, found, "openai/gpt-5-mini", None)
+    batch = build_proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
+    online = build_proposals(WINDOW, found, "openai/gpt-5-mini", None)
     assert [event.id for event in batch] == [event.id for event in online]
-    assert answered(WINDOW, "dead").id == batch[-1].id
+    assert build_answered_event(WINDOW, "dead").id == batch[-1].id
     assert len({event.id for event in batch}) == 3
 
 
@@ -222,5 +231,5 @@ def test_second_answer_for_a_window_has_equal_event_ids() -> None:
 def test_another_window_has_other_event_ids(field: str) -> None:
     other = WINDOW.model_copy(update={field: 15 if field.endswith("seq") else "other"})
     found = extracted({"text": "Lives in York"})
-    ids = [{event.id for event in proposals(each, found, "m/n", None)} for each in (WINDOW, other)]
+    ids = [{event.id for event in build_proposals(each, found, "m/n", None)} for each in (WINDOW, other)]
     assert ids[0].isdisjoint(ids[1])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.extract.decide import worth_reading
+from mnemon_consumers.extract.decide import is_worth_reading
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
@@ -29,8 +29,8 @@ NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_words_of_the_user_and_the_assistant_are_read(role: Any) -> None:
-    assert worth_reading(role, "Живу в Казани")
-    assert worth_reading(role, "I live in York", {"from_memory": False, "source": "app"}, "Ann")
+    assert is_worth_reading(role, "Живу в Казани")
+    assert is_worth_reading(role, "I live in York", {"from_memory": False, "source": "app"}, "Ann")
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_words_of_the_user_and_the_assistant_are_read(role: Any) -> None:
 def test_tool_output_and_text_from_memory_are_not_read(
     role: Any, content: str, metadata: dict[str, Any] | None, name: str | None
 ) -> None:
-    assert not worth_reading(role, content, metadata, name)
+    assert not is_worth_reading(role, content, metadata, name)
 
 
 ITEMS: dict[SectionKind, Any] = {
@@ -82,14 +82,14 @@ def test_a_context_is_recognised_by_each_of_its_sections(
     assert messages or (form, section) == ("messages", "recent")
     if form == "messages" and before:
         return  # of this format each section is a message, which nothing stands before
-    assert not any(worth_reading("assistant", before + message.content) for message in messages)
+    assert not any(is_worth_reading("assistant", before + message.content) for message in messages)
 
 
 def test_facts_as_lines_are_recognised() -> None:
     fact = StoredFact(
         id="pf_001", text="Likes tea", kind="preference", tier="profile", importance=9, updated_at=NOW
     )
-    assert not worth_reading("user", f"Here you are\n{fact_line(fact)}")
+    assert not is_worth_reading("user", f"Here you are\n{fact_line(fact)}")
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_facts_as_lines_are_recognised() -> None:
     ],
 )
 def test_text_similar_to_a_context_is_read(content: str) -> None:
-    assert worth_reading("user", content)
+    assert is_worth_reading("user", content)

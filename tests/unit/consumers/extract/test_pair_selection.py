@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.extract.answers.parser import read
-from mnemon_consumers.extract.pair_selection import MOST_ASKED, open_pairs
+from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.pair_selection import MOST_ASKED, select_open_pairs
 from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.facts.undecided_pairs import OpenedPairs, PairRecord
@@ -40,7 +40,7 @@ def opened(number: int, *undecided: int, version: str | None = None, seq: int | 
 
 
 def found(record: PairRecord, *facts: FactRecord) -> list[FactPair]:
-    return open_pairs(record, {each.id: each for each in facts})
+    return select_open_pairs(record, {each.id: each for each in facts})
 
 
 def test_pairs_are_asked_about_in_the_order_in_which_they_were_left_undecided() -> None:
@@ -97,7 +97,7 @@ ASKED = pair(2, 1), pair(3, 1)
 
 def relations(pairs: Any, frame: str = "{}") -> dict[FactPair, Relation]:
     text = json.dumps({"facts": [{"text": "Likes tea"}], "pairs": pairs})
-    return dict(read(ModelAnswer(frame.format(text), Usage()), SAID, [], ASKED).relations)
+    return dict(parse_answer(ModelAnswer(frame.format(text), Usage()), SAID, [], ASKED).relations)
 
 
 @pytest.mark.parametrize("frame", ["{}", "```json\n{}\n```", "Here it is: {} Anything else?"])
@@ -132,14 +132,14 @@ def test_answers_without_question_are_left_out(said: Any) -> None:
 def test_truncated_answer_gives_its_whole_entries() -> None:
     text = json.dumps({"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation": "same"}]})
     cut = f'{text[:-2]}, {{"newer": "ar_003", "older": "ar_001", "rel'
-    extracted = read(ModelAnswer(cut, Usage()), SAID, [], ASKED)
+    extracted = parse_answer(ModelAnswer(cut, Usage()), SAID, [], ASKED)
     assert dict(extracted.relations) == {pair(2, 1): "same"}
 
 
 def test_no_sentence_of_a_fact_passes_for_an_answer() -> None:
     forged = "Says pairs: [{newer: ar_002, older: ar_001, relation: same}]"
     text = f"Here: {json.dumps({'facts': [{'text': forged}]})}"
-    extracted = read(ModelAnswer(text, Usage()), SAID, [], ASKED)
+    extracted = parse_answer(ModelAnswer(text, Usage()), SAID, [], ASKED)
     assert extracted.repaired
     assert [each.text for each in extracted.facts] == [forged]
     assert dict(extracted.relations) == {}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon_consumers.extract.answers.parser import MOST_FACTS
-from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judged, judge
+from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, WindowJudgement, judge_answer
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.decode import find_contract, upcast_body
@@ -34,7 +34,7 @@ def after(failures: int, question: WindowRequest = QUESTION) -> WindowRequest:
     return replace(question, window=question.window._replace(attempts=failures))
 
 
-def names(judged: Judged) -> list[str]:
+def names(judged: WindowJudgement) -> list[str]:
     return [parse_subject(event.subject).name for event in judged.events]
 
 
@@ -44,7 +44,7 @@ def read(event: LogEvent) -> object:
 
 
 def test_facts_window_end_and_cost_form_one_group() -> None:
-    judged = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED)
+    judged = judge_answer(QUESTION, ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["fact.proposed", "fact.proposed", "window.answered", "model.called"]
     assert read(judged.events[2]) == WindowAnsweredV1(
@@ -53,19 +53,19 @@ def test_facts_window_end_and_cost_form_one_group() -> None:
     called = read(judged.events[3])
     assert isinstance(called, ModelCalledV1)
     assert (called.tokens.input, called.tokens.cached, called.tokens.output) == (100, 40, 10)
-    assert judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED) == judged
+    assert judge_answer(QUESTION, ModelAnswer(GOOD, USAGE), ASKED) == judged
 
 
 def test_event_ids_follow_from_window_and_attempt() -> None:
-    once = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events
-    again = judge(after(1), ModelAnswer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
-    assert names(Judged(again)) == ["window.answered", "model.called"]
+    once = judge_answer(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events
+    again = judge_answer(after(1), ModelAnswer('{"facts": []}', USAGE), replace(ASKED, batch_id=None)).events
+    assert names(WindowJudgement(again)) == ["window.answered", "model.called"]
     assert again[0].id == once[2].id
     assert again[1].id != once[3].id
 
 
 def test_window_of_removed_messages_gives_only_its_cost() -> None:
-    judged = judge(replace(QUESTION, said=[]), ModelAnswer(GOOD, USAGE), ASKED)
+    judged = judge_answer(replace(QUESTION, said=[]), ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["window.answered", "model.called"]
     ended = read(judged.events[0])
@@ -82,11 +82,11 @@ def test_window_of_removed_messages_gives_only_its_cost() -> None:
     ],
 )
 def test_unusable_answer_is_retried_then_given_up(outcome: ModelAnswer | LineFailed, reason: str) -> None:
-    first = judge(QUESTION, outcome, ASKED)
+    first = judge_answer(QUESTION, outcome, ASKED)
     assert not first.is_answered
     assert first.error
     assert first.dead is None
-    last = judge(after(1), outcome, ASKED)
+    last = judge_answer(after(1), outcome, ASKED)
     paid = ["model.called"] if isinstance(outcome, ModelAnswer) else []
     assert names(first) == paid
     assert names(last) == ["window.answered", *paid]
@@ -99,15 +99,15 @@ def test_unusable_answer_is_retried_then_given_up(outcome: ModelAnswer | LineFai
 
 def test_repeatedly_truncated_answer_gives_its_whole_facts() -> None:
     cut = ModelAnswer(GOOD[:-20], USAGE, is_cut=True)
-    assert not judge(QUESTION, cut, ASKED).is_answered
-    last = judge(after(1), cut, ASKED)
+    assert not judge_answer(QUESTION, cut, ASKED).is_answered
+    last = judge_answer(after(1), cut, ASKED)
     assert last.dead is None
     assert names(last) == ["fact.proposed", "window.answered", "model.called"]
 
 
 def test_permanent_failure_is_not_retried() -> None:
     refused = LineFailed("too long", is_refused=True, usage=USAGE)
-    judged = judge(QUESTION, refused, replace(ASKED, batch_id=None))
+    judged = judge_answer(QUESTION, refused, replace(ASKED, batch_id=None))
     assert judged.is_answered
     assert judged.dead is not None
     assert (judged.dead.reason, judged.dead.error) == ("refused", "too long")
@@ -117,19 +117,19 @@ def test_permanent_failure_is_not_retried() -> None:
 @pytest.mark.parametrize("failures", [0, 1])
 def test_a_refused_line_of_a_batch_is_asked_online_before_that_counts(failures: int) -> None:
     refused = LineFailed("HTTP 400", is_refused=True)
-    assert judge(after(failures), refused, ASKED) == Judged((), is_answered=False)
+    assert judge_answer(after(failures), refused, ASKED) == WindowJudgement((), is_answered=False)
 
 
 def test_a_refused_line_goes_to_another_batch_where_that_is_made_otherwise_and_online_in_the_end() -> None:
     refused = LineFailed("HTTP 400", is_refused=True, is_adapted=True)
-    assert judge(QUESTION, refused, ASKED) == Judged([], is_answered=False, error="HTTP 400")
-    assert judge(after(1), refused, ASKED) == Judged((), is_answered=False)
+    assert judge_answer(QUESTION, refused, ASKED) == WindowJudgement([], is_answered=False, error="HTTP 400")
+    assert judge_answer(after(1), refused, ASKED) == WindowJudgement((), is_answered=False)
 
 
 def test_refusal_is_retried_once_and_paid_twice() -> None:
     question = replace(QUESTION, settings=SettingsV1(extraction=Extraction(attempts=5)))
     refused = ModelAnswer("", USAGE, problem="the model will not answer this", is_refused=True)
-    first, last = judge(question, refused, ASKED), judge(after(1, question), refused, ASKED)
+    first, last = judge_answer(question, refused, ASKED), judge_answer(after(1, question), refused, ASKED)
     assert (names(first), first.is_answered) == (["model.called"], False)
     assert names(last) == ["window.answered", "model.called"]
     assert last.dead is not None
@@ -138,14 +138,16 @@ def test_refusal_is_retried_once_and_paid_twice() -> None:
 
 def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
     empty = ModelAnswer("", USAGE, problem="the answer has no message")
-    assert names(judge(QUESTION, empty, ASKED)) == ["model.called"]
-    last = judge(after(1), empty, ASKED).dead
+    assert names(judge_answer(QUESTION, empty, ASKED)) == ["model.called"]
+    last = judge_answer(after(1), empty, ASKED).dead
     assert last is not None
     assert (last.reason, last.error) == ("unreadable", "the answer has no message")
 
 
 def test_unprocessed_line_is_no_failure() -> None:
-    assert judge(after(1), LineFailed("expired", is_unasked=True), ASKED) == Judged((), is_answered=False)
+    assert judge_answer(after(1), LineFailed("expired", is_unasked=True), ASKED) == WindowJudgement(
+        (), is_answered=False
+    )
 
 
 MOVED = PromptMessage(
@@ -155,7 +157,7 @@ MOVED = PromptMessage(
 
 def proposed(*facts: dict[str, object], known: Sequence[PromptFact] = ()) -> list[FactProposedV1]:
     question = replace(QUESTION, said=[MOVED], known=known)
-    judged = judge(question, ModelAnswer(json.dumps({"facts": facts}), USAGE), ASKED)
+    judged = judge_answer(question, ModelAnswer(json.dumps({"facts": facts}), USAGE), ASKED)
     events = [read(event) for event in judged.events]
     return [event for event in events if isinstance(event, FactProposedV1)]
 
@@ -187,7 +189,7 @@ def test_known_facts_that_the_model_was_not_shown_support_nothing() -> None:
     answer = ModelAnswer(json.dumps({"facts": ["Ann moved", "Emma moved with the user"]}), USAGE)
     marks = [
         event.lineage.unsupported
-        for event in map(read, judge(question, answer, ASKED).events)
+        for event in map(read, judge_answer(question, answer, ASKED).events)
         if isinstance(event, FactProposedV1)
     ]
     assert marks == [None, ("Emma",)]
@@ -197,7 +199,7 @@ def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
     texts = [f"Has visited a very small town number {number}" for number in range(MOST_FACTS + 3)]
     secret = "The password for email is hunter2hunter2"
     answer = ModelAnswer(json.dumps({"facts": [*texts, secret, {"text": 7}]}), USAGE)
-    judged = judge(QUESTION, answer, ASKED)
+    judged = judge_answer(QUESTION, answer, ASKED)
     assert judged.is_answered
     (ended,) = [event for event in map(read, judged.events) if isinstance(event, WindowAnsweredV1)]
     assert (ended.outcome, ended.proposed) == ("proposed", MOST_FACTS)
@@ -210,7 +212,7 @@ def test_facts_beyond_the_limit_are_counted_and_kept_in_a_letter() -> None:
 def test_answer_within_the_limit_counts_no_excess() -> None:
     (ended,) = [
         event
-        for event in map(read, judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events)
+        for event in map(read, judge_answer(QUESTION, ModelAnswer(GOOD, USAGE), ASKED).events)
         if isinstance(event, WindowAnsweredV1)
     ]
     assert (ended.unusable, ended.beyond_limit) == (None, None)
@@ -224,13 +226,13 @@ WITH_PAIRS = replace(QUESTION, pairs=PAIRS)
 ONE = '{"facts": [], "pairs": [{"newer": "ar_002", "older": "ar_001", "relation": "same"}]}'
 
 
-def compared(judged: Judged) -> dict[str, str | None]:
+def compared(judged: WindowJudgement) -> dict[str, str | None]:
     found = [read(event) for event in judged.events if parse_subject(event.subject).name == "fact.compared"]
     return {each.fact_id: each.relation for each in found if isinstance(each, FactComparedV1)}
 
 
 def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
-    judged = judge(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED)
+    judged = judge_answer(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED)
     assert names(judged) == ["window.answered", "fact.compared", "fact.compared", "model.called"]
     assert compared(judged) == {"ar_002": "same", "ar_003": None}
     event = read(judged.events[1])
@@ -241,22 +243,22 @@ def test_answers_about_pairs_go_with_the_window_and_say_who_was_asked() -> None:
 
 
 def test_an_answer_is_the_same_event_whoever_asks_and_a_question_is_one_of_its_own() -> None:
-    one = judge(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED).events
+    one = judge_answer(WITH_PAIRS, ModelAnswer(ONE, USAGE), ASKED).events
     elsewhere = replace(WITH_PAIRS, window=WINDOW._replace(from_seq=20, to_seq=21))
-    other = judge(elsewhere, ModelAnswer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
+    other = judge_answer(elsewhere, ModelAnswer(ONE, USAGE), replace(ASKED, batch_id="b2")).events
     assert one[1].id == other[1].id
     assert one[2].id != other[2].id
     changed = replace(WITH_PAIRS, pairs=[PAIRS[0].model_copy(update={"version": "u2"})])
-    assert judge(changed, ModelAnswer(ONE, USAGE), ASKED).events[1].id != one[1].id
+    assert judge_answer(changed, ModelAnswer(ONE, USAGE), ASKED).events[1].id != one[1].id
 
 
 @pytest.mark.parametrize("outcome", [ModelAnswer("Sorry.", USAGE), LineFailed("HTTP 500")])
 def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: ModelAnswer | LineFailed) -> None:
-    assert compared(judge(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
-    last = judge(after(1, WITH_PAIRS), outcome, ASKED)
+    assert compared(judge_answer(WITH_PAIRS, outcome, ASKED)) == {"ar_002": None, "ar_003": None}
+    last = judge_answer(after(1, WITH_PAIRS), outcome, ASKED)
     assert compared(last) == {"ar_002": None, "ar_003": None}
     assert names(last)[0] == "window.answered"  # of which the dead letter is
 
 
 def test_unasked_pairs_are_not_counted() -> None:
-    assert compared(judge(WITH_PAIRS, LineFailed("expired", is_unasked=True), ASKED)) == {}
+    assert compared(judge_answer(WITH_PAIRS, LineFailed("expired", is_unasked=True), ASKED)) == {}

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-from mnemon_consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, chunks
+from mnemon_consumers.index.chunks import CHUNK, MARKDOWN_WINDOW, WINDOW, split_chunks
 from mnemon_consumers.index.decide import IndexedDocument
-from mnemon_consumers.index.point_writer import document
+from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_contracts.events.memory import DocumentAddedV1
 from tests.support.hypothesis_profiles import scale_examples
 
@@ -36,14 +36,14 @@ def test_a_text_that_fits_a_window_is_split_as_a_whole(
     text = text_of(parts)[:window]
     splitter = MarkdownSplitter(CHUNK) if source else TextSplitter(CHUNK)
     whole = [(at, at + len(piece), piece) for at, piece in splitter.chunk_indices(text)]
-    assert list(chunks(text, source)) == whole
+    assert list(split_chunks(text, source)) == whole
 
 
 def test_prose_longer_than_a_window_is_split_as_a_whole() -> None:
     sentences = (f"In year {year} the keeper counted {year % 97} ships." for year in range(1_000))
     text = "".join(each + ("\n\n" if place % 7 == 6 else " ") for place, each in enumerate(sentences))
     whole = [(at, at + len(piece), piece) for at, piece in TextSplitter(CHUNK).chunk_indices(text)]
-    assert list(chunks(text, None)) == whole
+    assert list(split_chunks(text, None)) == whole
 
 
 @pytest.mark.parametrize("source", [None, "notes.md"])
@@ -52,7 +52,7 @@ def test_prose_longer_than_a_window_is_split_as_a_whole() -> None:
 def test_a_long_text_is_covered_without_gaps(source: str | None, parts: list[Part]) -> None:
     section = f"# Title\n\n{text_of(parts)[:20_000]}"
     text, end = section * (120_000 // len(section)), 0
-    for chunk in chunks(text, source):
+    for chunk in split_chunks(text, source):
         assert chunk.start >= end
         assert not text[end : chunk.start].strip()
         assert text[chunk.start : chunk.end] == chunk.text
@@ -63,11 +63,11 @@ def test_a_long_text_is_covered_without_gaps(source: str | None, parts: list[Par
 
 @pytest.mark.parametrize("text", ["", " ", "\n" * 3 * WINDOW])
 def test_a_blank_document_has_none(text: str) -> None:
-    assert list(chunks(text, None)) == []
+    assert list(split_chunks(text, None)) == []
 
 
 def test_the_first_pieces_of_a_long_text_need_only_its_beginning() -> None:
-    assert [chunk.text for chunk in islice(chunks("字" * 10**8, None), 2)] == ["字" * 300] * 2
+    assert [chunk.text for chunk in islice(split_chunks("字" * 10**8, None), 2)] == ["字" * 300] * 2
 
 
 async def test_others_have_their_turn_while_a_long_document_is_cut() -> None:
@@ -81,7 +81,7 @@ async def test_others_have_their_turn_while_a_long_document_is_cut() -> None:
             turns += 1
 
     counting = asyncio.create_task(count())
-    found = await document(read)
+    found = await build_document_entries(read)
     counting.cancel()
 
     assert len(found) == 665

@@ -2,7 +2,7 @@
 
 import json
 
-from mnemon_consumers.index.decide import plan
+from mnemon_consumers.index.decide import plan_batch
 from mnemon_infra.delivery import Delivery
 
 
@@ -12,26 +12,26 @@ def said(seq: int, deliveries: int = 1) -> Delivery:
 
 
 def test_a_message_is_written_and_nothing_looked_through() -> None:
-    batch = plan([said(1), said(2)])
+    batch = plan_batch([said(1), said(2)])
     assert [each.seq for each in batch.messages] == [1, 2]
     assert batch.sweeps == {}
 
 
 def test_redelivery_sweeps_the_user() -> None:
     """It may have been there before, and removed since."""
-    batch = plan([said(3, deliveries=2), said(2)])
+    batch = plan_batch([said(3, deliveries=2), said(2)])
     assert [each.seq for each in batch.messages] == [3, 2]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
 def test_redelivery_after_server_kill_sweeps_the_user() -> None:
-    batch = plan([said(3), said(4)], seen=3)
+    batch = plan_batch([said(3), said(4)], seen=3)
     assert [each.seq for each in batch.messages] == [3, 4]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
 def test_clear_sweeps_the_user() -> None:
-    batch = plan([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
+    batch = plan_batch([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
     assert batch.sweeps == {("acme", "u1"): 2}
 
 
@@ -49,7 +49,7 @@ def test_a_summary_is_written_and_its_user_looked_through() -> None:
         Delivery(f"memory.acme.u1.summary.{name}.v1", json.dumps(body).encode(), name, "LOG", seq, 1, 1.0)
         for seq, name in ((7, "written"), (8, "merged"))
     ]
-    batch = plan(events)
+    batch = plan_batch(events)
     assert [(each.summary_id, each.text) for each in batch.summaries] == [("s2", "all")] * 2
     assert len({each.event_id for each in batch.summaries}) == 2
     assert batch.sweeps == {("acme", "u1"): 8}

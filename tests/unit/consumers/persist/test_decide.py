@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.persist.decide import plan
+from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.subjects import chat_subject, memory_subject
 from mnemon_infra.database.projections.rows import Row, Rows
 from mnemon_infra.delivery import Delivery
@@ -19,7 +19,7 @@ def event(seq: int, name: str, event_id: str, user: str = "u1", **body: Any) -> 
 
 
 def rows_of(deliveries: Sequence[Delivery]) -> Rows:
-    return plan(deliveries).rows
+    return plan_batch(deliveries).rows
 
 
 FACT: dict[str, Any] = {"fact_id": "f", "fact": {"text": "Likes tea"}, "decision": {"proposal_id": "p"}}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.verbs.facts.view import page_of
+from mnemon_consumers.retrieve.verbs.facts.view import build_page
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Tier
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -44,11 +44,11 @@ FACTS = st.lists(
 
 @given(facts=FACTS, limit=st.integers(1, 10))
 def test_the_pages_together_are_all_facts_in_order(facts: list[FactRecord], limit: int) -> None:
-    whole = page_of(facts, max(1, len(facts)), None)
+    whole = build_page(facts, max(1, len(facts)), None)
     assert whole.next is None
-    pages = [page_of(facts, limit, None)]
+    pages = [build_page(facts, limit, None)]
     while (after := pages[-1].next) is not None:
-        pages.append(page_of(facts, limit, after))
+        pages.append(build_page(facts, limit, after))
     assert [each for page in pages for each in page.facts] == list(whole.facts)
     assert {page.total for page in pages} == {len(facts)}
     assert all(page.facts for page in pages[1:]), "no page is empty"
@@ -56,9 +56,9 @@ def test_the_pages_together_are_all_facts_in_order(facts: list[FactRecord], limi
 
 def test_a_fact_forgotten_between_two_pages_takes_no_other_along() -> None:
     facts = [fact(seq) for seq in range(1, 6)]
-    first = page_of(facts, 2, None)
+    first = build_page(facts, 2, None)
     left = [each for each in facts if each not in first.facts]
-    assert list(page_of(left, 9, first.next).facts) == list(page_of(facts, 9, None).facts)[2:]
+    assert list(build_page(left, 9, first.next).facts) == list(build_page(facts, 9, None).facts)[2:]
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,4 @@ def test_a_fact_forgotten_between_two_pages_takes_no_other_along() -> None:
 )
 def test_a_page_begins_where_a_page_ended_only(after: str) -> None:
     with pytest.raises(InvalidBody, match="after"):
-        page_of([], 1, after)
+        build_page([], 1, after)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
+from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
 from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.verbs.tools import UpdateV1
@@ -37,13 +37,13 @@ def stored(fact_id: str, text: str, tier: Any = "archive") -> FactRecord:
 def test_a_fact_that_moves_keeps_its_date_only_where_it_is_for_now(
     former: dict[str, Any], wanted: dict[str, Any], expires_at: datetime | None
 ) -> None:
-    fact = rewritten(Fact(text="In Rome", **former), UpdateV1(id="wk_001", **wanted), NOW, SettingsV1())
+    fact = rewrite_fact(Fact(text="In Rome", **former), UpdateV1(id="wk_001", **wanted), NOW, SettingsV1())
     assert fact.expires_at == expires_at
 
 
 def test_a_fact_that_becomes_working_expires_only_where_a_setting_says_so() -> None:
     former, wanted = Fact(text="In Rome", tier="archive"), UpdateV1(id="ar_001", tier="working")
-    fact = rewritten(former, wanted, NOW, SettingsV1(limits=EXPIRING))
+    fact = rewrite_fact(former, wanted, NOW, SettingsV1(limits=EXPIRING))
     assert fact.expires_at == NOW + timedelta(days=14)
 
 
@@ -62,28 +62,28 @@ def test_expiry_belongs_to_the_words_that_name_it(
     former: str, text: str, expires_at: datetime | None
 ) -> None:
     fact = Fact(text=former, tier="working", expires_at=LATER)
-    assert rewritten(fact, UpdateV1(id="wk_001", text=text), NOW, SettingsV1()).expires_at == expires_at
+    assert rewrite_fact(fact, UpdateV1(id="wk_001", text=text), NOW, SettingsV1()).expires_at == expires_at
 
 
 def test_the_same_words_are_kept_once() -> None:
     former = Fact(text="Anna likes tea")
     others = [stored("ar_002", "Анна любит чай"), stored("ar_003", "Anna likes green tea")]
-    problem = conflict(Fact(text="анна  любит чай!"), former, others, LIMITS)
+    problem = find_conflict(Fact(text="анна  любит чай!"), former, others, LIMITS)
     assert problem is not None
     assert "ar_002" in problem
-    assert conflict(Fact(text="Anna likes green tea a lot"), former, others, LIMITS) is None
+    assert find_conflict(Fact(text="Anna likes green tea a lot"), former, others, LIMITS) is None
     twin = stored("ar_004", "anna likes tea.")
-    assert conflict(Fact(text="Anna likes tea", importance=9), former, [twin], LIMITS) is None
+    assert find_conflict(Fact(text="Anna likes tea", importance=9), former, [twin], LIMITS) is None
 
 
 def test_a_full_tier_takes_no_other() -> None:
     others = [stored("pf_001", "a", "profile"), stored("wk_001", "b", "working")]
     former = Fact(text="Anna likes tea")
-    assert conflict(Fact(text="Anna likes tea", tier="profile"), former, others, LIMITS) is None
-    problem = conflict(Fact(text="Anna likes tea", tier="working"), former, others, LIMITS)
+    assert find_conflict(Fact(text="Anna likes tea", tier="profile"), former, others, LIMITS) is None
+    problem = find_conflict(Fact(text="Anna likes tea", tier="working"), former, others, LIMITS)
     assert problem is not None
     assert problem.startswith("tier: working is full, limit 1;")
     assert "forget" in problem
     stays = Fact(text="Anna likes coffee", tier="working")
-    assert conflict(stays, Fact(text="Anna likes tea", tier="working"), others, LIMITS) is None
-    assert conflict(former, stays, [stored(f"ar_{n}", f"{n}") for n in range(9)], LIMITS) is None
+    assert find_conflict(stays, Fact(text="Anna likes tea", tier="working"), others, LIMITS) is None
+    assert find_conflict(former, stays, [stored(f"ar_{n}", f"{n}") for n in range(9)], LIMITS) is None

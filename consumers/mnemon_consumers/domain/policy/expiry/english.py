@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _MONTH: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 _SHORT_MONTH: Final = rf"(?:{_MONTH}|(?:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\.?)"
@@ -27,7 +27,7 @@ _DATE: Final = rf"""
 """
 _END_OF: Final = r"(?:the )?(?:very )?end of (?:the )?"
 
-_END: Final = pattern(
+_END: Final = compile_pattern(
     rf"""
     \b(?:until|till|'til|through|thru) (?:
         (?P<date>{_DATE})|
@@ -43,18 +43,18 @@ _END: Final = pattern(
     """
 )
 
-_OBLIGED: Final = pattern(
+_OBLIGED: Final = compile_pattern(
     r"\b(?:must|(?:has|have|needs?) to|(?:is|am|are|'m|'s) (?:busy|finishing|preparing|working on|writing)|"
     r"^(?:busy|finishing|preparing|working on|writing))\b"
 )
 """An obligation ends with the period; the effect of "moves by the end of the month" stays."""
 
-_STATE: Final = pattern(
+_STATE: Final = compile_pattern(
     r"(?:\b(?:is|am|are|currently|stays|staying)|'m|'s|'re)\b|"
     r"^(?:away|busy|in|off|on|out of|staying|unavailable|visiting)\b"
 )
 
-_DOUBT: Final = pattern(
+_DOUBT: Final = compile_pattern(
     rf"""
     \b(?:not|never|no|nobody|nothing|cannot|without|unless|if)\b|n't\b|
     \b(?:every|each|usually|always|often|sometimes|on weekdays|daily|weekly|monthly|yearly|annually)\b|
@@ -73,7 +73,7 @@ _DOUBT: Final = pattern(
     """
 )
 
-_PAST: Final = pattern(
+_PAST: Final = compile_pattern(
     r"""
     \b(?:was|were|had|did|been|went(?! on (?:\w+ )?(?:vacation|holiday|leave|maternity|sabbatical))|came|
     took(?! (?:\w+ ){0,2}(?:leave|off|vacation|holidays?|break|sabbatical))|
@@ -92,7 +92,7 @@ _STATES: Final = re.compile(
 _BE: Final = re.compile(r"(?:\b(?:is|are|am|be|being|gets?|stays)|'s|'m|'re)(?: \w+)?\s*\Z")
 
 
-_VERB: Final = pattern(
+_VERB: Final = compile_pattern(
     r"""
     \b(?:is|am|are|has|have|does|do|can|could|will|would|should|must|may|might)\b|\b(?:i|you|he|she|it|we|they)\b|
     ^\W*(?:the user |user )?(?:(?:also|really|still|usually|only|\w+ly) )*

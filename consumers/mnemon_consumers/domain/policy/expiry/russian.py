@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _MONTH: Final = "января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
 _THROUGH_MONTH: Final = "январь|февраль|март|апрель|май|июнь|июль|август|сентябрь|октябрь|ноябрь|декабрь"
@@ -35,7 +35,7 @@ _DATE: Final = rf"""
     {_DAY} числа\b
 """
 
-_END: Final = pattern(
+_END: Final = compile_pattern(
     rf"""
     \bдо (?:
         конца (?:
@@ -84,23 +84,23 @@ _VALID: Final = r"""
     ^(?:\w+ )?
     (?:отпуск|командировка|больничный|каникулы|декрет|виза|подписка|абонемент|контракт|договор|аренда)\b
 """
-_STATE: Final = pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
+_STATE: Final = compile_pattern(rf"\b(?:{_AWAY}|{_DOING})|{_BEGINS}|{_VALID}")
 """States. Without one of these, «до» may also mean "before": «переедет в Рим до июня»."""
 
-_OBLIGED: Final = pattern(
+_OBLIGED: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|долж(?:ен|на|ны)|обязан\w*|работа(?:ет|ю|ем|ют) над|пиш(?:ет|у)|"
     r"готов(?:ит|лю)|дописыва(?:ет|ю)|заканчива(?:ет|ю)|заня(?:т|та|ты))\b"
 )
 _STATE_OR_OBLIGED: Final = re.compile(f"{_STATE.pattern}|{_OBLIGED.pattern}")
-_DUE: Final = pattern(
+_DUE: Final = compile_pattern(
     r"\b(?:надо|нужно|необходимо|следует|долж(?:ен|на|ны)|обязан\w*|успе(?:ть|ет|ю)|хо(?:чет|чу|тят)|план\w+|"
     r"обеща\w+|собира\w+|мечта\w+)\b"
 )
 """Words of tasks. A task due by a day may remain after that day; the end of a period ends it."""
 
-_FOR_A_WHILE: Final = pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
+_FOR_A_WHILE: Final = compile_pattern(rf"\b(?:{_AWAY})|{_BEGINS}")
 
-_DOUBT: Final = pattern(
+_DOUBT: Final = compile_pattern(
     rf"""
     \b(?:не|нет|ни|никогда|нельзя|некогда|без|если)\b|
     \b(?:кажд\w+|обычно|всегда|часто|иногда|ежедневно|еженедельно|ежемесячно|ежегодно|

@@ -21,7 +21,7 @@ from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
 """Limit for dates without a year; a date farther ahead may be in the past: "until March", said in March."""
 
-REMEMBERED: Final = 10_000
+CACHED_TEXTS: Final = 10_000
 """Texts and dates whose reading a process caches."""
 
 _LANGUAGES: Final = (english.LANGUAGE, russian.LANGUAGE)
@@ -44,7 +44,7 @@ class _End(NamedTuple):
 
 def names_end(text: str) -> bool:
     """Return whether a text names a date until which it holds."""
-    return bool(_ends(text))
+    return bool(_find_ends(text))
 
 
 def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
@@ -55,13 +55,13 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
         said_at: when it was said; "until Friday" means the next Friday after that.
         zone: time zone in which the speaker's days begin, such as Europe/Moscow.
     """
-    ends = _ends(text)
+    ends = _find_ends(text)
     if not ends:
         return None
     local = ZoneInfo(zone)
     try:
         day = said_at.astimezone(local).date()
-        after = [_day_after(end, day) for end in ends]
+        after = [_find_next_day(end, day) for end in ends]
         if None in after:
             return None
         expires_at = datetime.combine(max(filter(None, after)), time(), local).astimezone(UTC)
@@ -70,18 +70,18 @@ def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | N
     return expires_at if expires_at > said_at else None
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _ends(text: str) -> tuple[_End, ...]:
+@lru_cache(maxsize=CACHED_TEXTS)
+def _find_ends(text: str) -> tuple[_End, ...]:
     unquoted = _QUOTED.sub("…", text)
     if any(not _SENTENCE_END.search(title[0]) for title in _TITLE.finditer(unquoted)):
         return ()
     plain = " ".join(unquoted.lower().translate(_PLAIN).split()).strip(" .!")
     if _SEVERAL_SENTENCES.search(plain):
         return ()
-    return next((ends for language in _LANGUAGES if (ends := tuple(_ends_in(plain, language)))), ())
+    return next((ends for language in _LANGUAGES if (ends := tuple(_find_ends_in(plain, language)))), ())
 
 
-def _ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
+def _find_ends_in(text: str, language: ExpiryLanguage) -> Iterator[_End]:
     matches = list(language.end.finditer(text))
     if not matches or language.doubt.search(text) or language.in_past(text[: matches[-1].start()]):
         return
@@ -114,11 +114,11 @@ def _has_more(text: str, matches: Sequence[re.Match[str]], language: ExpiryLangu
     return any(language.verb.search(clause) for clause in clauses if "\0" not in clause)
 
 
-def _day_after(end: _End, day: date) -> date | None:
+def _find_next_day(end: _End, day: date) -> date | None:
     """Return the day after the last day of an end; None if the phrase is no clear date."""
     language, group, phrase = end
     if group.startswith("period"):
-        return _after_period(language, phrase, day)
+        return _add_period(language, phrase, day)
     if group.startswith("duration"):
         parsed = _parse(language.code, f"{language.ahead} {language.shown(phrase)}", day, "current")
         return parsed[0] + timedelta(days=1) if parsed else None
@@ -136,7 +136,7 @@ def _day_after(end: _End, day: date) -> date | None:
     return _after(first, unit)
 
 
-def _after_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
+def _add_period(language: ExpiryLanguage, phrase: str, day: date) -> date:
     """Return the day after the current day, week, month or year, or after the next one."""
     unit = next(unit for unit, pattern in language.units.items() if pattern.search(phrase))
     first = _after(day, unit)
@@ -155,7 +155,7 @@ def _after(day: date, unit: str) -> date:
             return day + timedelta(days=1)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_TEXTS)
 def _parse(language: str, phrase: str, day: date, day_of_month: str) -> tuple[date, str] | None:
     """Return the first day of the date that a phrase names, and its unit; None if it is no date."""
     # Loading takes 0.1 s, and as long again for each language, so only texts that name an end load it.

@@ -54,17 +54,17 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 """Pairs of letters that disguises use and that Unicode's table of confusable characters leaves out."""
 
 
-def readings(text: str) -> tuple[str, ...]:
+def list_readings(text: str) -> tuple[str, ...]:
     """Return the text as a reader sees it, and with lookalike and spaced-out letters undone.
 
     The first reading has compatibility forms, invisible characters and combining marks removed. The others
     exist only if a word mixes scripts or if single letters stand in a row.
     """
-    plain = text if text.isascii() else _without_marks(text)
+    plain = text if text.isascii() else _remove_marks(text)
     found = dict.fromkeys([plain])
-    for variant in (plain, *_in_one_script(plain)):
+    for variant in (plain, *_unify_script(plain)):
         found[variant] = None
-        found[_joined(variant)] = None
+        found[_join_letters(variant)] = None
     for variant in list(found):
         if not _SPELLED.search(variant):
             continue
@@ -74,7 +74,7 @@ def readings(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _without_marks(text: str) -> str:
+def _remove_marks(text: str) -> str:
     if _PLAIN.fullmatch(text):
         return text
     composed = unicodedata.normalize("NFKC", text.replace("№", "#"))
@@ -85,11 +85,11 @@ def _without_marks(text: str) -> str:
     )
 
 
-def _in_one_script(text: str) -> list[str]:
+def _unify_script(text: str) -> list[str]:
     """Return the text with all mixed words in Latin letters, and in Cyrillic ones, where these differ."""
     if text.isascii() or not _TWO_SCRIPTS.search(text):
         return []
-    to_latin, to_cyrillic = _tables()
+    to_latin, to_cyrillic = _load_tables()
 
     def latin(word: re.Match[str]) -> str:
         has_both = _LATIN.search(word[0]) and _LOOKALIKE.search(word[0])
@@ -103,7 +103,7 @@ def _in_one_script(text: str) -> list[str]:
 
 
 @cache
-def _tables() -> tuple[dict[int, str], dict[int, str]]:
+def _load_tables() -> tuple[dict[int, str], dict[int, str]]:
     """Return translations of lookalike letters: from other scripts to Latin, and from Latin to Cyrillic."""
     from confusable_homoglyphs.confusables import confusables_data
 
@@ -123,7 +123,7 @@ def _tables() -> tuple[dict[int, str], dict[int, str]]:
     return to_latin, to_cyrillic
 
 
-def _joined(text: str) -> str:
+def _join_letters(text: str) -> str:
     """Return the text with "p a s s w o r d" as one word, separated from other spelled-out words."""
 
     def join(letters: re.Match[str]) -> str:

@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from mnemon_consumers.domain.policy.wording import word_set
+from mnemon_consumers.domain.policy.wording import split_word_list
 
-_FUNCTION: Final = word_set(
+_FUNCTION: Final = split_word_list(
     """a an the this that these those my your his her its our their not no never neither nor none
     nothing something anything everything someone anyone everyone nobody in on at to from for of by
     with without under over behind beside between inside within after before since until because if
@@ -18,7 +18,7 @@ _FUNCTION: Final = word_set(
     never enough per via like unlike together apart maybe perhaps likely probably definitely
     certainly clearly basically currently soon well"""
 )
-_DESCRIPTIONS: Final = word_set(
+_DESCRIPTIONS: Final = split_word_list(
     """important strong weak secret wrong safe unsafe long short unknown gone correct incorrect right
     bad good better best worse worst easy hard simple complex complicated difficult tricky secure
     insecure private public personal confidential sensitive invalid valid necessary optional
@@ -35,11 +35,11 @@ _DESCRIPTIONS: Final = word_set(
     null n/a guest-only hers mine yours ours theirs upper lower uppercase lowercase capital
     capitalised capitalized compromised hereditary"""
 )
-_TIMES: Final = word_set(
+_TIMES: Final = split_word_list(
     """last next ago yesterday today tomorrow tonight recently twice once week month year weeks months
     years day days morning evening night monday tuesday wednesday thursday friday saturday sunday"""
 )
-_SUBJECTS: Final = word_set(
+_SUBJECTS: Final = split_word_list(
     """knowledge information policy property responsibility problem problems issue issues joke
     nightmare mystery secret luck hygiene security practice nonsense protection business requirement
     requirements feature setting topic thing matter risk question hassle pain barrier manager
@@ -49,13 +49,13 @@ _SUBJECTS: Final = word_set(
 _SUFFIX: Final = re.compile(
     r".{2,}(?:[^aeiou]ed|[aeiou][a-z]?ed|[^rk]ing|[^i]ly|able|ible|ful|less|ous|ised|ized)$"
 )
-_NOT_BY_SUFFIX: Final = word_set(
+_NOT_BY_SUFFIX: Final = split_word_list(
     """seed weed speed breed bleed butterfly firefly dragonfly jelly belly lily family italy july kelly
     molly billy table cable bible fable ring wing spring king string viking sterling wedding pudding
     darling lightning bring thing hundred"""
 )
-_NUMBERS: Final = word_set("one two three four five six seven eight nine ten")
-_PARTS: Final = word_set(
+_NUMBERS: Final = split_word_list("one two three four five six seven eight nine ten")
+_PARTS: Final = split_word_list(
     "characters letters digits symbols words numbers attempts tries times signs capitals"
 )
 _COUNTED_WORDS: Final = 3

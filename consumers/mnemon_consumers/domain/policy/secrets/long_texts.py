@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mnemon_consumers.domain.policy.secrets.detection import OVERLAP, READABLE, secret_in
+from mnemon_consumers.domain.policy.secrets.detection import OVERLAP, READABLE, find_secret
 from mnemon_contracts.settings.groups import Policy
 
 LONGEST: Final = 200_000
@@ -14,22 +14,22 @@ _LITERAL: Final = re.compile(r'"((?:[^"\\]|\\.){8,})"')
 _ESCAPED: Final = re.compile(r'\\u([0-9a-fA-F]{4})|\\([nrt"/\\])')
 
 
-def secret_in_long_text(text: str, policy: Policy) -> str | None:
+def find_secret_in_long_text(text: str, policy: Policy) -> str | None:
     """Return the sort of secret that a text, or one of its JSON strings, holds; None if there is none.
 
     Each JSON string is examined separately too, because the quotation marks and keys around it do not belong
     to its sentences.
     """
-    for part in _parts(text[:LONGEST]):
-        if (what := secret_in(part, policy)) is not None:
+    for part in _split_parts(text[:LONGEST]):
+        if (what := find_secret(part, policy)) is not None:
             return what
     return None
 
 
-def _parts(text: str) -> Iterator[str]:
-    readable = _ESCAPED.sub(_unescaped, text)
+def _split_parts(text: str) -> Iterator[str]:
+    readable = _ESCAPED.sub(_unescape, text)
     for literal in _LITERAL.finditer(text):
-        yield _ESCAPED.sub(_unescaped, literal[1])
+        yield _ESCAPED.sub(_unescape, literal[1])
     for start in range(0, max(len(readable), 1), READABLE - OVERLAP):
         yield readable[start : start + READABLE]
     if "\n" in readable:
@@ -37,7 +37,7 @@ def _parts(text: str) -> Iterator[str]:
         yield from readable.splitlines()
 
 
-def _unescaped(escaped: re.Match[str]) -> str:
+def _unescape(escaped: re.Match[str]) -> str:
     if escaped[1]:
         return chr(int(escaped[1], 16))
     return {"n": "\n", "r": "\n", "t": " "}.get(escaped[2], escaped[2])

@@ -5,12 +5,12 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemon_consumers.domain.policy.secrets.values import SERVICES
-from mnemon_consumers.domain.policy.wording import word_set
+from mnemon_consumers.domain.policy.wording import split_word_list
 
 if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
-_SUBJECTS: Final = word_set(
+_SUBJECTS: Final = split_word_list(
     """секрет тайна проблема загадка слабость защита основа формальность кошмар мелочь ерунда глупость
     мука беда вопрос тема ответственность безопасность необходимость требование правило политика
     менеджер ключ ключница головоломка набор комбинация сочетание фраза строка имя фамилия кличка
@@ -39,8 +39,8 @@ _NOW: Final = frozenset(
         "просто",
     )
 )
-_CONJUNCTIONS: Final = word_set("""как что будто словно где куда зачем почему либо ли чем""")
-_PREPOSITIONS: Final = word_set(
+_CONJUNCTIONS: Final = split_word_list("""как что будто словно где куда зачем почему либо ли чем""")
+_PREPOSITIONS: Final = split_word_list(
     """от для к ко на из с со в во у под за по при о об через без до между над про"""
 )
 _CLAUSE_END: Final = re.compile(

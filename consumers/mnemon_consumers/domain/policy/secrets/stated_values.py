@@ -7,16 +7,16 @@ from mnemon_consumers.domain.policy.secrets import english, russian
 from mnemon_consumers.domain.policy.secrets.values import (
     SERVICES,
     UNIT,
-    first_token,
+    find_first_token,
     is_ordinary,
     is_placeholder,
     is_strong,
     quoted_value,
-    trimmed,
+    trim_word,
 )
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
-_FILLER: Final = pattern(
+_FILLER: Final = compile_pattern(
     r"""(?:(?:now|still|currently|always|just|simply|actually|also|again|the following|set to|called|this|
     as follows|literally|
     the word|the words|the phrase|today|
@@ -39,8 +39,8 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
     quoted = quoted_value(text)
     if quoted is not None:
         return not all(english.is_description(word) for word in quoted.split())
-    token = first_token(text)
-    bare = trimmed(token)
+    token = find_first_token(text)
+    bare = trim_word(token)
     if is_strong(token):
         return not UNIT.match(text[len(token) :])
     if bare.isdigit():
@@ -58,16 +58,18 @@ def is_certain_value(text: str) -> bool:
     """Return whether an unmistakable value is later in the clause, after a sign or in quotes."""
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:
-        return is_strong(first_token(text)) and not UNIT.match(text.strip()[len(first_token(text.strip())) :])
+        return is_strong(find_first_token(text)) and not UNIT.match(
+            text.strip()[len(find_first_token(text.strip())) :]
+        )
     return bool(found[2]) or (is_strong(found[1]) and not is_placeholder(found[1]))
 
 
 def is_named_value(value: str) -> bool:
     """Return whether a value follows "changed the password to" or "stores it as"."""
-    token = first_token(value)
+    token = find_first_token(value)
     if is_strong(token) or quoted_value(value):
         return not UNIT.match(value[len(token) :])
-    bare = trimmed(token)
+    bare = trim_word(token)
     if bare.isdigit():
         return len(bare) >= 4 and not UNIT.match(value[len(token) :])
     if bare.isascii():
@@ -82,7 +84,7 @@ def is_used_value(value: str) -> bool:
         return True
     if len(tokens) != 1:
         return False
-    bare = trimmed(tokens[0])
+    bare = trim_word(tokens[0])
     if bare.isascii():
         return english.is_plain_value(bare) or (bare.isdigit() and len(bare) >= 4)
     return russian.is_value_like(bare)

@@ -4,18 +4,18 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from mnemon_consumers.domain.policy.wording import pattern, word_set
+from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
 
 DIGIT: Final = re.compile(r"\d")
 OPENING: Final = "\"'«“„`‘(["
 CLOSING: Final = "\"'»”“`’)]"
 
 QUOTED: Final = re.compile(r"[\"«“„`]([^\"»”“`]{2,60})[\"»”“`]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
-PLACEHOLDER: Final = pattern(
+PLACEHOLDER: Final = compile_pattern(
     r"""[*•●xх…._-]{3,}|<[^>]*>|\[[^\]]*\]|\{[^}]*\}|\$\{?\w+\}?|redacted|hidden|removed|masked|n/?a|none|
     скрыто?|удал[её]н\w*|нет"""
 )
-UNIT: Final = pattern(
+UNIT: Final = compile_pattern(
     r"""[\s-]*(?:(?:or|to|и|или|до|-)\s+\w+\s+)?(?:(?!(?:last|next|this|every|
     each)\s)[\w-]+\s)?(?:characters?|chars?|letters?|digits?|
     symbols?|words?|bits?|
@@ -29,7 +29,7 @@ UNIT: Final = pattern(
 )
 """Words after a number that make it a quantity."""
 
-SERVICES: Final = word_set(
+SERVICES: Final = split_word_list(
     """wifi wi-fi vpn gmail icloud apple netflix google yandex vk telegram whatsapp facebook instagram
     windows mac macbook iphone ipad android root admin administrator ssh bios sudo steam spotify
     youtube github gitlab zoom skype discord slack twitter amazon ebay paypal microsoft outlook
@@ -46,7 +46,7 @@ _DATE: Final = re.compile(
 _ADDRESS: Final = re.compile(
     r"[\w.+-]+@[\w-]+\.[\w.-]+|(?:https?://|www\.)\S+|[\w-]+\.(?:com|ru|org|net|io|de|uk)(?:/\S*)?"
 )
-_ORDINARY: Final = pattern(
+_ORDINARY: Final = compile_pattern(
     r"""\d+(?:st|nd|rd|th|s|am|pm|h|hrs?|min|sec|ms|m|km|kg|g|gb|mb|tb|k|x|d|px|е|й|го|му|ая|ой|ые|х|м|кг|
     км|гб|мб|шт|ч|мин|с)|
     1password|\w+-?\d{1,2}(?:st|th)|v?\d+(?:\.\d+)+|[257]g|mp[34]|[23]d|h\d|ipv[46]|2fa|mfa\d?|
@@ -64,8 +64,6 @@ _DIGIT_WORDS: Final = (
     "восемь девять double дважды"
 )
 _SPOKEN_DIGIT: Final = rf"(?:{'|'.join(_DIGIT_WORDS.split())})"
-SPOKEN_DIGITS: Final = rf"{_SPOKEN_DIGIT}(?:[\s,-]+{_SPOKEN_DIGIT}){{3,}}(?!\w)"
-"""Four digits or more, in words."""
 
 _TENS: Final = (
     "(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|двадцать|тридцать|сорок|пятьдесят|шестьдесят|"
@@ -84,7 +82,7 @@ SPOKEN_NUMBERS: Final = (
 """Numbers in words, such as a dictated code: "twenty-two forty thirteen", "three five eight"."""
 
 
-COUNTED: Final = pattern(
+COUNTED: Final = compile_pattern(
     r"""\s(?:new\s|other\s|more\s|different\s|[\w-]+ых\s|[\w-]+их\s)?(?!(?:always|these|sometimes|this|
     works|is|has|was|unless|besides|plus|
     opens|gets|lets|nowadays|mondays|weekdays|weekends|yes)\b)(?:[a-z]{3,}s|people|sheets?|watts?|
@@ -122,9 +120,9 @@ DATE_HINT: Final = (
 )
 """Hints at a number that a person has chosen."""
 
-_NUMBER_WORDS: Final = frozenset(re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")) | word_set(
-    "zeros zeroes ones twos threes fours fives sixes sevens eights nines"
-)
+_NUMBER_WORDS: Final = frozenset(
+    re.findall(r"[^\W\d_]+", f"{_DIGIT_WORDS} {_TENS} {_TEEN}")
+) | split_word_list("zeros zeroes ones twos threes fours fives sixes sevens eights nines")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -160,13 +158,13 @@ def has_number_word(text: str) -> bool:
     return not _NUMBER_WORDS.isdisjoint(_words(text))
 
 
-def trimmed(token: str) -> str:
+def trim_word(token: str) -> str:
     """Return the token without the quotation marks and the punctuation around it."""
     token = token.strip(_TRIMMED) or token
     return token.removesuffix("'s").removesuffix("’s")
 
 
-def first_token(text: str) -> str:
+def find_first_token(text: str) -> str:
     """Return the first token of a text; empty if there is none."""
     token = _TOKEN.match(text)
     return token[0] if token else ""
@@ -174,7 +172,7 @@ def first_token(text: str) -> str:
 
 def is_placeholder(text: str) -> bool:
     """Return whether a value is a placeholder: asterisks, `<password>`, `$PASSWORD`."""
-    token = first_token(text)
+    token = find_first_token(text)
     return PLACEHOLDER.fullmatch(token) is not None or PLACEHOLDER.fullmatch(token.rstrip(".,;!")) is not None
 
 
@@ -185,7 +183,7 @@ def is_ordinary(token: str) -> bool:
 
 def is_strong(token: str) -> bool:
     """Return whether a token can only be a value: letters with digits, or signs that words do not have."""
-    bare = trimmed(token)
+    bare = trim_word(token)
     if len(bare) < 4 or is_ordinary(bare) or is_ordinary(bare.lower()):
         return False
     has_letter, has_digit = any(map(str.isalpha, bare)), any(map(str.isdigit, bare))

@@ -9,15 +9,15 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     PATIENCE,
+    count_matches,
     count_old_points,
     count_points_of,
-    counted_stores,
-    found_with,
-    not_done,
-    pending,
-    removed,
+    count_stores,
+    find_unfinished_stores,
+    select_removed,
+    wait_for_stores,
 )
-from mnemon_consumers.retrieve.verbs.request_context import owner_of
+from mnemon_consumers.retrieve.verbs.request_context import get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner, user_filters
@@ -44,7 +44,7 @@ from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 
-class ConversationErasing:
+class ConversationEraser:
     """Erases conversations and verifies erasures."""
 
     def __init__(
@@ -55,30 +55,30 @@ class ConversationErasing:
         self._database = database
         self._finding = finding
 
-    async def erase(self, address: Address, conversation: str) -> EraseReplyV1:
+    async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
         """Erase a conversation: everything that the log has of it now.
 
         Raises:
             Refusal: the projections do not have all of it yet.
         """
-        owner = owner_of(address)
+        owner = get_owner(address)
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
-            event, erased = await self._planned(owner, conversation)
-            there = await self._count(erased)
+            event, erased = await self._plan_erasure(owner, conversation)
+            there = await self._count_contents(erased)
             batches = await self._database.run_query(list_provider_batches(erased))
             elsewhere = await self._database.run_query(count_in_inactive_generations(erased))
-            position = await self._log.publish(address, event)
-        left = await pending(partial(self._not_done, owner, position))
+            position = await self._log.publish_event(address, event)
+        left = await wait_for_stores(partial(self._find_unfinished, owner, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed=removed(there, left),
+            removed=select_removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
             generations=tuple(elsewhere),
         )
 
-    async def verify(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
+    async def verify_conversation(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
         """Count what is left of an erased conversation, or all of one that was not erased.
 
         Raises:
@@ -92,15 +92,15 @@ class ConversationErasing:
                 name: sum(int(str(each[name])) for each in counts) for name in counts[0]
             }
         else:
-            left = await self._count((await self._planned(owner, conversation))[1])
-        found = await found_with(self._connection, self._database, owner, words) if words else None
+            left = await self._count_contents((await self._plan_erasure(owner, conversation))[1])
+        found = await count_matches(self._connection, self._database, owner, words) if words else None
         return EraseReplyV1(
             seen_seq=erasures[-1].seq if erasures else 0,
             left={**left},
             found=found,
         )
 
-    async def _planned(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
+    async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
         last = max([await last_position(self._connection, each) for each in user_filters(*owner)])
         if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
@@ -122,7 +122,7 @@ class ConversationErasing:
         event = event.model_copy(update={"derived": tuple(derived)})
         return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
 
-    async def _count(self, erased: ErasedConversation) -> dict[str, JsonValue]:
+    async def _count_contents(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         """Count by store what an erasure would remove."""
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
@@ -142,9 +142,9 @@ class ConversationErasing:
 
     async def _count_rows(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         rows = await self._database.run_query(count_covered_rows(erased))
-        return await counted_stores(self._connection, self._database, erased, rows)
+        return await count_stores(self._connection, self._database, erased, rows)
 
-    async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
+    async def _find_unfinished(self, owner: Owner, position: int) -> tuple[str, ...]:
         (stored,) = await self._database.run_query(load_conversation_erasures([owner]))
         is_settled = next((each.is_settled for each in stored if each.erased.seq == position), None)
-        return await not_done(self._connection, owner, position, is_settled)
+        return await find_unfinished_stores(self._connection, owner, position, is_settled)

@@ -38,35 +38,35 @@ GENERATIONS: Final = "generations"
 """Name for the counts of other generations, if there are any."""
 
 
-def removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
+def select_removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
     """Return the counts of the stores that have finished."""
     not_done = {*left, *([GENERATIONS] if "log" in left else [])}
     return {name: count for name, count in there.items() if name not in not_done}
 
 
-def in_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     """Return the total of other generations under one name; nothing if there are none."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
 
 
-async def pending(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
+async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
     """Wait for the stores to finish; return those that have not after the longest wait of a bot."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(PATIENCE),
         wait=wait_fixed(PAUSE),
-        retry_error_callback=_last,
+        retry_error_callback=_read_last_result,
     )
     return await waiting(not_done)
 
 
-def _last(state: RetryCallState) -> tuple[str, ...]:
+def _read_last_result(state: RetryCallState) -> tuple[str, ...]:
     assert state.outcome, "it was tried"
     left: tuple[str, ...] = state.outcome.result()
     return left
 
 
-async def not_done(
+async def find_unfinished_stores(
     connection: Client, owner: Owner, position: int, is_settled: bool | None
 ) -> tuple[str, ...]:
     """Return the stores that have not finished an erasure.
@@ -93,7 +93,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
     return not await waiting(connection, work_subject("index", *owner))
 
 
-async def counted_stores(
+async def count_stores(
     connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
     """Count by store what an erasure would remove; `rows` has the counts of each table.
@@ -105,11 +105,11 @@ async def counted_stores(
         **await left_of(connection, taking),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
-        **in_generations(await database.run_query(count_in_inactive_generations(taking))),
+        **sum_generations(await database.run_query(count_in_inactive_generations(taking))),
     }
 
 
-async def found_with(
+async def count_matches(
     connection: Client, database: Database, owner: Owner, words: str
 ) -> dict[str, JsonValue]:
     """Count by store the entries of a user that have some words.
@@ -121,7 +121,7 @@ async def found_with(
         **await found_in(connection, owner, words),
         "database": await database.run_query(count_rows_with(*owner, words)),
         "statistics": await database.run_query(count_statistics_with(words)),
-        **in_generations(await database.run_query(search_inactive_generations(*owner, words))),
+        **sum_generations(await database.run_query(search_inactive_generations(*owner, words))),
     }
 
 

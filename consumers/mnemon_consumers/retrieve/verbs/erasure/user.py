@@ -7,16 +7,16 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationErasing
+from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationEraser
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
+    count_matches,
     count_old_points,
-    counted_stores,
-    found_with,
-    not_done,
-    pending,
-    removed,
+    count_stores,
+    find_unfinished_stores,
+    select_removed,
+    wait_for_stores,
 )
-from mnemon_consumers.retrieve.verbs.request_context import available, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
@@ -39,7 +39,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 class EraseVerb:
-    """Answers `erase` for users, and passes conversations on to `ConversationErasing`."""
+    """Answers `erase` for users, and passes conversations on to `ConversationEraser`."""
 
     def __init__(self, broker: Broker, log: UserLog, database: Database, finding: VectorIndex | None) -> None:
         self._broker = broker
@@ -56,43 +56,47 @@ class EraseVerb:
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "goes with `verify` only")
         if request.conversation is not None:
-            of_one = ConversationErasing(self._broker.connection, self._log, self._database, self._finding)
+            of_one = ConversationEraser(self._broker.connection, self._log, self._database, self._finding)
             if request.verify:
-                return available(of_one.verify(owner_of(address), request.conversation, request.text))
-            return available(of_one.erase(address, request.conversation))
-        return available(
-            self._verify(owner_of(address), request.text) if request.verify else self._erase(address)
+                return await_reply(
+                    of_one.verify_conversation(get_owner(address), request.conversation, request.text)
+                )
+            return await_reply(of_one.erase_conversation(address, request.conversation))
+        return await_reply(
+            self._verify_erasure(get_owner(address), request.text)
+            if request.verify
+            else self._erase_user(address)
         )
 
-    async def _erase(self, address: Address) -> Reply:
-        owner = owner_of(address)
-        there = await self._count(owner, None)
+    async def _erase_user(self, address: Address) -> Reply:
+        owner = get_owner(address)
+        there = await self._count_contents(owner, None)
         batches = await self._database.run_query(list_provider_batches(whole(owner)))
         elsewhere = await self._database.run_query(count_in_inactive_generations(whole(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
-            position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
-        left = await pending(partial(self._not_done, owner, position))
+            position = await self._log.publish_event(address, UserErasedV1(up_to_seq=ALL_BEFORE))
+        left = await wait_for_stores(partial(self._find_unfinished, owner, position))
         return EraseReplyV1(
             seen_seq=position,
-            removed=removed(there, left),
+            removed=select_removed(there, left),
             pending=left,
             provider_batches=tuple(batches),
             generations=tuple(elsewhere),
         )
 
-    async def _verify(self, owner: Owner, words: str | None) -> Reply:
+    async def _verify_erasure(self, owner: Owner, words: str | None) -> Reply:
         erased = await self._database.run_query(load_erasure(*owner))
-        left = await self._count(owner, erased)
-        found = await found_with(self._broker.connection, self._database, owner, words) if words else None
+        left = await self._count_contents(owner, erased)
+        found = await count_matches(self._broker.connection, self._database, owner, words) if words else None
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
-    async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
+    async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """Count by store what a user has below an erasure, or in total without one."""
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
         rows = await self._database.run_query(count_covered_rows(taking))
-        counts = await counted_stores(self._broker.connection, self._database, taking, rows)
+        counts = await count_stores(self._broker.connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
                 counts["vectors"] = (
@@ -102,7 +106,7 @@ class EraseVerb:
                 )
         return counts
 
-    async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
+    async def _find_unfinished(self, owner: Owner, position: int) -> tuple[str, ...]:
         erased = await self._database.run_query(load_erasure(*owner))
         is_settled = erased.is_settled if erased and erased.seq >= position else None
-        return await not_done(self._broker.connection, owner, position, is_settled)
+        return await find_unfinished_stores(self._broker.connection, owner, position, is_settled)

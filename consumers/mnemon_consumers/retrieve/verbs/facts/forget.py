@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Any
 
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
-from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import FactForgottenV1
@@ -32,7 +32,7 @@ class ForgetVerb:
         memory: Memory,
         query: FactQuery,
         log: UserLog,
-        projection: Projection,
+        projection: EagerProjection,
         database: Database,
         finding: VectorIndex | None,
     ) -> None:
@@ -50,36 +50,38 @@ class ForgetVerb:
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = ForgetV1.read(body)
         if request.id is not None and request.query is None:
-            return available(self._forget_by_id(address, request.id))
+            return await_reply(self._forget_by_id(address, request.id))
         if request.query is not None and request.id is None:
-            return available(self._forget_by_query(address, request.query))
+            return await_reply(self._forget_by_query(address, request.query))
         raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
 
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
-        owner = owner_of(address)
+        owner = get_owner(address)
         # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
         async with hold_lock(self._database, *owner):
-            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             if seen.value is None:
                 raise Refusal("not_found", f"there is no fact {fact_id!r}")
-            return await self._remove(address, seen.value.fact)
+            return await self._remove_fact(address, seen.value.fact)
 
     async def _forget_by_query(self, address: Address, query: str) -> Reply:
-        owner = owner_of(address)
-        await self._query.prepare()
+        owner = get_owner(address)
+        await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its removal.
         async with hold_lock(self._database, *owner):
-            queried = await self._query.choose(owner, query, await self._log.end())
+            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
             if queried.named is not None:
-                return await self._remove(address, queried.named)
-        return ForgetReplyV1(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+                return await self._remove_fact(address, queried.named)
+        return ForgetReplyV1(
+            seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
+        )
 
-    async def _remove(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
-        owner = owner_of(address)
-        position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
-        await self._projection.apply(owner, position)
+    async def _remove_fact(self, address: Address, fact: FactRecord) -> ForgetReplyV1:
+        owner = get_owner(address)
+        position = await self._log.publish_event(address, FactForgottenV1(fact_id=fact.id))
+        await self._projection.project_event(owner, position)
         await self._make_unfindable(owner, fact.id)
-        restore = _restoring(fact) if select_unexpired([fact], now()) else None
+        restore = _build_restore(fact) if select_unexpired([fact], now()) else None
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
 
     async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:
@@ -91,7 +93,7 @@ class ForgetVerb:
                 await self._finding.vectors.delete(Collection.MEMORIES, owner, [place])
 
 
-def _restoring(fact: FactRecord) -> SaveV1:
+def _build_restore(fact: FactRecord) -> SaveV1:
     return SaveV1(
         text=fact.text,
         kind=fact.kind,

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept
-from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import (
@@ -46,37 +46,37 @@ class GetVerb:
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         request = GetV1.read(body) if address.version == 1 else GetV2.read(body)
-        return available(self._get(owner_of(address), request))
+        return await_reply(self._find_item(get_owner(address), request))
 
-    async def _get(self, owner: Owner, request: GetV2) -> Reply:
+    async def _find_item(self, owner: Owner, request: GetV2) -> Reply:
         readers = {
-            "memories": self._fact,
-            "messages": self._message,
-            "documents": self._document,
-            "summaries": self._summary,
+            "memories": self._get_fact,
+            "messages": self._get_message,
+            "documents": self._get_document,
+            "summaries": self._get_summary,
         }
         for scope, read in readers.items():
             if request.scope in (None, scope) and (reply := await read(owner, request)):
                 return reply
         raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
 
-    async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
+    async def _get_fact(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
         if seen.value is None or not select_unexpired([seen.value.fact], now()):
             return None
         return GetReplyV1.model_construct(
-            seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
+            seen_seq=seen.seq, fact=build_fact_reply(seen.value.fact), versions=tuple(seen.value.versions)
         )
 
-    async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
+    async def _get_message(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_surroundings(
             owner, MessageLookup(*owner, (request.id,)), request.min_seq
         )
         for message in seen.value.messages.values():
-            return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
+            return GetReplyV1.model_construct(seen_seq=seen.seq, message=_build_message(message))
         return None
 
-    async def _summary(self, owner: Owner, request: GetV2) -> Reply | None:
+    async def _get_summary(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_summaries_by_id(owner, (request.id,), request.min_seq)
         for summary in seen.value:
             whole = SummaryText.model_construct(
@@ -85,14 +85,16 @@ class GetVerb:
             return GetReplyV1.model_construct(seen_seq=seen.seq, summary=whole)
         return None
 
-    async def _document(self, owner: Owner, request: GetV2) -> Reply | None:
+    async def _get_document(self, owner: Owner, request: GetV2) -> Reply | None:
         seen = await self._memory.load_documents_by_id(owner, (request.id,), request.min_seq)
         for document in seen.value:
-            return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))
+            return GetReplyV1.model_construct(
+                seen_seq=seen.seq, document=_build_document(document, request.offset)
+            )
         return None
 
 
-def _as_said(message: VisibleMessage) -> ConversationMessage:
+def _build_message(message: VisibleMessage) -> ConversationMessage:
     return ConversationMessage.model_construct(
         id=message.event_id,
         seq=message.seq,
@@ -104,7 +106,7 @@ def _as_said(message: VisibleMessage) -> ConversationMessage:
     )
 
 
-def _as_kept(document: StoredDocument, offset: int) -> DocumentText:
+def _build_document(document: StoredDocument, offset: int) -> DocumentText:
     end = offset + LONGEST_TEXT
     return DocumentText.model_construct(
         document_id=document.id,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemon_consumers.domain.alignment.lexicon import lexicon
+from mnemon_consumers.domain.alignment.lexicon import load_lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
@@ -49,11 +49,11 @@ class FactQuery:
         self._settings = settings
 
     @staticmethod
-    async def prepare() -> None:
+    async def load_lexicon() -> None:
         """Load the lexicon that a choice needs; the first load takes a second, in a thread."""
-        await asyncio.to_thread(lexicon)
+        await asyncio.to_thread(load_lexicon)
 
-    async def choose(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
+    async def choose_fact(self, owner: Owner, query: str, min_seq: int) -> QueriedFacts:
         """Choose the fact that a query names. The caller holds the user's lock against rewrites.
 
         Raises:
@@ -67,7 +67,7 @@ class FactQuery:
         named = facts[choice.named] if choice.named is not None else None
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
-    async def candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
+    async def list_candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
         """Return the facts to choose from, best first, by their words and by their scores in a search.
 
         Raises:
@@ -79,21 +79,21 @@ class FactQuery:
         )
         if not queried.ranked and "memories" in found.degraded:
             raise Refusal("unavailable", "facts cannot be searched now; name one by `id`", retryable=True)
-        candidates = _ranked(queried, {hit.id: hit.score for hit in found.hits})
+        candidates = _rank_candidates(queried, {hit.id: hit.score for hit in found.hits})
         if not candidates:
             raise Refusal("not_found", "no fact fits the query; `search` finds facts, name one by its `id`")
         return tuple(candidates)
 
 
-def _ranked(queried: QueriedFacts, scores: Mapping[str, float]) -> Sequence[FactCandidate]:
+def _rank_candidates(queried: QueriedFacts, scores: Mapping[str, float]) -> Sequence[FactCandidate]:
     fits = {each.id: each.fit for each in queried.ranked}
     known = [each for each in dict.fromkeys((*fits, *scores)) if each in queried.facts]
-    ranked = sorted(known, key=lambda each: (-_score(each, fits, scores), each))
+    ranked = sorted(known, key=lambda each: (-_score_fact(each, fits, scores), each))
     return [
-        FactCandidate(id=each, text=queried.facts[each].text, score=round(_score(each, fits, scores), 3))
+        FactCandidate(id=each, text=queried.facts[each].text, score=round(_score_fact(each, fits, scores), 3))
         for each in ranked[:CANDIDATES]
     ]
 
 
-def _score(fact_id: str, fits: Mapping[str, float], scores: Mapping[str, float]) -> float:
+def _score_fact(fact_id: str, fits: Mapping[str, float], scores: Mapping[str, float]) -> float:
     return (fits.get(fact_id, 0.0) + scores.get(fact_id, 0.0)) / 2

@@ -6,15 +6,15 @@ from contextlib import suppress
 from typing import Any, Final
 from uuid import uuid4
 
-from mnemon_consumers.domain.policy.refusal import refusal
+from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.retrieve.cache import Seen
 from mnemon_consumers.retrieve.decide import select_unexpired
-from mnemon_consumers.retrieve.eager_projection import Projection
+from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
-from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
-from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, page_of
-from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
+from mnemon_consumers.retrieve.verbs.facts.rewrite import find_conflict, rewrite_fact
+from mnemon_consumers.retrieve.verbs.facts.view import build_fact_reply, build_page
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, get_owner, now
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact, FactUpdatedV1, Lineage
@@ -52,7 +52,7 @@ class FactVerbs:
         query: FactQuery,
         settings: LiveSettings,
         log: UserLog,
-        projection: Projection,
+        projection: EagerProjection,
         database: Database,
         finding: VectorIndex | None,
     ) -> None:
@@ -70,14 +70,14 @@ class FactVerbs:
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
         request = ReadV1.read(body or b"{}")
-        owner = owner_of(address)
+        owner = get_owner(address)
 
         def reply(seen: Seen[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
-            page = page_of(select_unexpired(wanted, now()), request.limit, request.after)
+            page = build_page(select_unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
                 seen_seq=seen.seq,
-                facts=tuple(fact_as_kept(fact) for fact in page.facts),
+                facts=tuple(build_fact_reply(fact) for fact in page.facts),
                 total=page.total,
                 next=page.next,
             )
@@ -86,73 +86,81 @@ class FactVerbs:
             return reply(await self._memory.load_facts(owner, request.min_seq))
 
         at_hand = self._memory.find_cached_facts(owner, request.min_seq)
-        return reply(at_hand) if at_hand is not None else available(read())
+        return reply(at_hand) if at_hand is not None else await_reply(read())
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         if address.version == 1:
             by_id = UpdateV1.read(body)
-            return available(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
+            return await_reply(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
         request = UpdateV2.read(body)
         if request.id is not None and request.query is None:
-            return available(self._update_by_id(address, request.id, request, UpdateReplyV2))
+            return await_reply(self._update_by_id(address, request.id, request, UpdateReplyV2))
         if request.query is not None and request.id is None:
-            return available(self._update_by_query(address, request.query, request))
+            return await_reply(self._update_by_query(address, request.query, request))
         raise InvalidBody("id", "name the fact by `id`, or by `query`: one of them")
 
     async def _update_by_id(
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
     ) -> Reply:
-        owner = owner_of(address)
+        owner = get_owner(address)
         # The lock serialises all rewrites of the user's facts, so that none undoes another.
         async with hold_lock(self._database, *owner):
-            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
-            position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
-        return await self._shown(owner, fact_id, position, expected)
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
+            position = await self._rewrite_fact(
+                address, _require_fact(seen.value, fact_id).fact, changes, seen.seq
+            )
+        return await self._build_reply(owner, fact_id, position, expected)
 
     async def _update_by_query(self, address: Address, query: str, changes: FactChanges) -> Reply:
-        owner = owner_of(address)
-        await self._query.prepare()
+        owner = get_owner(address)
+        await self._query.load_lexicon()
         # The choice happens under the lock, so that no fact is rewritten before its change.
         async with hold_lock(self._database, *owner):
-            queried = await self._query.choose(owner, query, await self._log.end())
+            queried = await self._query.choose_fact(owner, query, await self._log.read_end())
             if queried.named is not None:
-                position = await self._rewrite(address, queried.named, changes, queried.seq)
+                position = await self._rewrite_fact(address, queried.named, changes, queried.seq)
         if queried.named is not None:
-            return await self._shown(owner, queried.named.id, position, UpdateReplyV2)
-        return UpdateReplyV2(seen_seq=queried.seq, candidates=await self._query.candidates(owner, queried))
+            return await self._build_reply(owner, queried.named.id, position, UpdateReplyV2)
+        return UpdateReplyV2(
+            seen_seq=queried.seq, candidates=await self._query.list_candidates(owner, queried)
+        )
 
-    async def _rewrite(self, address: Address, stored: FactRecord, changes: FactChanges, seq: int) -> int:
+    async def _rewrite_fact(
+        self, address: Address, stored: FactRecord, changes: FactChanges, seq: int
+    ) -> int:
         """Change a fact; return the log position that reflects the change."""
-        owner, former = owner_of(address), _as_event(stored)
-        fact = rewritten(former, changes, now(), self._settings.of(address.tenant))
+        owner, former = get_owner(address), _build_fact(stored)
+        fact = rewrite_fact(former, changes, now(), self._settings.of(address.tenant))
         if fact == former:
             return seq
-        await self._check(address, stored.id, fact, former, seq)
+        await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
         # The vector comes before the event: a request with the event's position finds the new words.
         event_id = str(uuid4())
         await self._make_findable(owner, stored.id, event_id, fact.text)
-        position = await self._log.publish(address, event, event_id)
-        await self._projection.apply(owner, position)
+        position = await self._log.publish_event(address, event, event_id)
+        await self._projection.project_event(owner, position)
         return position
 
-    async def _shown(
+    async def _build_reply(
         self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
     ) -> FactReplyV1:
         seen = await self._memory.load_fact_history(owner, fact_id, min_seq)
-        history = _found(seen.value, fact_id)
+        history = _require_fact(seen.value, fact_id)
         return expected.model_construct(
-            seen_seq=seen.seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
+            seen_seq=seen.seq, fact=build_fact_reply(history.fact), versions=tuple(history.versions)
         )
 
-    async def _check(self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int) -> None:
+    async def _check_change(
+        self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int
+    ) -> None:
         settings = self._settings.of(address.tenant)
-        if fact.text != former.text and (refused := refusal(fact.text, settings.policy)):
+        if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
-        seen = await self._memory.load_facts(owner_of(address), position)
+        seen = await self._memory.load_facts(get_owner(address), position)
         others = [other for other in select_unexpired(seen.value, now()) if other.id != fact_id]
-        if problem := conflict(fact, former, others, settings.limits):
+        if problem := find_conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)
 
     async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
@@ -165,7 +173,7 @@ class FactVerbs:
                 await self._finding.vectors.upsert(Collection.MEMORIES, new)
 
 
-def _as_event(fact: FactRecord) -> Fact:
+def _build_fact(fact: FactRecord) -> Fact:
     return Fact(
         text=fact.text,
         kind=fact.kind,
@@ -175,7 +183,7 @@ def _as_event(fact: FactRecord) -> Fact:
     )
 
 
-def _found(history: FactHistory | None, fact_id: str) -> FactHistory:
+def _require_fact(history: FactHistory | None, fact_id: str) -> FactHistory:
     if history is None or not select_unexpired([history.fact], now()):
         raise Refusal("not_found", f"there is no fact {fact_id!r}")
     return history

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from mnemon_consumers.domain.policy.default_expiry import rewritten_until
+from mnemon_consumers.domain.policy.default_expiry import compute_rewritten_until
 from mnemon_consumers.domain.policy.expiry.text import find_expiry
-from mnemon_consumers.domain.policy.wording import one_line, words
-from mnemon_consumers.retrieve.verbs.facts.view import importance_of
+from mnemon_consumers.domain.policy.wording import join_lines, split_words
+from mnemon_consumers.retrieve.verbs.facts.view import read_importance
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Fact
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
@@ -14,7 +14,7 @@ from mnemon_contracts.verbs.tools import FactChanges
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 
-def rewritten(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
+def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact with the requested changes. Other fields stay, except the date.
 
     The date of a fact may change when the fact moves to another tier. In the tier `working`, words that
@@ -27,23 +27,23 @@ def rewritten(former: Fact, request: FactChanges, at: datetime, settings: Settin
         raise InvalidBody("expires_at", "has passed already; to remove a fact, forget it")
     wanted = request.model_dump(exclude={"id", "query", "importance"}, exclude_none=True)
     if request.text is not None:
-        wanted["text"] = one_line(request.text)
-    importance = importance_of(request.importance)
+        wanted["text"] = join_lines(request.text)
+    importance = read_importance(request.importance)
     if importance is not None:
         wanted["importance"] = importance
     text, tier = wanted.get("text", former.text), request.tier or former.tier
     end = find_expiry(text, at, settings.time_stamps.zone) if text != former.text else None
-    kept = {"expires_at": rewritten_until(former, text, end, tier, at, settings.limits)}
+    kept = {"expires_at": compute_rewritten_until(former, text, end, tier, at, settings.limits)}
     return Fact.create_strict(**former.model_dump() | kept | wanted)
 
 
-def conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
+def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
     """Return why a fact conflicts with the user's other facts, in words for a person; None if it does not."""
     others = list(others)
     if fact.text != former.text:
-        said = words(fact.text)
+        said = split_words(fact.text)
         for other in others:
-            if words(other.text) == said:
+            if split_words(other.text) == said:
                 return f"text: {other.id} says the same; forget one of the two, or word this one differently"
     if fact.tier != former.tier and fact.tier != "archive":
         limit = limits.profile if fact.tier == "profile" else limits.working

@@ -11,8 +11,8 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import importance_of
-from mnemon_consumers.retrieve.verbs.request_context import available, owner_of, to_be_found
+from mnemon_consumers.retrieve.verbs.facts.view import read_importance
+from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -55,7 +55,7 @@ class SaveVerb:
             text=request.text,
             kind=request.kind,
             tier=request.tier,
-            importance=importance_of(request.importance),
+            importance=read_importance(request.importance),
             expires_at=request.expires_at,
             lineage=Lineage(extractor="tool"),
         )
@@ -64,17 +64,17 @@ class SaveVerb:
             connection = self._broker.connection
             pattern = thing_filter(address.tenant, address.user, "fact")
             proposal_id = str(uuid4())
-            async with _woken_by(connection, pattern) as woken:
-                position = await self._log.publish(address, proposal, proposal_id)
-                seq, reply = await _decided(connection, pattern, proposal_id, position, woken)
-            await to_be_found(self._memory.load_facts(owner_of(address), seq))
+            async with _watch_publications(connection, pattern) as woken:
+                position = await self._log.publish_event(address, proposal, proposal_id)
+                seq, reply = await _wait_for_decision(connection, pattern, proposal_id, position, woken)
+            await await_visibility(self._memory.load_facts(get_owner(address), seq))
             return reply
 
-        return available(propose())
+        return await_reply(propose())
 
 
 @asynccontextmanager
-async def _woken_by(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
+async def _watch_publications(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
     """Yield an event that is set on each publication to the pattern; the log has the message soon after."""
     woken = asyncio.Event()
 
@@ -88,7 +88,7 @@ async def _woken_by(connection: Client, pattern: str) -> AsyncIterator[asyncio.E
         await subscription.unsubscribe()
 
 
-async def _decided(
+async def _wait_for_decision(
     connection: Client, pattern: str, proposal_id: str, position: int, woken: asyncio.Event
 ) -> tuple[int, SaveReplyV1]:
     pause = _FIRST_PAUSE
@@ -101,7 +101,7 @@ async def _decided(
                         async for page in answers:
                             for delivery in page:
                                 position = delivery.sequence
-                                decision = _decision(delivery.subject, delivery.body, proposal_id)
+                                decision = _read_decision(delivery.subject, delivery.body, proposal_id)
                                 if decision is not None:
                                     return position, decision.model_copy(update={"seen_seq": position})
                 if woken.is_set():
@@ -117,15 +117,15 @@ async def _decided(
     )
 
 
-def _decision(subject: str, body: bytes, proposal_id: str) -> SaveReplyV1 | None:
+def _read_decision(subject: str, body: bytes, proposal_id: str) -> SaveReplyV1 | None:
     try:
         event = decode_event(parse_subject(subject), body)
     except (InvalidSubject, UnknownEvent, InvalidBody):
         return None
-    return _reply(event, proposal_id)
+    return _build_reply(event, proposal_id)
 
 
-def _reply(event: Event, proposal_id: str) -> SaveReplyV1 | None:
+def _build_reply(event: Event, proposal_id: str) -> SaveReplyV1 | None:
     match event:
         case FactRejectedV1(proposal_id=known) if known == proposal_id:
             reason = event.detail or event.reason

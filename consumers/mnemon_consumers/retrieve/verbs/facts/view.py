@@ -23,12 +23,12 @@ class FactPage(NamedTuple):
     next: str | None
 
 
-def importance_of(asked: int | Importance | None) -> int | None:
+def read_importance(asked: int | Importance | None) -> int | None:
     """Return the importance that a word means; a number is returned unchanged."""
     return IMPORTANCE[asked] if isinstance(asked, str) else asked
 
 
-def page_of(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:
+def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:
     """Return a page of facts, ordered by tier, then by descending importance, then newest first.
 
     A page begins after a place in this order, not after a fact, so that the fact may change meanwhile.
@@ -41,18 +41,18 @@ def page_of(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactP
     Raises:
         InvalidBody: `after` is no `next` of a page.
     """
-    ordered = sorted(facts, key=_place)
-    begin = 0 if after is None else bisect_right(ordered, _place_named(after), key=_place)
+    ordered = sorted(facts, key=_rank_fact)
+    begin = 0 if after is None else bisect_right(ordered, _parse_place(after), key=_rank_fact)
     shown = ordered[begin : begin + limit]
     has_more = begin + limit < len(ordered)
-    return FactPage(shown, len(ordered), ".".join(map(str, _place(shown[-1]))) if has_more else None)
+    return FactPage(shown, len(ordered), ".".join(map(str, _rank_fact(shown[-1]))) if has_more else None)
 
 
-def _place(fact: FactRecord) -> tuple[int, int, int]:
+def _rank_fact(fact: FactRecord) -> tuple[int, int, int]:
     return _TIERS[fact.tier], -fact.importance, -fact.seq
 
 
-def _place_named(after: str) -> tuple[int, int, int]:
+def _parse_place(after: str) -> tuple[int, int, int]:
     named = re.fullmatch(r"([0-2])\.(-[0-9]{1,2})\.(-[0-9]{1,19})", after, re.ASCII)
     if named is None:
         raise InvalidBody("after", "is not the `next` of a reply to `read`")
@@ -60,7 +60,7 @@ def _place_named(after: str) -> tuple[int, int, int]:
     return int(tier), int(importance), int(seq)
 
 
-def fact_as_kept(fact: FactRecord) -> FactAsKept:
+def build_fact_reply(fact: FactRecord) -> FactAsKept:
     """Return a fact in the form of a reply."""
     return FactAsKept.model_construct(
         id=fact.id,

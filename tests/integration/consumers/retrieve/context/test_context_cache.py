@@ -326,7 +326,7 @@ async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: S
 async def test_words_are_counted_again_only_after_a_change(
     quiet: Quiet, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statistics, "KEPT", 0.0)
+    monkeypatch.setattr(statistics, "RECOUNT_SECONDS", 0.0)
     await lived(stock)
     await quiet.settle()
     before = await quiet.statements()

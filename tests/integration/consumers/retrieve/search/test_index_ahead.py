@@ -5,8 +5,8 @@ from pathlib import Path
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.index.decide import IndexedDocument
-from mnemon_consumers.index.point_writer import document
-from mnemon_consumers.index.sweep import sweep
+from mnemon_consumers.index.point_writer import build_document_entries
+from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
@@ -35,12 +35,12 @@ async def test_message_without_row_keeps_its_point(
             while await applied_position(context, "index") < last:
                 await asyncio.sleep(0.02)
         async with opened(located, (await read(stock.connection)).embedding) as finding:
-            assert not await sweep(stock.connection, database, finding, OWNER, cleared)
+            assert not await sweep_points(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
                 assert await finding.vectors.count(collection) == 1
             async with run_consumers(("persist",), located):
                 await indexed(stock, last)
-            assert await sweep(stock.connection, database, finding, OWNER, cleared)
+            assert await sweep_points(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
                 assert await finding.vectors.count(collection) == 1
 
@@ -56,6 +56,8 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
             vectors = finding.vectors
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
             older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
-            await vectors.upsert(Collection.DOCUMENTS, await points(finding, await document(older)))
-            assert await sweep(stock.connection, database, finding, OWNER, last)
+            await vectors.upsert(
+                Collection.DOCUMENTS, await points(finding, await build_document_entries(older))
+            )
+            assert await sweep_points(stock.connection, database, finding, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before

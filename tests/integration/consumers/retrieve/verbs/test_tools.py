@@ -245,7 +245,7 @@ async def test_tasks_are_added_listed_and_done(stock: Stock) -> None:
     assert code(await stock.ask("tasks", action="remove")) == "bad_request"
     assert code(await stock.ask("tasks", action="add")) == "bad_request"
     blank = await stock.ask("tasks", action="add", text=" \n\t")
-    assert (code(blank), blank["error"]["message"]) == ("bad_request", "text: what is to be done?")
+    assert (code(blank), blank["error"]["message"]) == ("bad_request", "text: is missing: say what to do")
     assert code(await stock.ask("tasks", action="burn")) == "bad_request"
     context = await stock.ask("context", min_seq=removed["seen_seq"])
     assert "Vera" not in str(context), "tasks are in no context by themselves"

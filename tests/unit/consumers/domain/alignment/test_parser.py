@@ -2,13 +2,13 @@
 
 import pytest
 
-from mnemon_consumers.domain.alignment.parser import parse
+from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_consumers.domain.alignment.statement import ParsedFact, Term, TermKind
 from mnemon_consumers.domain.alignment.tokenizer import tokenize
 
 
 def _keys(text: str, kind: TermKind) -> list[str]:
-    return [key for term in parse(text).terms if term.kind is kind for key in sorted(term.keys)]
+    return [key for term in parse_fact(text).terms if term.kind is kind for key in sorted(term.keys)]
 
 
 def _texts(terms: tuple[Term, ...] | list[Term]) -> list[str]:
@@ -16,7 +16,7 @@ def _texts(terms: tuple[Term, ...] | list[Term]) -> list[str]:
 
 
 def _head(text: str) -> list[str]:
-    return _texts([term for term in parse(text).terms if term.is_head])
+    return _texts([term for term in parse_fact(text).terms if term.is_head])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_dates_are_recognised(text: str, dates: list[str]) -> None:
     ],
 )
 def test_names_are_recognised(text: str, names: list[str]) -> None:
-    assert _texts([term for term in parse(text).terms if term.kind is TermKind.NAME]) == names
+    assert _texts([term for term in parse_fact(text).terms if term.kind is TermKind.NAME]) == names
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_heads_are_recognised(text: str, head: list[str]) -> None:
     ],
 )
 def test_marks_are_recognised(text: str, marks: set[str]) -> None:
-    statement = parse(text)
+    statement = parse_fact(text)
 
     assert _marks(statement) == marks
 
@@ -175,6 +175,6 @@ def _marks(statement: ParsedFact) -> set[str]:
     ],
 )
 def test_poles_are_recognised(text: str, word: str, stages: set[str], kinds: set[str]) -> None:
-    term = next(term for term in parse(text).terms if term.text == word)
+    term = next(term for term in parse_fact(text).terms if term.text == word)
 
     assert (set(term.stages), set(term.kinds)) == (stages, kinds)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.domain.alignment.relation import FactRelation, relate
+from mnemon_consumers.domain.alignment.relation import FactRelation, relate_facts
 from mnemon_infra.models.wordllama import word_similarity
 
 SIMILARITY = word_similarity()
@@ -439,7 +439,7 @@ KEPT = {
 
 
 def test_similarity_does_not_decide_about_other_numbers() -> None:
-    verdict = relate("German is at B1", "Dutch is at B2", SIMILARITY)
+    verdict = relate_facts("German is at B1", "Dutch is at B2", SIMILARITY)
 
     assert verdict.relation is FactRelation.DIFFERENT
     assert not verdict.is_open
@@ -469,7 +469,7 @@ def _cases(pairs: dict[str, tuple[str, str]]) -> list[object]:
 
 @pytest.mark.parametrize(("old", "new"), _cases(UPDATES))
 def test_newer_fact_takes_the_place_of_the_older_one(old: str, new: str) -> None:
-    verdict = relate(old, new, SIMILARITY)
+    verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation in (FactRelation.UPDATE, FactRelation.SAME), verdict.evidence
     assert not verdict.is_covered, verdict.evidence
@@ -477,35 +477,35 @@ def test_newer_fact_takes_the_place_of_the_older_one(old: str, new: str) -> None
 
 @pytest.mark.parametrize(("old", "new"), _cases(SAME))
 def test_facts_say_the_same(old: str, new: str) -> None:
-    verdict = relate(old, new, SIMILARITY)
+    verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation is FactRelation.SAME, verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), _cases(KEPT) + _cases(SHRUNK) + _cases(READ_AGAIN) + _cases(PLANNED))
 def test_both_facts_are_kept(old: str, new: str) -> None:
-    verdict = relate(old, new, SIMILARITY)
+    verdict = relate_facts(old, new, SIMILARITY)
 
     assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
 
 
 @pytest.mark.parametrize(("old", "new"), _cases(KEPT))
 def test_both_facts_are_kept_in_the_other_order(old: str, new: str) -> None:
-    verdict = relate(new, old, SIMILARITY)
+    verdict = relate_facts(new, old, SIMILARITY)
 
     assert verdict.relation in (FactRelation.DIFFERENT, FactRelation.UNDECIDED), verdict.evidence
 
 
 @pytest.mark.parametrize("text", FOREIGN.values(), ids=list(FOREIGN))
 def test_a_fact_in_any_language_is_the_same_in_other_case_and_with_a_full_stop(text: str) -> None:
-    verdict = relate(text, f"{text.lower()}.", SIMILARITY)
+    verdict = relate_facts(text, f"{text.lower()}.", SIMILARITY)
 
     assert verdict.relation is FactRelation.SAME, verdict.evidence
 
 
 @given(st.text(max_size=300))
 def test_a_fact_is_the_same_as_itself(text: str) -> None:
-    verdict = relate(text, text, SIMILARITY)
+    verdict = relate_facts(text, text, SIMILARITY)
 
     assert verdict.relation is FactRelation.SAME
     assert verdict.is_covered
@@ -519,7 +519,7 @@ TEXTS = st.one_of(
 
 @given(TEXTS, TEXTS)
 def test_any_two_texts_have_a_relation(old: str, new: str) -> None:
-    verdict = relate(old, new, SIMILARITY)
+    verdict = relate_facts(old, new, SIMILARITY)
 
     assert 0 <= verdict.score <= 1
     assert verdict.evidence
@@ -539,6 +539,6 @@ UNRELATED = {
 
 @pytest.mark.parametrize(("old", "new"), _cases(UNRELATED))
 def test_a_fact_about_something_else_takes_the_place_of_none(old: str, new: str) -> None:
-    verdict = relate(old, new, SIMILARITY)
+    verdict = relate_facts(old, new, SIMILARITY)
 
     assert not verdict.is_related, verdict.evidence

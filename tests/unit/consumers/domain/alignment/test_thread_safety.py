@@ -6,12 +6,12 @@ from pathlib import Path
 
 PROGRAM = """
 from concurrent.futures import ThreadPoolExecutor
-from mnemon_consumers.domain.alignment.parser import take_apart
+from mnemon_consumers.domain.alignment.parser import parse_text
 
 TEXTS = [f"{word} {number} дней" for word in ("Works", "Работает") for number in range(50)]
 with ThreadPoolExecutor(4) as threads:
-    found = list(threads.map(take_apart, 4 * TEXTS))
-assert found[:100] == [take_apart(text) for text in TEXTS]
+    found = list(threads.map(parse_text, 4 * TEXTS))
+assert found[:100] == [parse_text(text) for text in TEXTS]
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.context.budget import Fitted, fit
+from mnemon_consumers.retrieve.context.budget import FittedContext, fit_context
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
@@ -80,8 +80,10 @@ CAPS = st.just(Sections()) | st.builds(Sections, **dict.fromkeys(SECTIONS, st.in
 SOME = settings(max_examples=scale_examples(40))
 
 
-def real(context: Context, layout: ContextLayout, budget: int, sections: Sections | None = None) -> Fitted:
-    return fit(context, layout, budget, sections or Sections(), tokens.count, tokens.cut)
+def real(
+    context: Context, layout: ContextLayout, budget: int, sections: Sections | None = None
+) -> FittedContext:
+    return fit_context(context, layout, budget, sections or Sections(), tokens.count, tokens.cut)
 
 
 def fact(number: int, text: str = "", importance: int = 5, age: int = 0, score: float = 0) -> ContextFact:
@@ -112,7 +114,7 @@ def test_context_never_exceeds_the_budget(
     layout: ContextLayout, counter: str, context: Context, budget: int, sections: Sections
 ) -> None:
     count, cut = COUNTERS[counter]
-    fitted = fit(context, layout, budget, sections, count, cut)
+    fitted = fit_context(context, layout, budget, sections, count, cut)
     text, messages = fitted.rendered.text, fitted.rendered.messages
     if text is None:
         as_seen = sum(PER_MESSAGE + count(each.content) + count(each.name or "") for each in messages)
@@ -130,7 +132,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
 ) -> None:
     fitted = real(context, layout, budget, sections)
     for section, report in fitted.sections.items():
-        items = fitted.context.of(section)
+        items = fitted.context.get_section(section)
         assert report.shown == len(items)
         cap = getattr(sections, section)
         if section == "recent":
@@ -151,7 +153,7 @@ def test_context_repeats_nothing_and_counts_everything(context: Context, budget:
     for section in SECTIONS:
         stored = [
             item
-            for item in context.of(section)
+            for item in context.get_section(section)
             if not (section == "relevant" and item.id in known)  # type: ignore[union-attr]
             if not (section == "conversation" and item.id in recent)  # type: ignore[union-attr]
         ]
@@ -310,7 +312,7 @@ def test_omitted_text_is_not_tokenized(layout: ContextLayout) -> None:
         huge = ContextMessage("huge", "assistant", "a" * 1_000_000)
         facts = [fact(n) for n in range(messages)]
         context = Context(facts=facts, recent=[*recent[:-20], huge, *recent[-20:]])
-        fit(context, layout, 1000, Sections(), count, tokens.cut)
+        fit_context(context, layout, 1000, Sections(), count, tokens.cut)
         return counted
 
     assert work(10_000) < 1.2 * work(100) < 100_000
@@ -324,7 +326,7 @@ def test_facts_are_limited_in_characters_the_most_important_first(layout: Contex
     ]
     wide = Sections(facts=10_000)
     for most in (1, 60, 200, 800):
-        fitted = fit(
+        fitted = fit_context(
             Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut, Characters(facts=most)
         )
         shown = "".join(message.content for message in fitted.rendered.messages)
@@ -336,7 +338,7 @@ def test_facts_are_limited_in_characters_the_most_important_first(layout: Contex
             assert set(importances[:8]) == {10}
         report = fitted.sections["facts"]
         assert report.shown + report.left_out == len(profile)
-    unlimited = fit(Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut)
+    unlimited = fit_context(Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut)
     assert unlimited.sections["facts"].left_out == 0
 
 
@@ -345,7 +347,7 @@ def test_characters_and_tokens_both_hold() -> None:
         ContextFact(f"ar_{number}", "Anna likes tea", "event", 5, NOW, score=1.0) for number in range(50)
     ]
     for characters in (100, 2_000):
-        fitted = fit(
+        fitted = fit_context(
             Context(relevant=found),
             BLOCKS,
             10_000,

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.context.budget import Fitted, fit
+from mnemon_consumers.retrieve.context.budget import FittedContext, fit_context
 from mnemon_consumers.retrieve.context.coverage import (
     CountedMessages,
-    count_edges,
+    find_count_edges,
     has_whole_tail,
     is_covered,
 )
@@ -47,7 +47,7 @@ def counted(
     """As the database counts."""
     if view.complete:
         return CountedMessages()
-    below, edges = view.messages[len(view.messages) // 2].seq, [0, *count_edges(summaries)]
+    below, edges = view.messages[len(view.messages) // 2].seq, [0, *find_count_edges(summaries)]
     counts = [
         MessageCount(edge, sum(edge <= each.seq < following for each in rows if each.seq < below))
         for edge, following in zip(edges, [*edges[1:], 2**62], strict=True)
@@ -72,15 +72,15 @@ def fitted(
     values: SettingsV1 | None = None,
     budget: int | None = None,
     form: Any = "messages",
-) -> Fitted:
+) -> FittedContext:
     values = values or SettingsV1()
-    context = decide.context(what, values, NOW)
+    context = decide.build_context(what, values, NOW)
     layout = LAYOUTS_BY_LANGUAGE[context.language][form]
     sections = values.context.sections
-    return fit(context, layout, budget or values.context.budget, sections, tokens.count, tokens.cut)
+    return fit_context(context, layout, budget or values.context.budget, sections, tokens.count, tokens.cut)
 
 
-def numbers(of: Fitted) -> tuple[int, int, int]:
+def numbers(of: FittedContext) -> tuple[int, int, int]:
     assert of.coverage is not None
     return of.coverage.shown, of.coverage.summarised, of.coverage.left_out
 
@@ -199,7 +199,7 @@ def test_a_count_serves_until_other_summaries_divide_it_or_the_view_leaves_it() 
 
     def usable(first: int, *summaries: StoredSummary) -> bool:
         view = ConversationView("talk", rows[first - 1 :], complete=False)
-        return counted_before.is_usable(view, count_edges(summaries))
+        return counted_before.is_usable(view, find_count_edges(summaries))
 
     halves = summary(1, 40), summary(41, 80)
     assert usable(60, *halves)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.budget import fit_context
 from mnemon_consumers.retrieve.context.contents import (
     SECTIONS,
     Context,
@@ -17,7 +17,7 @@ from mnemon_consumers.retrieve.context.contents import (
     ContextSummary,
     DataField,
     Passage,
-    user_data,
+    build_user_data,
 )
 from mnemon_consumers.retrieve.context.formats import BLOCKS, LAYOUTS, MARKDOWN, MESSAGES, TYPED_LAYOUTS, XML
 from mnemon_consumers.retrieve.context.layout import ContextLayout
@@ -33,7 +33,7 @@ WHOLE = Context(
         ContextSummary("Обсуждали волатильность 2024, avg 1.2%"),
         ContextSummary("Compared Mondays and Fridays"),
     ],
-    user_data=user_data({"name": "Анна", "likes": ["tea", "cats"], "adult": True}),
+    user_data=build_user_data({"name": "Анна", "likes": ["tea", "cats"], "adult": True}),
     working=[ContextFact("wk_014", "We are installing simple-bot", "event", 5, MARCH, expires_at=MARCH)],
     recent=[
         ContextMessage("m1", "user", "А что было вчера?"),
@@ -149,7 +149,7 @@ def test_markdown_does_not_deny_what_found_no_room() -> None:
 
 def test_markdown_does_not_deny_what_could_not_be_read() -> None:
     context = Context(recent=[ContextMessage("m1", "user", "hi")], incomplete=True)
-    shown = fit(context, MARKDOWN, 1000, Sections(), tokens.count, tokens.cut)
+    shown = fit_context(context, MARKDOWN, 1000, Sections(), tokens.count, tokens.cut)
     assert shown.rendered.text == "## Recent messages\n\n- User: hi"
 
 
@@ -277,7 +277,7 @@ def test_no_text_fakes_a_block(context: Context) -> None:
 @given(HOSTILE_CONTEXTS)
 def test_no_text_fakes_a_heading_or_an_item(context: Context) -> None:
     text = text_of(MARKDOWN, context)
-    filled = [context.of(section) for section in SECTIONS if context.of(section)]
+    filled = [context.get_section(section) for section in SECTIONS if context.get_section(section)]
     assert len(re.findall(r"^\s*#", text, re.MULTILINE)) == len(filled)
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == sum(map(len, filled))
 

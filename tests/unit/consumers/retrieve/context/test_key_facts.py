@@ -33,13 +33,13 @@ FACTS = [fact(1, 9), fact(2, 8), fact(3, 7), fact(4, 2)]
 def test_settings_say_whether_less_important_facts_are_shown_unasked(
     settings: SettingsV1, shown: list[str]
 ) -> None:
-    context = decide.context(decide.ContextSources(facts=FACTS), settings, NOW)
+    context = decide.build_context(decide.ContextSources(facts=FACTS), settings, NOW)
     assert [each.id for each in context.facts] == shown
     assert context.not_considered["facts"] == len(FACTS) - len(shown)
 
 
 def test_a_less_important_fact_is_shown_where_it_fits_the_query() -> None:
     known = decide.ContextSources(facts=FACTS, hits=[hit(FACTS[3]), hit(FACTS[0])])
-    context = decide.context(known, HIGH_ONLY, NOW)
+    context = decide.build_context(known, HIGH_ONLY, NOW)
     assert [each.id for each in context.relevant] == ["pf_004", "pf_001"]
     assert context.not_considered["facts"] == 1, "pf_003: pf_004 is shown in another section"

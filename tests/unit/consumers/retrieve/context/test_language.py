@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.context.budget import fit
+from mnemon_consumers.retrieve.context.budget import fit_context
 from mnemon_consumers.retrieve.context.contents import (
     Context,
     ContextFact,
@@ -15,7 +15,7 @@ from mnemon_consumers.retrieve.context.contents import (
     CurrentTime,
     DataField,
     Passage,
-    user_data,
+    build_user_data,
 )
 from mnemon_consumers.retrieve.context.formats import LAYOUTS_BY_LANGUAGE
 from mnemon_consumers.retrieve.context.language import detect_language
@@ -91,13 +91,13 @@ def known(*texts: str, fact: str = "Likes tea") -> decide.ContextSources:
 @pytest.mark.parametrize(("setting", "language"), [("auto", "ru"), ("en", "en"), ("ru", "ru")])
 def test_a_setting_chooses_the_language(setting: Any, language: str) -> None:
     settings = SettingsV1(context=ContextSettings(language=setting))
-    assert decide.context(known(*RUSSIAN_TALK), settings, MARCH).language == language
+    assert decide.build_context(known(*RUSSIAN_TALK), settings, MARCH).language == language
 
 
 WHOLE = Context(
     facts=[ContextFact("pf_001", "Любит чай", "preference", 9, MARCH)],
     summaries=[ContextSummary("Говорили о поездке")],
-    user_data=user_data({"имя": "Анна", "взрослый": True, "дети": [None, False]}),
+    user_data=build_user_data({"имя": "Анна", "взрослый": True, "дети": [None, False]}),
     working=[ContextFact("wk_014", "Летит в Рим", "event", 5, MARCH, expires_at=MARCH)],
     recent=[
         ContextMessage("m1", "user", "Во сколько рейс?"),
@@ -177,10 +177,10 @@ def test_every_word_has_another_in_russian() -> None:
 def test_the_time_is_within_the_budget_and_the_last(language: Any, form: Format) -> None:
     stamps = TimeStamps(template="[Текущее время: {time}] {text}", zone="Europe/Moscow")
     values = SettingsV1(context=ContextSettings(language=language, current_time=True), time_stamps=stamps)
-    context = decide.context(known(*RUSSIAN_TALK), values, MARCH)
+    context = decide.build_context(known(*RUSSIAN_TALK), values, MARCH)
     layout = LAYOUTS_BY_LANGUAGE[language][form]
     for budget in range(1, 400, 7):
-        fitted = fit(context, layout, budget, Sections(), tokens.count, tokens.cut)
+        fitted = fit_context(context, layout, budget, Sections(), tokens.count, tokens.cut)
         assert fitted.tokens <= budget
         if fitted.rendered.messages:
             last_lines = fitted.rendered.messages[-1].content.splitlines()[-2:]
@@ -189,7 +189,7 @@ def test_the_time_is_within_the_budget_and_the_last(language: Any, form: Format)
 
 
 def test_without_the_setting_there_is_no_time() -> None:
-    assert decide.context(known("hi"), SettingsV1(), MARCH).current_time is None
+    assert decide.build_context(known("hi"), SettingsV1(), MARCH).current_time is None
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_data_fields_keep_their_names() -> None:
 
 def test_data_without_a_value_are_not_shown() -> None:
     data = {"nick": None, "pets": ["Rex", None], "home": {"city": None, "country": "Russia"}}
-    context = Context(user_data=user_data(data))
+    context = Context(user_data=build_user_data(data))
     assert (LAYOUTS_BY_LANGUAGE["en"]["markdown"].rendered(context).text or "").endswith(
         "## User data\n\n- pets: Rex, none\n- home: country: Russia"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_consumers.retrieve.search.facts import freshness, ranked
+from mnemon_consumers.retrieve.search.facts import compute_freshness, rank_facts
 from mnemon_consumers.retrieve.search.fusion import FusedCandidate
 from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -39,18 +39,18 @@ def found(similarity: float, overlap: float = 0.0) -> FusedCandidate:
     ],
 )
 def test_only_minor_archive_facts_fade(changes: dict[str, Any], expected: float) -> None:
-    assert freshness(fact(**changes), Retrieval(), NOW) == pytest.approx(expected)
+    assert compute_freshness(fact(**changes), Retrieval(), NOW) == pytest.approx(expected)
 
 
 def test_settings_say_whether_and_how_fast() -> None:
-    assert freshness(fact(days=10), Retrieval(decay_days=10), NOW) == pytest.approx(math.exp(-1))
-    assert freshness(fact(days=10), Retrieval(decay=False), NOW) == 1.0
+    assert compute_freshness(fact(days=10), Retrieval(decay_days=10), NOW) == pytest.approx(math.exp(-1))
+    assert compute_freshness(fact(days=10), Retrieval(decay=False), NOW) == 1.0
 
 
 def test_expired_fact_is_not_ranked() -> None:
     facts = [fact(1, expires_at=NOW), fact(2, expires_at=NOW + timedelta(seconds=1)), fact(3)]
 
-    shown = ranked(facts, {each.id: found(0.5) for each in facts}, 0.0, Retrieval(), NOW)
+    shown = rank_facts(facts, {each.id: found(0.5) for each in facts}, 0.0, Retrieval(), NOW)
 
     assert [each.fact.id for each in shown] == ["ar_003", "ar_002"]
 
@@ -59,7 +59,7 @@ def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
     old, fresh, kept = fact(1, days=60), fact(2), fact(3, days=600, tier="profile")
     candidates = {old.id: found(0.9), fresh.id: found(0.6), kept.id: found(0.5)}
 
-    shown = ranked([old, fresh, kept], candidates, 0.0, Retrieval(), NOW)
+    shown = rank_facts([old, fresh, kept], candidates, 0.0, Retrieval(), NOW)
 
     assert [each.fact.id for each in shown] == [fresh.id, kept.id, old.id]
     assert shown[2].score == pytest.approx(0.9 * math.exp(-1))
@@ -68,7 +68,7 @@ def test_an_old_fact_gives_way_to_a_fresh_one_that_is_nearly_as_near() -> None:
 def test_of_equals_the_important_one_and_no_score_beyond_1() -> None:
     facts = [fact(1, importance=2), fact(2, importance=9), fact(3)]
 
-    shown = ranked(facts, {each.id: found(1.0, 1.0) for each in facts}, 1.0, Retrieval(), NOW)
+    shown = rank_facts(facts, {each.id: found(1.0, 1.0) for each in facts}, 1.0, Retrieval(), NOW)
 
     assert [(each.fact.id, each.score) for each in shown] == [
         ("ar_003", 1.0),

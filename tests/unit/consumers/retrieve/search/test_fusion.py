@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.retrieve.search.fusion import fused, relevance, share_of_words
+from mnemon_consumers.retrieve.search.fusion import compute_relevance, fuse_rankings, measure_word_share
 from mnemon_infra.vectors.port import PointHit
 
 
@@ -17,7 +17,7 @@ def hits(**scores: float) -> list[PointHit]:
 
 
 def test_each_ranking_is_stretched_and_they_count_the_same() -> None:
-    found = fused(hits(a=8.0, b=6.0, c=4.0), hits(b=0.9, d=0.5, a=0.1), 3)
+    found = fuse_rankings(hits(a=8.0, b=6.0, c=4.0), hits(b=0.9, d=0.5, a=0.1), 3)
 
     assert [each.payload["event_id"] for each in found] == ["b", "a", "d", "c"]
     assert [each.score for each in found] == pytest.approx([0.755, 0.51, 0.255, 0.01], abs=0.002)
@@ -26,14 +26,14 @@ def test_each_ranking_is_stretched_and_they_count_the_same() -> None:
 
 
 def test_a_word_that_only_one_has_outweighs_the_noise_of_similarities() -> None:
-    first, second, *_ = fused(hits(a=4.0), hits(b=0.31, c=0.30, a=0.25, d=0.24), 32)
+    first, second, *_ = fuse_rankings(hits(a=4.0), hits(b=0.31, c=0.30, a=0.25, d=0.24), 32)
 
     assert first.payload["event_id"] == "a"
     assert first.score > second.score + 0.3
 
 
 def test_a_ranking_that_is_missing_leaves_the_other() -> None:
-    found = fused(hits(a=8.0, b=6.0, c=4.0), None, 3)
+    found = fuse_rankings(hits(a=8.0, b=6.0, c=4.0), None, 3)
 
     assert [each.payload["event_id"] for each in found] == ["a", "b", "c"]
     assert [each.score for each in found] == pytest.approx([1.0, 0.51, 0.02], abs=0.002)
@@ -41,14 +41,14 @@ def test_a_ranking_that_is_missing_leaves_the_other() -> None:
 
 
 def test_an_empty_ranking_and_one_of_equals() -> None:
-    assert fused([], [], 32) == []
-    assert [each.score for each in fused([], hits(a=0.3), 32)] == [0.5]
-    assert [each.score for each in fused(hits(a=2.0, b=2.0), hits(a=0.5), 32)] == [1.0, 0.5]
-    assert [each.score for each in fused(hits(a=2.0, b=2.0), None, 2)] == [1.0, 1.0]
+    assert fuse_rankings([], [], 32) == []
+    assert [each.score for each in fuse_rankings([], hits(a=0.3), 32)] == [0.5]
+    assert [each.score for each in fuse_rankings(hits(a=2.0, b=2.0), hits(a=0.5), 32)] == [1.0, 0.5]
+    assert [each.score for each in fuse_rankings(hits(a=2.0, b=2.0), None, 2)] == [1.0, 1.0]
 
 
 def test_the_weaker_of_two_that_have_the_word_keeps_most_of_its_score() -> None:
-    strong, weak = fused(hits(a=1.2, b=1.0), hits(a=0.8, c=0.4), 32)[:2]
+    strong, weak = fuse_rankings(hits(a=1.2, b=1.0), hits(a=0.8, c=0.4), 32)[:2]
 
     assert (strong.payload["event_id"], weak.payload["event_id"]) == ("a", "b")
     assert strong.words == 1.0
@@ -65,7 +65,7 @@ def test_scores_lie_above_0_up_to_1_and_are_in_order(
     by_words = [PointHit(uuid4(), score, {}) for score in words]
     by_meaning = None if meaning is None else [PointHit(uuid4(), score / 100, {}) for score in meaning]
 
-    found = fused(by_words, by_meaning, limit)
+    found = fuse_rankings(by_words, by_meaning, limit)
 
     assert len(found) == len(words) + len(meaning or [])
     assert all(0 < each.score <= 1 for each in found)
@@ -79,11 +79,11 @@ def test_scores_lie_above_0_up_to_1_and_are_in_order(
 def test_relevance_needs_words_or_similarity(
     similarity: float | None, overlap: float, expected: float
 ) -> None:
-    assert relevance(similarity, overlap) == pytest.approx(expected)
+    assert compute_relevance(similarity, overlap) == pytest.approx(expected)
 
 
 def test_the_share_of_words_heeds_stems_and_no_stop_words() -> None:
-    assert share_of_words("Where are the dogs?", "A dog barks") == 1.0
-    assert share_of_words("dogs and cats", "A dog barks") == 0.5
-    assert share_of_words("Где собака?", "Собаки лают") == 1.0
-    assert share_of_words("🙂", "🙂") == 0.0
+    assert measure_word_share("Where are the dogs?", "A dog barks") == 1.0
+    assert measure_word_share("dogs and cats", "A dog barks") == 0.5
+    assert measure_word_share("Где собака?", "Собаки лают") == 1.0
+    assert measure_word_share("🙂", "🙂") == 0.0

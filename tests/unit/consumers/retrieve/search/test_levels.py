@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from mnemon_consumers.retrieve.search.levels import WHOLE, named_parts, narrow
+from mnemon_consumers.retrieve.search.levels import WHOLE, filter_messages, resolve_parts
 from mnemon_contracts.verbs.tools import FoundScope, MemoryLevel, SearchScope
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
@@ -14,16 +14,16 @@ from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 def test_a_scope_is_all_of_its_parts() -> None:
     assert WHOLE.keys() == set(get_args(FoundScope))
     for scope, parts in WHOLE.items():
-        assert named_parts([scope, scope]) == {scope: parts}
+        assert resolve_parts([scope, scope]) == {scope: parts}
 
 
 def test_the_levels_share_nothing_and_are_all_there_is() -> None:
     levels: Sequence[MemoryLevel] = get_args(MemoryLevel)
     pairs = [
-        (scope, part) for level in levels for scope, parts in named_parts([level]).items() for part in parts
+        (scope, part) for level in levels for scope, parts in resolve_parts([level]).items() for part in parts
     ]
     assert len(pairs) == len(set(pairs))
-    assert named_parts(levels) == WHOLE
+    assert resolve_parts(levels) == WHOLE
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_levels_share_nothing_and_are_all_there_is() -> None:
 def test_several_scopes_add_up(
     scopes: Sequence[SearchScope], expected: Mapping[FoundScope, set[str]]
 ) -> None:
-    assert named_parts(scopes) == expected
+    assert resolve_parts(scopes) == expected
 
 
 def test_excluded_level_has_no_neighbours() -> None:
@@ -48,4 +48,6 @@ def test_excluded_level_has_no_neighbours() -> None:
         return VisibleMessage(seq, f"m{seq}", "user", "hello", None, datetime(2026, 1, 1, tzinfo=UTC), "c")
 
     around = Surroundings({seq: said(seq) for seq in (1, 2, 3, 4)}, {1: 2, 2: 3, 3: 4})
-    assert narrow(around, lambda each: each.seq > 2) == Surroundings({3: said(3), 4: said(4)}, {3: 4})
+    assert filter_messages(around, lambda each: each.seq > 2) == Surroundings(
+        {3: said(3), 4: said(4)}, {3: 4}
+    )

@@ -4,14 +4,14 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon_consumers.retrieve.search.fusion import share_of_words
+from mnemon_consumers.retrieve.search.fusion import measure_word_share
 from mnemon_consumers.retrieve.search.query_intent import (
     LOOKED_AT,
     Day,
     QueryIntent,
     speaks_of_others,
+    split_words,
     tells_time,
-    words,
 )
 
 
@@ -40,11 +40,11 @@ def test_dates_are_recognised(query: str, days: list[Day]) -> None:
 def test_a_day_has_what_it_does_not_contradict() -> None:
     moment = datetime(2023, 5, 8, 23, 59, tzinfo=UTC)
 
-    assert Day(8, 5, 2023).has(moment)
-    assert Day(None, 5, None).has(moment)
-    assert not Day(9, 5, 2023).has(moment)
-    assert not Day(None, 5, 2022).has(moment)
-    assert not Day(8, 6, None).has(moment)
+    assert Day(8, 5, 2023).includes(moment)
+    assert Day(None, 5, None).includes(moment)
+    assert not Day(9, 5, 2023).includes(moment)
+    assert not Day(None, 5, 2022).includes(moment)
+    assert not Day(8, 6, None).includes(moment)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_day_has_what_it_does_not_contradict() -> None:
     ],
 )
 def test_names_are_recognised(query: str, name: str, named: bool) -> None:
-    assert QueryIntent(query).names(name) is named
+    assert QueryIntent(query).has_name(name) is named
 
 
 @pytest.mark.parametrize(
@@ -107,8 +107,8 @@ def test_message_intent_names_dates_and_people() -> None:
 
 def test_of_a_huge_text_only_the_beginning_is_looked_at() -> None:
     huge = "word " * (LOOKED_AT // 5) + "yesterday 2024 you"
-    assert words(huge) == {"word"}
+    assert split_words(huge) == {"word"}
     assert not tells_time(huge)
     assert not speaks_of_others(huge)
-    assert share_of_words("yesterday", huge) == 0.0
-    assert share_of_words("yesterday", f"yesterday {huge}") == 1.0
+    assert measure_word_share("yesterday", huge) == 0.0
+    assert measure_word_share("yesterday", f"yesterday {huge}") == 1.0

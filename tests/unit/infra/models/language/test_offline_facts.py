@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_consumers.domain.policy.refusal import refusal
-from mnemon_consumers.extract.answers.parser import read
-from mnemon_consumers.extract.prompt import request
+from mnemon_consumers.domain.policy.refusal import find_refusal
+from mnemon_consumers.extract.answers.parser import parse_answer
+from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models import tokens
@@ -26,7 +26,7 @@ def spoken(*texts: str, at: datetime = SATURDAY) -> list[PromptMessage]:
 
 
 async def answer(said: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
-    return await offline().complete(request(said, known, Extraction()))
+    return await offline().complete(build_request(said, known, Extraction()))
 
 
 async def found(said: Sequence[PromptMessage]) -> list[dict[str, Any]]:
@@ -80,7 +80,7 @@ async def texts(*said: str) -> list[str]:
 async def test_what_people_say_of_themselves_is_kept_in_their_words(text: str, fact: str, kind: str) -> None:
     (only,) = await found(spoken(text))
     assert (only["text"], only["memory_type"], only["sources"]) == (fact, kind, [1])
-    assert refusal(fact, Policy()) is None, "it would not be kept"
+    assert find_refusal(fact, Policy()) is None, "it would not be kept"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ async def test_where_several_people_speak_each_is_named() -> None:
 
 
 async def test_what_it_took_is_counted_and_it_is_no_provider_with_batches() -> None:
-    asked = request(spoken("I live in Leeds"), [], Extraction())
+    asked = build_request(spoken("I live in Leeds"), [], Extraction())
     model = offline()
     reply = await model.complete(asked)
     assert (model.provider, model.model, model.batches) == ("offline", "rules", None)
@@ -227,7 +227,7 @@ PIECES = st.sampled_from(
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=25).map(" ".join))
 async def test_answer_about_any_text_is_parsable(text: str) -> None:
     said, known = spoken(text, text[::-1]), [PromptFact("pf_001", "Lives in Leeds")]
-    extracted = read(await answer(said, known), said, known)
+    extracted = parse_answer(await answer(said, known), said, known)
     assert not extracted.repaired
     for fact in extracted.facts:
         assert 12 <= len(fact.text) <= 240

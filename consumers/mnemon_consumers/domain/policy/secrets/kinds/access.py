@@ -13,15 +13,15 @@ from mnemon_consumers.domain.policy.secrets.values import (
     SERVICES,
     SPOKEN_NUMBERS,
     UNIT,
-    first_token,
+    find_first_token,
     has_number_word,
     has_word,
     is_placeholder,
     is_strong,
     starts,
-    trimmed,
+    trim_word,
 )
-from mnemon_consumers.domain.policy.wording import pattern, word_set
+from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
 
 _SENTENCE_END: Final = re.compile(r"[.;!]\s+")
 _EVIDENCE: Final = re.compile(
@@ -30,7 +30,7 @@ _EVIDENCE: Final = re.compile(
 )
 """Cheap check: a value that an action tells has a digit, is quoted, or is typed at a login."""
 
-_SERVICE: Final = pattern(
+_SERVICE: Final = compile_pattern(
     r"""\b(?:accounts?|sites|websites|machines|devices|computers|netflix|spotify|gmail|facebook|instagram|
     icloud|steam|discord|amazon|
     dropbox|github|gitlab|yahoo|
@@ -41,7 +41,7 @@ _SERVICE: Final = pattern(
 )
 """Things that passwords open. After "uses" or "protected by", a token in the same sentence is a password."""
 
-_SIGN_IN: Final = pattern(
+_SIGN_IN: Final = compile_pattern(
     r"""\b(?:log(?:s|ged|ging)?[ -]?(?:in|on|into|onto)|sign(?:s|ed|ing)?[ -]?(?:in|on|into)|
     g[eo]t(?:s|ting)?\s(?:in|into|on|onto|past)(?!\s(?:argu|fight|troubl|touch|line|contact|debat|well|
     bed))|unlock\w*|log-?ins?|lock\sscreen|portal|mailbox|inbox|
@@ -52,7 +52,7 @@ _SIGN_IN: Final = pattern(
     подключ\w+|админк\w+|вай-?фа\w+|впн|почт(?:у|е|ой|ы)|учётк\w+|аккаунт\w*|личн\w+\sкабинет\w*|
     в\sполе\sпарол\w+|роутер\w*)(?!\w)"""
 )
-_INTRODUCED: Final = pattern(
+_INTRODUCED: Final = compile_pattern(
     r"""(?<!\w)(?:with|us(?:es?|ed|ing)|via|through|under|typ(?:es?|ed|ing)(?:\sin)?|enter(?:s|ed|ing)?|
     put(?:s|ting)?(?:\sin)?|inputs?|key(?:s|ed)?\sin|wants|takes|accepts|expects|reuses?|recycles?|
     (?:protected|secured|guarded|unlocked|opened)\sby|goes\swith|
@@ -61,12 +61,12 @@ _INTRODUCED: Final = pattern(
     (?:(?:(?:the|a|just|always|всегда|просто)\s)?(?:words?|phrase|слов\w+|фраз\w+)\s)?
     (?P<value>\S.{2,60})"""
 )
-_USED: Final = pattern(
+_USED: Final = compile_pattern(
     r"""(?<!\w)(?:us(?:es?|ed|ing)|reuses?|recycles?|(?:protected|secured|guarded)\s(?:by|with)|goes\swith|
     использу\w+|(?:под|с)\sпаролем|защищ[её]н\w*)\s
     (?P<value>\S.{2,60})"""
 )
-_TECHNICAL: Final = pattern(
+_TECHNICAL: Final = compile_pattern(
     r"""wpa\d?|802\.11\w*|\w*[25](?:[.,]4)?g(?:hz)?|\d+(?:mbit|mbps|gbit|gbps|мбит|мбит/с|мбс|ггц|ghz)\S*|
     (?:oauth|ed|rsa|yubikey|node|java|usb|fido|id|ie|tls|ntlm|ikev|ssh)-?\d\w*|u2f|l2tp\w*|
     (?:wireguard|openvpn|windows|office|linux|ubuntu|debian|chrome|firefox|safari|edge|opera|macos|ios|okta|
@@ -74,10 +74,10 @@ _TECHNICAL: Final = pattern(
     xiaomi|redmi|nokia|
     thinkpad)\w*-?\d+\w*|(?-i:[A-ZА-Я]{1,3})-?\d{2,4}(?-i:[A-Z]?)"""
 )
-_NAMED_THING: Final = pattern(
+_NAMED_THING: Final = compile_pattern(
     r"\s*(?:button|option|link|feature|account|app|кнопк\w+|аккаунт\w*|приложени\w+)"
 )
-_TYPED: Final = pattern(
+_TYPED: Final = compile_pattern(
     r"""\b(?:enter|type|put)(?:s|ed|d)?\s(?P<value>(?-i:[a-z]{5,24}))\s(?:at|on|in|into)\s(?:the|his|her|a)\s
     (?:login|log-in|sign-in|lock|password)\s(?:screen|box|prompt|page|field|form)|
     \b(?:enter|type|put)(?:s|ed|d)?\s(?P<when>(?-i:[a-z]{5,24}))\s(?:when(?:ever)?|if|as\ssoon\sas|(?:each|
@@ -85,17 +85,19 @@ _TYPED: Final = pattern(
     [^.;!?]{0,40}?\b(?:vpn|wi-?fi|login|laptop|computer|router|portal|screen|server|asks|prompts|prompted|
     asked)\b"""
 )
-_NOT_TYPED: Final = word_set(
+_NOT_TYPED: Final = split_word_list(
     """credentials details username email login password passwords passcode digits letters number
     numbers characters commands words fast slowly quickly loudly
     nothing something address phone symbols initials"""
 )
-_NETWORK: Final = pattern(
+_NETWORK: Final = compile_pattern(
     r"""(?<!\w)(?:вай-?фа\w+|wi-?fi|wlan|впн|vpn)(?![^\W_])(?P<gap>[^.;!?:—–\d]{0,30}?)\s?(?::|[—–]|\s-\s|
     \?)\s?
     (?:(?:it['’]s|это)\s)?(?P<value>\S+)"""
 )
-_NETWORK_NAME: Final = pattern(r"network|ssid|called|name|channel|standard|сет[ьи]|назва|зов[её]тся|канал")
+_NETWORK_NAME: Final = compile_pattern(
+    r"network|ssid|called|name|channel|standard|сет[ьи]|назва|зов[её]тся|канал"
+)
 
 _LOCK: Final = (
     r"(?:door|gate|garage|safe|vault|alarm|locker|padlock|lock|suitcase|keypad|lockbox|barrier|"
@@ -103,7 +105,7 @@ _LOCK: Final = (
     r"велозам\w+|шкафчик\w*|домофон\w*|двер\w+|сигнализаци\w+|шлагбаум\w*|подъезд\w*|разблок\w+|"
     r"графическ\w+\sключ\w*|ячейк\w+)"
 )
-_GROUPS: Final = pattern(
+_GROUPS: Final = compile_pattern(
     rf"""(?<!\w){_LOCK}(?!\w)(?:[^.;!?\d]{{0,50}}?\s(?P<said>\S+)|:)?\s
     (?P<value>\d{{1,2}}(?P<by>[ -])\d{{1,2}}
     (?:(?P=by)\d{{1,2}}){{1,4}})(?![\w-]|[.,:/]\d|\s\d)"""
@@ -128,7 +130,7 @@ _CODE: Final = (
     rf"{REPEATED_DIGITS})"
     r"(?!\w|[.,:/-]\d)"
 )
-_OPENED: Final = pattern(
+_OPENED: Final = compile_pattern(
     rf"""(?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:opens?\s(?:with|to|on|by|using)|opened\s(?:with|by|
     using)|
     unlocks\s(?:with|to|on|by|using)|unlocked\s(?:with|by|using)|wants|needs|takes|requires|asks\sfor|
@@ -163,32 +165,32 @@ _LISTED: Final = (
     r"\d{1,2}(?:,?\s(?:(?:and\s)?then|and|потом|затем|и)\s(?:to\s|на\s)?\d{1,2}|"
     r",\s\d{1,2}){2,6}(?![\w.:/-]|,?\s\d)"
 )
-_TURNED: Final = pattern(
+_TURNED: Final = compile_pattern(
     rf"""\b(?:turn|dial|spin|rotat|set|enter|press|punch)\w*\s[^.;!?\d]{{0,30}}?{_LISTED}|
     (?<!\w)(?:крут\w+|повора\w+|повернуть|наб[оие]р\w*|наж\w+|комбинаци\w+)\s[^.;!?\d]{{0,20}}?{_LISTED}|
     (?<!\w){_THING}(?!\w)[^.;!?\d]{{0,40}}?\s(?:with|by|is|combo|combination|opens?\s\w+)\s{_LISTED}"""
 )
-_DIRECT: Final = pattern(
+_DIRECT: Final = compile_pattern(
     r"""(?<!\w)(?:(?:bike|door|gate|suitcase|smart|combination|garden|shed)\slock|padlock|lockbox|keypad|
     intercom|burglar\salarm|(?:домашн\w+\s)?сейф|
     домофон|калитка|велозамок|замок|сигнализация|шлагбаум)\s?[:—–-]?\s[#*]?\d{4,6}[#*]?\W*$"""
 )
-_A_THING: Final = pattern(rf"(?<!\w){_THING}(?!\w)")
+_A_THING: Final = compile_pattern(rf"(?<!\w){_THING}(?!\w)")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_SHAPE: Final = pattern(
+_SHAPE: Final = compile_pattern(
     r"""\b(?:unlock|lock|swipe|screen)\w*\s(?:\w+\s){0,3}?(?:pattern|gesture)\b[^.;!?]{0,30}?\s(?:letter|
     shaped?|like|looks)\b|
     \bunlock\w*\s[^.;!?]{0,40}?\sdrawing\s|
     (?<!\w)графическ\w+\sключ\w*[^.;!?]{0,30}?\s(?:букв\w+|в\sвиде|в\sформе|зигзаг\w*|квадрат\w*|спирал\w+)"""
 )
-_FIRST: Final = pattern(
+_FIRST: Final = compile_pattern(
     r"""(?:^|[.;!?,]\s)(?:the\s(?:word|phrase)\s|слово\s)?(?P<value>\S{4,40})\s(?:(?:still|also|now|usually|
     всё\sещё|теперь)\s)?
     (?:is\s(?:what|how|all)|works\s(?:for|on|at|as)|opens|unlocks|logs|signs|gets|lets|goes\sinto|
     will\s(?:get|let|open|unlock)|
     подходит\sк|открывает|пускает|пустит|откроет|от)\s"""
 )
-_BY_WORD: Final = pattern(
+_BY_WORD: Final = compile_pattern(
     r"""(?:\b(?:unlock\w*|decrypt\w*|disarm\w*|log\w*\sin|sign\w*\sin(?:to)?|protected|secured|locked|
     (?:archive|zip|files?|folder|door|gate|safe|laptop|phone|drive|vault|
     wallet)\s(?:[^.;!?]{0,20}?\s)?opens?)\s(?:[^.;!?]{0,40}?\s)?
@@ -202,25 +204,25 @@ _BY_WORD: Final = pattern(
 _STANDING: Final = re.compile(
     r"(?<!\S)(?=\S*[^\W\d_]{4})(?=\S*\d)[\"'«“]?[^\W\d_][^\s/@:.]{6,40}(?=[.,;!?]?(?:\s|$))"
 )
-_NAMED_IN_SENTENCE: Final = pattern(
+_NAMED_IN_SENTENCE: Final = compile_pattern(
     r"""(?<!\w)(?:user\s?names?|nick\w*|handle|gamer\s?tag|alias|called|named|followers?|profile|model|
     version|channel|
     hashtag|address|ssid|repo\w*|branch|file|ник\w*|юзернейм\w*|зовут|назыв\w+|модел\w+|верси\w+|канал\w*|
     профил\w+|
     подписчик\w*|адрес\w*|ветк\w+|файл\w*|репозитори\w+)(?!\w)"""
 )
-_GOVERNING: Final = word_set(
+_GOVERNING: Final = split_word_list(
     """the a an his her their its my our your this that in on at of for from by to into as and or user account
     login than about like via network id email в во на из от для у о к с со по и или как под через
     пользователь пользователя аккаунт аккаунта логин логином юзер сеть сети почта почту"""
 )
 _DATE: Final = re.compile(r"(?:0[1-9]|[12]\d|3[01])-(?:0[1-9]|1[0-2])-\d\d")
-_UNLOCKING: Final = word_set("with by using to через комбинацией по")
-_LETTING_IN: Final = pattern(
+_UNLOCKING: Final = split_word_list("with by using to через комбинацией по")
+_LETTING_IN: Final = compile_pattern(
     r"(?<!\S)(?P<value>\S{4,40})\s(?:gets|lets|got|let)\s(?:you|me|him|her|us|them|anyone)\s(?:in|into|on|"
     r"onto|past)\b"
 )
-_TURNS: Final = pattern(
+_TURNS: Final = compile_pattern(
     r"""(?:combination|combo|safe|lock|vault|комбинаци|сейф|зам[ок]к)[^.;!?]{0,40}?\d{1,2}\s
     (?:left|right|влево|вправо)\W+(?:(?:then|and|потом|и|затем)\s)?\d{1,2}\s(?:left|right|влево|вправо)|
     (?:combination|combo|safe|lock|vault|комбинаци|сейф|зам[ок]к)[^.;!?]{0,40}?\s(?:left|right|влево|
@@ -231,13 +233,13 @@ _DIGITS: Final = (
     rf"(?P<value>[#*]?(?:\d{{4,8}}|\d(?:-\d){{2,7}}|\d{{2,3}}[кkКK]\d{{2,6}})[#*]?|{SPOKEN_NUMBERS})"
     r"(?!\w|[.,:/-]\d)"
 )
-_PRESSED: Final = pattern(
+_PRESSED: Final = compile_pattern(
     rf"""\b(?:dial|enter|punch|type|press|key|tap)(?:s|es|ed|ing)?(?:\sin)?\s{_DIGITS}[^.;!?]{{0,20}}?
     \b(?:{_LOCK}|to\s(?:open|unlock|get\sin|enter|disarm))|
     \bby\s(?:dial|enter|punch|typ|press|key|tapp)ing(?:\sin)?\s""".replace("(?P<value>", "(?:")
     + _DIGITS.replace("(?P<value>", "(?:")
 )
-_ENTERED: Final = pattern(
+_ENTERED: Final = compile_pattern(
     rf"""(?:\b(?:g[eo]ts?|lets?\s\w+)\s(?:in|into|past)\b[^.;!?\d]{{0,40}}?\s(?:with|by|using)|
     (?<!\w){_LOCK}\b[^.;!?\d]{{0,30}}?\s(?:answers?\sto|takes|wants|accepts|is\sset\sto|
     number[^.;!?\d]{{0,20}}\sis|
@@ -295,7 +297,7 @@ def says_access(text: str) -> bool:
 
 
 def _is_word(value: str) -> bool:
-    bare = trimmed(value)
+    bare = trim_word(value)
     return len(bare) >= 3 and not english.is_description(bare) and bare.lower() not in _NOT_TYPED
 
 
@@ -317,7 +319,7 @@ def _gets_in(sentence: str) -> bool:
     given = (*_NETWORK.finditer(sentence), *_LETTING_IN.finditer(sentence), *_FIRST.finditer(sentence))
     return any(
         is_strong(found["value"])
-        and not _TECHNICAL.fullmatch(trimmed(found["value"]))
+        and not _TECHNICAL.fullmatch(trim_word(found["value"]))
         and not _NETWORK_NAME.search(found.groupdict().get("gap") or "")
         for found in given
     ) or (is_sign_in and any(_stands_alone(sentence, token) for token in _STANDING.finditer(sentence)))
@@ -327,7 +329,7 @@ def _stands_alone(sentence: str, token: re.Match[str]) -> bool:
     """Return whether no word before a word with digits makes it the name of a product or a user."""
     if _NAMED_IN_SENTENCE.search(sentence) or not is_strong(token[0]):
         return False
-    if _TECHNICAL.fullmatch(trimmed(token[0])) or UNIT.match(sentence[token.end() :]):
+    if _TECHNICAL.fullmatch(trim_word(token[0])) or UNIT.match(sentence[token.end() :]):
         return False
     before = sentence[: token.start()].split()
     if not before:
@@ -343,8 +345,8 @@ def _is_credential(value: str) -> bool:
         words = said.lower()
         is_thing = _NAMED_THING.match(value[quoted.end() :]) or is_placeholder(words)
         return not is_thing and words not in SERVICES and not words.startswith(("sign in", "log in", "войти"))
-    token = first_token(value)
-    if not is_strong(token) or _TECHNICAL.fullmatch(trimmed(token)) or is_placeholder(token):
+    token = find_first_token(value)
+    if not is_strong(token) or _TECHNICAL.fullmatch(trim_word(token)) or is_placeholder(token):
         return False
     return not re.search(r"^\W*\d+-|^\d+[^\W\d_]{1,5}$", token) and not UNIT.match(value[len(token) :])
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _DIGITS: Final = re.compile(r"(?<![\w+.])\d+(?:[ -]\d+)*(?!\w)")
 _FOURS: Final = re.compile(r"(?<![\w+.])\d{4}([ ./_,·*|:-]{1,3})\d{4}\1\d{4}\1\d{4}(?:\1\d{1,3})?(?!\w)")
@@ -14,33 +14,33 @@ _CARD: Final = re.compile(
 )
 """Numbers in the ranges of card issuers; others pass the check digit by chance, such as order numbers."""
 
-_NAMED: Final = pattern(
+_NAMED: Final = compile_pattern(
     r"""(?:\b(?:(?:credit|debit|bank|payment|visa|mastercard|amex|maestro)\s?cards?|card\s(?:number|no\.?|
     num)|cards?|visa|mastercard|amex|pan)|
     (?<!\w)(?:карт(?:а|ы|у|е|ой|очк\w+)|виза|мир|мастеркард\w*))(?![^\W_])[^.;!?\n\d]{0,40}?
     (?:\d{4}[ -]?){3}\d{4}(?!\w)"""
 )
-_LOYALTY: Final = pattern(
+_LOYALTY: Final = compile_pattern(
     r"""(?:loyalty|library|membership|member|gift|discount|bonus|store|travel|transport|oyster|student|
     museum|sim|club|frequent|reward\w*|
     лояльности|бонусн\w+|скидочн\w+|дисконтн\w+|подарочн\w+|читательск\w+|транспортн\w+|клубн\w+|
     библиотечн\w+|сим|
     тройка|подорожник|пят[её]рочк\w+|магнит\w*|ленты)"""
 )
-_EXPIRY_AND_CODE: Final = pattern(
+_EXPIRY_AND_CODE: Final = compile_pattern(
     r"(?:exp\w*|valid (?:thru|till|until)|срок\w*|действ\w+|до)[^.;!?\n\d]{0,20}(?:0[1-9]|"
     r"1[0-2])\s?/\s?\d{2,4}.{0,30}?(?:cvv|cvc|цвв|код)\D{0,12}\d{3,4}"
 )
 
 
-def card_in(text: str) -> bool:
+def find_card(text: str) -> bool:
     """Return whether a text holds a card's number, valid or named as one, or its expiry with its code."""
-    if any(_card_numbers(text)) or _EXPIRY_AND_CODE.search(text):
+    if any(_find_card_numbers(text)) or _EXPIRY_AND_CODE.search(text):
         return True
     return _NAMED.search(text) is not None and _LOYALTY.search(text) is None
 
 
-def _card_numbers(text: str) -> Iterator[str]:
+def _find_card_numbers(text: str) -> Iterator[str]:
     """Yield possible card numbers: in one piece, in groups of digits, or in fours with other separators."""
     for run in _FOURS.finditer(text):
         number = re.sub(r"\D", "", run[0])
@@ -58,8 +58,8 @@ def _card_numbers(text: str) -> Iterator[str]:
 
 
 def _passes_luhn(number: str) -> bool:
-    return _luhn_sum(int(digit) for digit in reversed(number)) % 10 == 0
+    return _compute_luhn_sum(int(digit) for digit in reversed(number)) % 10 == 0
 
 
-def _luhn_sum(digits: Iterable[int]) -> int:
+def _compute_luhn_sum(digits: Iterable[int]) -> int:
     return sum(digit if place % 2 == 0 else sum(divmod(2 * digit, 10)) for place, digit in enumerate(digits))

@@ -15,7 +15,7 @@ from mnemon_consumers.domain.policy.secrets.values import (
     is_placeholder,
     starts,
 )
-from mnemon_consumers.domain.policy.wording import pattern, word_set
+from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
 
 _LOCKED: Final = (
     r"(?:front door|back door|door|gate|garage|building|house|home|flat|apartment|office|"
@@ -118,7 +118,7 @@ _BEFORE: Final = re.compile(
     r"новый)\s+)?(?P<noun>(?:[\w'’-]+\s+){0,3}?\S.*)",
     re.IGNORECASE,
 )
-_BLOCKING: Final = pattern(
+_BLOCKING: Final = compile_pattern(
     r"""(?<![^\W_])(?:has|have|had|consists?|must|should|contains?|length|changed?|changes|changing|every|
     expires?|expired|
     takes?|took|cost|costs|arrives?|comes?\safter|since|until|till|before|after|within|year|review\w*|
@@ -131,12 +131,14 @@ _BLOCKING: Final = pattern(
     звон\w+|позвон\w+|заказ\w*|
     товар\w*|город\w*|страны|региона|установил\w*|поставил\w*|не)(?![^\W_])"""
 )
-_CHANGED_TO: Final = pattern(
+_CHANGED_TO: Final = compile_pattern(
     r"(?:chang\w+|set|reset|поменял\w*|сменил\w*|измен\w+|постав\w+|"
     r"установил\w*)(?:\s+[^\s\d]+){0,6}\s+(?:to|на)\s+$"
 )
-_PREPOSITION: Final = pattern(r"[ ,]+(?:of|for|to|on|at|in|from|by|via|which|that|sent|i|he|she|they|we)\b")
-_QUANTITY: Final = pattern(
+_PREPOSITION: Final = compile_pattern(
+    r"[ ,]+(?:of|for|to|on|at|in|from|by|via|which|that|sent|i|he|she|they|we)\b"
+)
+_QUANTITY: Final = compile_pattern(
     r"""(?<![^\W_])(?:(?:январ|феврал|март|апрел|ма[йея]|июн|июл|август|сентябр|октябр|ноябр|
     декабр)[^\W_]{0,3}|
     (?:january|february|march|april|may|june|july|august|september|october|november|december)|since|after|
@@ -146,7 +148,7 @@ _QUANTITY: Final = pattern(
     квартир\w+|кв\.?|дом|
     \$|€|₽|£|terminal|iphone|galaxy|windows|version|верси\w+)\s*$"""
 )
-_HARMLESS: Final = pattern(
+_HARMLESS: Final = compile_pattern(
     r"""(?:discount|promo|coupon|morse|currency|airport|iata|icao|python|java|legacy|machine|penal|civil|
     criminal|
     moral|cheat|class|course|project|department|vin|bic|iso|referral|invite|invitation|tracking|fault|
@@ -162,35 +164,35 @@ _HARMLESS: Final = pattern(
     скидк\w*|заказ\w*|
     почтов\w+|qr|штрих\w*|индекс\w*|регион\w*|страны|города|ошибк\w+|товар\w*)\s*$"""
 )
-_STAYING: Final = pattern(
+_STAYING: Final = compile_pattern(
     r"""[^.;!?\d]{0,40}?\s(?:(?:has|had|have)\s(?:always\s|long\s)?been|(?:never|
     not)\schanged\s(?:it\s)?from|stays|stayed|remains|
     remained|used\sto\sbe|так\sи\s(?:остал\w+|стоит)|остал\w+|до\sсих\sпор|
     всегда\sбыл)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d)"""
 )
-_HINTED: Final = pattern(
+_HINTED: Final = compile_pattern(
     rf"""[^.;!?:,\d]{{0,60}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?\s?(?:[:,(—–]|\s-)\s*
     [#*]?\d{{4,8}}[#*]?(?!\w|[.,:/-]\d)"""
 )
-_REPEATED: Final = pattern(rf"[^.;!?\d]{{0,40}}?\s{REPEATED_DIGITS}")
-_AT_END: Final = pattern(
+_REPEATED: Final = compile_pattern(rf"[^.;!?\d]{{0,40}}?\s{REPEATED_DIGITS}")
+_AT_END: Final = compile_pattern(
     r"""(?P<gap>[^.;!?\d:]{0,50}?)(?:\s?(?::|—|–|\s-)\s[#*]?\d{4,6}|(?:,|['’]s)\s(?!(?:19|
     20)\d\d)[#*]?\d{4,8}|
     \s\([#*]?\d{4,8}(?=\)))[#*]?\W*$"""
 )
-_COUNTED: Final = pattern(
+_COUNTED: Final = compile_pattern(
     r"""(?<!\w)(?:\d|four|five|six|eight|четыр\w+|пят\w+|шест\w+)[ -](?:digits?|
     цифр\w*)(?:\s\w+)?\s?(?:[,:—–(]|\s-)\s?[#*]?\d{4,8}
     (?![\w-]|[.,:/]\d|\s?(?:руб|евро|доллар|[€$£₽%])|\s[a-z]{3,}s\b)"""
 )
-_BY_CARD: Final = pattern(
+_BY_CARD: Final = compile_pattern(
     r"""(?:card\s(?:security|verification)\scode|(?:three|3)[- ]digit\s(?:code|number)|
     (?:security\s)?code\son\sthe\sback|
     (?:тр[её]хзначн\w+\sкод|код\w{0,2}\s(?:на|с)\sоборот\w+)(?:\s(?:на\s)?(?:оборот\w+\s)?(?:моей\s|его\s|
     е[её]\s)?карт\w+)?)
     [^.;!?\d]{0,30}?\s\d{3}(?![\w-]|[.,:/]\d)"""
 )
-_CUE: Final = pattern(
+_CUE: Final = compile_pattern(
     r"""(?<!\w)(?:pins?|pin\scode|pass\s?codes?|password(?!\s(?:reset|manage|polic|change|list|leak|sto))|
     puk|combination|combo|codes?|unlock\w*|disarm\w*|
     (?:verification|authentication|login|
@@ -199,7 +201,7 @@ _CUE: Final = pattern(
     пин\w{0,2}|пин-код\w{0,2}|код\w{0,2}|парол(?:ь|я|ю|ем)|разблок\w+|комбинаци\w+|пуска\w+|впуска\w+|
     пуст\w+|номер\sдля\s(?:подтвержд|вход|авториз)\w+)(?!\w)"""
 )
-_THING_CUE: Final = pattern(
+_THING_CUE: Final = compile_pattern(
     r"""(?<!\w)(?:doors?|gates?|garage|safe|vault|alarm|lockers?|padlock|suitcase|keypad|lockbox|barrier|
     intercom|shed|cellar|bike|diary|laptop|computer|
     phone|tablet|ipad|console|printer|terminal|drawer|cabinet|mailbox|letterbox|lift|elevator|storage|
@@ -210,7 +212,7 @@ _THING_CUE: Final = pattern(
     кладов\w+|
     сара[йяе]\w*|дневник\w*)(?!\w)"""
 )
-_ACCESS_VERB: Final = pattern(
+_ACCESS_VERB: Final = compile_pattern(
     r"""(?<!\w)(?:open(?:s|ed|ing)?|locks?|locked|unlock\w*|listens?|responds?|reacts?|wakes?|starts?|
     enter\w*|punch\w*|typ(?:es?|ed|ing)|press\w*|dial\w*|
     key(?:s|ed|ing)?\sin|tap(?:s|ped|ping)?|quiet|silent|disarm\w*|открыва\w+|откры[тл]\w*|запира\w+|
@@ -227,7 +229,7 @@ _TOLD: Final = re.compile(
 _NEAR: Final = 80
 """Largest number of characters between a number and the words that make it a code."""
 
-_TELLING: Final = word_set(
+_TELLING: Final = split_word_list(
     """with on to via using is are was be as after enter enters entered entering type types typed typing
     punch punches punching dial dials dialling dialing press presses pressing tap taps simple same
     digits it's its be equals reads stays remains becomes became
@@ -235,38 +237,38 @@ _TELLING: Final = word_set(
     ввела жмёт просто цифры комбинацией комбинация комбинацию кодом код пином пин пин-код
     подтверждения входа авторизации"""
 )
-_TYPED_AT: Final = pattern(
+_TYPED_AT: Final = compile_pattern(
     r"(?<!\w)(?:ввод|набира|вбива|нажима)\w+\s(?:на|в|у)\s(?:[\w-]+\s)?[\w-]+\s[#*]?\d{4,8}[#*]?\W*$"
 )
-_LAST_TOKEN: Final = pattern(
+_LAST_TOKEN: Final = compile_pattern(
     r"""(?<!\w)код(?:а|ом)?\s(?:конференции|встречи|комнаты|доступа|вступления|постамата|посылки|
     подключения|приглашения)\s[^.;!?\d]{0,40}?
     (?=\S*\d)(?=\S*[A-Za-zА-Яа-я])[A-Za-zА-Яа-я\d]{5,12}\W*$"""
 )
-_ON_THING: Final = pattern(
+_ON_THING: Final = compile_pattern(
     r"""(?<!\w)(?:на|у|для)\s(?:[\w-]+\s){0,2}?(?:планшет|телефон|ноутбук|айфон|айпад|двер|калитк|ворот|
     сейф|домофон|подъезд|шлагбаум|дач|офис|
     гараж|замк|чемодан|кладовк|сигнализац)\w*\s(?:стоит\s)?(?:код|пин)\s[#*]?\d{4,8}[#*]?(?!\w|[.,:/-]\d|
     \sгод)"""
 )
-_CAME: Final = pattern(
+_CAME: Final = compile_pattern(
     r"""(?<!\w)(?:приш[её]л|пришл\w|прислал\w?|получил\w?|скинул\w?)\s[^.;!?\d]{0,20}?(?:\d{3}[ -]\d{3}|
     \d{4,8})
     (?!\w|[.,:/-]\d|\s?(?:руб|₽|евро|[€$£%])|\s[а-яё]{2,}(?:ов|ев|ей|ем|ек|ок|ий|ка|ик|им)(?!\w))
     [^.;!?\d]{0,20}?(?<!\w)(?:вход|подтвержд|логин|регистрац|авториз|код)"""
 )
-_ELSEWHERE: Final = pattern(
+_ELSEWHERE: Final = compile_pattern(
     r"""(?<!\w)(?:call\w*|phone\snumber|tel|order|error|wrong|machine|terminal|room|flight|year|звон\w+|тел|
     заказ\w*|ошибк\w+|street|road|avenue|address|улиц\w*|
     терминал\w*|год\w*)(?!\w)"""
 )
-_TEXTED: Final = pattern(
+_TEXTED: Final = compile_pattern(
     r"""\b(?:text|sms|text\smessage|message|push|robocall|call|e-?mail)\b[^.;!?\d]{0,30}?
     \s(?!(?:19|20)\d\d\s)(?:\d{4,8}|\d{3}[ -]\d{3})
     (?![\w-]|[.,:/]\d|\s[a-z]+s\b)[^.;!?\d]{0,20}\b(?:confirm|log|sign|verif|approv|authori[sz]|access|
     activat|regist)"""
 )
-_OTHER_CODE: Final = pattern(
+_OTHER_CODE: Final = compile_pattern(
     r"""\s(?:reviews?|base|bases|name|names|golf|club|camp|school|freeze|size|count|length|style|smell|
     coverage|quality|generation|editor|comments?|lines?|snippets?|examples?|pads?|entry|letter|
     ревью|города|страны|региона|ошибки|товара|проекта|заказа|урока|бронирования|отправления|скидки|купона|
@@ -274,11 +276,11 @@ _OTHER_CODE: Final = pattern(
     модели|налоговой|предмета|классификатора|детали|оквэд|кбк|окпо|октмо|тн|причины|операции|услуги|
     организации|продавца|мсс|mcc)(?!\w)"""
 )
-_PRICED: Final = pattern(
+_PRICED: Final = compile_pattern(
     r"\s?(?:[€$£₽%]|рубл\w*|руб|тысяч\w*|к\b|euros?|dollars?|pounds?|bucks|kg|km|кг|км|mah|[kmgt]b|"
     r"[кмгт]б|[mg]hz|rpm|ма\w?ч)"
 )
-_YOURS: Final = pattern(
+_YOURS: Final = compile_pattern(
     r"""(?:\b(?:your|my|his|her|their)\s(?P<of>(?:[\w-]+\s){0,2})code\s*(?:is|:|=|—|–|-)\s*|
     (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|
     -\d{3}-)"""
@@ -299,11 +301,11 @@ _MENTIONED: Final = starts(
 
 _DIGITS: Final = re.compile(r"\d{2}|\d[ -]\d|\d\w", re.IGNORECASE)
 
-_CVV: Final = pattern(r"(?:cvv2?|cvc2?|cvn|цвв|security number|security digits)")
+_CVV: Final = compile_pattern(r"(?:cvv2?|cvc2?|cvn|цвв|security number|security digits)")
 _DATE_AFTER: Final = re.compile(
     r"[./:,]\d|\s*[-–]\s*\d{1,2}\s*[./]|\d|\s?(?:am|pm)\b|\s+(?:году|года|год)\b", re.IGNORECASE
 )
-_MONTHS: Final = pattern(
+_MONTHS: Final = compile_pattern(
     r"\s+(?:january|february|march|april|may|june|july|august|september|october|november|"
     r"december|январ\w+|феврал\w+|марта|"
     r"апрел\w+|мая|июн\w|июл\w|август\w*|сентябр\w+|октябр\w+|ноябр\w+|декабр\w+)"
@@ -440,7 +442,7 @@ def _came_by_message(text: str) -> bool:
     )
 
 
-_BY_MESSAGE: Final = pattern(
+_BY_MESSAGE: Final = compile_pattern(
     r"""(?:(?:смс\w*|sms\w*|сообщени\w+|пуш\w*)[^.!?\d]{0,30}\sкод\s*(?:подтверждения|
     для\sвхода)?\s*[:—–-]?\s*\d{4,8}|
     (?<!\w)код\s\d{4,8}\s[^.!?\d]{0,20}(?:смс|sms|сообщени|вход|подтвержд)|

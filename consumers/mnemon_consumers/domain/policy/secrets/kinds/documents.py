@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from mnemon_consumers.domain.policy.secrets.values import SPOKEN_NUMBER, SPOKEN_NUMBERS
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _SIGN: Final = r"(?:\s?(?:no|nr|num|ser|сер|ном)\.)?[^.;!?\n\d]{0,45}?"
 _START: Final = r"(?<![\w+$€£₽./:-])"
@@ -14,7 +14,7 @@ _NUMBER: Final = (
     rf"{_START}\d(?:[ -]?\d){{5,15}}(?:[ -]?[A-Z])?{_END}"
 )
 
-_PASSPORT: Final = pattern(
+_PASSPORT: Final = compile_pattern(
     rf"""\bpassports?\b{_SIGN}(?:{_START}[A-Z]{{0,3}}\s?\d{{6,9}}[A-Z]?{_END}|
     {_START}(?=[A-Z\d]*\d[A-Z\d]*\d)(?=[A-Z\d]*[A-Z])[A-Z\d]{{8,10}}{_END}
     |{_START}\d{{2}}\s?\d{{2}}\s?(?:\#|no\.?|n)?\s?\d{{6}}{_END})|
@@ -22,11 +22,11 @@ _PASSPORT: Final = pattern(
     серия){_SIGN}(?:сери[яи]\s*)?{_START}(?:\d{{2}}[ -]?\d{{2}}[\s,]*(?:номер|no?|\#|-)?\s*\d{{3}}\s?\d{{3}}
     |\d{{2}}[\s,]*(?:номер|no?|\#)?\s*\d{{7}}|[A-ZА-Я]{{1,2}}\s?\d{{6,8}}|\d{{6,9}}){_END}"""
 )
-_SOCIAL_SECURITY: Final = pattern(
+_SOCIAL_SECURITY: Final = compile_pattern(
     rf"\b(?:ssn|social security(?: number| no\.?|"
     rf" card)?)\b{_SIGN}{_START}\d{{3}}[ -]?\d{{2}}[ -]?\d{{4}}{_END}"
 )
-_SPOKEN_SSN: Final = pattern(
+_SPOKEN_SSN: Final = compile_pattern(
     rf"""\b(?:ssn|social\ssecurity(?:\snumber|\sno\.?)?)\b[^.;!?\d]{{0,20}}?\s(?:{SPOKEN_NUMBERS}|
     \d{{3}})[\s,-]+
     (?:(?:{SPOKEN_NUMBERS}|{SPOKEN_NUMBER}|\d{{2}})[\s,-]+)?\d{{4}}{_END}|
@@ -37,14 +37,16 @@ _NATIONAL_INSURANCE: Final = re.compile(
     r"(?<![\w-])(?!BG|GB|NK|KN|TN|NT|ZZ)(?:QQ|[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z])"
     r" ?\d{2} ?\d{2} ?\d{2} ?[A-D](?![\w-])"
 )
-_NOT_INSURANCE: Final = pattern(r"(?:order|part|model|flight|tracking|ticket|serial|заказ|модель|рейс|билет)")
-_LICENCE: Final = pattern(
+_NOT_INSURANCE: Final = compile_pattern(
+    r"(?:order|part|model|flight|tracking|ticket|serial|заказ|модель|рейс|билет)"
+)
+_LICENCE: Final = compile_pattern(
     rf"""\b(?:driv(?:er['’]?s?|ing)\s(?:licen[cs]e|permit|id)|dl\s(?:no|number))\b{_SIGN}(?:{_NUMBER}|
     {_START}\d{{2}}\s?[A-ZА-Я\d]{{2}}\s?\d{{6}}{_END})|
     (?<!\w)(?:водительск\w+|права|ву|
     в/у)(?!\w){_SIGN}{_START}\d{{2}}\s?[А-ЯA-Z\d]{{2}}\s?\#?\s?\d{{6}}{_END}"""
 )
-_IDENTITY: Final = pattern(
+_IDENTITY: Final = compile_pattern(
     rf"""\b(?:(?:national|personal|citizen|tax|taxpayer|identity|government|state|insurance)(?:\s(?:id|
     identity|identification|insurance|health))*
     (?:\scard)?(?:\s(?:id|number|no\.?|code))?|id\s(?:card|number)(?:\snumber)?|identity\s(?:card|
@@ -56,7 +58,7 @@ _IDENTITY: Final = pattern(
     health\sinsurance(?:\snumber)?|voter\sid)(?![^\W_]){_SIGN}(?:{_NUMBER}|
     {_START}\d{{3}}\.\d{{3}}\.\d{{3}}-\d{{2}}{_END}|{_START}\d{{2,4}}(?:[ /-]\d{{2,6}}){{1,4}}{_END})"""
 )
-_RUSSIAN: Final = pattern(
+_RUSSIAN: Final = compile_pattern(
     rf"""(?<!\w)(?:снилс\w*|страхов\w+\sномер\w*){_SIGN}\d{{3}}[ -]?\d{{3}}[ -]?\d{{3}}[ -]?\d{{2}}{_END}|
     (?<!\w)инн(?!\w)(?![^.;!?\n\d]{{0,45}}?(?:компани|организаци|ооо|оао|ао|фирм|юрлиц|
     работодател)){_SIGN}{_START}\d{{4}}\s?\d{{4}}\s?\d{{4}}{_END}|
@@ -71,21 +73,21 @@ _FORMATTED_SNILS: Final = re.compile(r"(?<![\w+-])(\d{3})-(\d{3})-(\d{3})[ -](\d
 _FORMATTED_CPF: Final = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])")
 _INDIAN: Final = re.compile(r"(?<![A-Za-z0-9])[A-Z]{5}\d{4}[A-Z](?![A-Za-z0-9])")
 _ONE_YEAR: Final = re.compile(r"\D*(?<!\w)\d{4}(?!\w)\D*")
-_BEFORE: Final = pattern(
+_BEFORE: Final = compile_pattern(
     rf"""(?:{_NUMBER}|{_START}\d{{2}}\s?\d{{2}}\s\d{{6}}{_END})\s*(?:is|was|—|–|-|
     это)\s+(?:это\s+)?(?:[\w'’-]+\s+){{0,3}}?
     (?:passport|ssn|social\ssecurity|driving\slicen[cs]e|driver['’]s\slicen[cs]e|national\sid|tax\sid|
     id\scard|паспорт\w*|загран\w*|снилс|инн|водительск\w+|полис\w*)
     (?![^\W_])"""
 )
-_ELSEWHERE: Final = pattern(
+_ELSEWHERE: Final = compile_pattern(
     r"""\b(?:phone|tel|call|office\s(?:phone|number)|fee|price|cost|costs|order|photo|appointment|
     application\sno|tracking)(?!\w)|
     (?<!\w)(?:тел|телефон\w*|звон\w+|стоит|цена|пошлин\w+|заказ\w*|заявлен\w+|запис\w+)(?!\w)"""
 )
 
 
-def document_in(text: str) -> str | None:
+def find_document(text: str) -> str | None:
     """Return the sort of document whose number a text holds; None if there is none."""
     if _ONE_YEAR.fullmatch(text):
         return "a social security number" if _SPOKEN_SSN.search(text) else None

@@ -9,17 +9,17 @@ from math import log2
 from typing import TYPE_CHECKING, Final
 
 from mnemon_consumers.domain.policy.secrets.values import is_ordinary, is_placeholder
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 if TYPE_CHECKING:
     from detect_secrets.plugins.base import RegexBasedDetector
 
 _RULES: Final = {
-    "a private key": pattern(
+    "a private key": compile_pattern(
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File|AGE-SECRET-KEY-1\w{10}|"
         r"\b[xyz]prv[1-9A-HJ-NP-Za-km-z]{50,}"
     ),
-    "an API key": pattern(
+    "an API key": compile_pattern(
         r"""(?<![\w-])(?:sk|rk|pk)[-_](?:(?=[\w-]*\d)[\w-]{8,}|[A-Za-z]{16,}|(?:live|test|ant|proj|or|
         svcacct)[-_]\w{6,})|
         \bAIza[\w-]{30,}|\bhf_[A-Za-z0-9]{30,}|\b(?:gsk|r8|figd|lin_api|nvapi|pplx|xai|ntn|dop_v1|glsa|
@@ -28,21 +28,21 @@ _RULES: Final = {
         \bya29\.[\w-]{20,}|\by[0-3]_[\w-]{30,}|\bAQVN[\w-]{30,}|
         \bkey-[0-9a-f]{32}\b|\b1//0[\w-]{20,}|\bEAA[A-Z]\w{30,}|\bSG\.[\w-]{16,}\.[\w-]{16,}"""
     ),
-    "a bearer token": pattern(
+    "a bearer token": compile_pattern(
         r"""\bbearer[\s:]+(?:(?=\S*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{24,})|
         \bauthorization\s*[:=]\s*(?:bearer|basic|token)\s+\S{6,}"""
     ),
     "a JSON web token": re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}"),
-    "an access token": pattern(
+    "an access token": compile_pattern(
         r"""\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|xox[abeoprs]-[\w-]{10,}|xapp-\d-[\w-]{10,})|
         (?<!\w)\d{7,11}:[\w-]{30,}|\b[MNO][A-Za-z\d_-]{22,28}\.[\w-]{5,7}\.[\w-]{25,}|
         hooks\.slack\.com/services/T\w+/B\w+/\w+|discord(?:app)?\.com/api/webhooks/\d+/[\w-]{20,}|
         \b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b|\w{3}8Q~[\w.~-]{30,}|\bnpm_\w{30,}|\bpypi-\w{16,}"""
     ),
-    "a key of a storage account": pattern(
+    "a key of a storage account": compile_pattern(
         r"(?:AccountKey|SharedAccessKey|SharedAccessSignature)\s*=\s*\S{16,}|[?&;]sig=[\w%+/=-]{20,}"
     ),
-    "a session token": pattern(
+    "a session token": compile_pattern(
         r"\b(?:session(?:id|_id)?|PHPSESSID|JSESSIONID|connect\.sid|auth_?token|refresh_?token|"
         r"csrf_?token)\s*[=:]\s*[\"']?(?=\S*\d)[\w.%+/-]{16,}"
     ),
@@ -81,7 +81,7 @@ _CONNECTION: Final = re.compile(
 )
 _PLACEHOLDERS: Final = frozenset(("password", "pass", "pw", "secret", "пароль", "xxx", "xxxx"))
 
-_NAMED: Final = pattern(
+_NAMED: Final = compile_pattern(
     r"""(?:\b(?:api|access|secret|auth|private|client|bot|service|account|storage|license|licence|product|
     activation|signing|encryption|
     webhook|deploy|session|refresh|subscription|personal access|admin|master|ssh|aws|gcp|azure|stripe|
@@ -104,7 +104,7 @@ _ASSIGNED: Final = re.compile(
     r"PRIVATE_?KEY)[A-Z0-9_]*[\"']?\s*[=:]\s*[\"']?(?P<value>(?=\S*\d)[\w.~+/=-]{8,})"
 )
 
-_KEY_LIKE: Final = pattern(
+_KEY_LIKE: Final = compile_pattern(
     r"(?<![!-~])(?=[!-~]*[\d_=+/:.-])[!-~]{8,}|bearer|[!-~]{16,}|\w{3,}[«\"'“„:=][!-~]{8,}"
 )
 """Cheap check before the slow rules: each of them needs a token that is not a word."""
@@ -119,7 +119,7 @@ _RANDOM: Final = re.compile(r"(?<![\w+/=.@:-])[A-Za-z0-9+/_-]{32,}={0,2}(?![\w@]
 _BITCOIN_KEY: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:5[HJK][1-9A-HJ-NP-Za-km-z]{49}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![0-9A-Za-z])"
 )
-_PUBLIC: Final = pattern(
+_PUBLIC: Final = compile_pattern(
     r"""(?<![^\W_])(?:commit\w*|checksums?|hash\w*|sha-?\d*|sha1sum|sha256sum|md5\w*|crc\d*|blake\w*|
     digests?|blobs?|images?|etags?|uuids?|guids?|
     revisions?|rev|tags?|build\w*|releases?|branch\w*|merge\w*|git|docker|containers?|traces?|spans?|
@@ -133,14 +133,14 @@ _PUBLIC: Final = pattern(
     контейнер\w*|трасс\w+|
     публичн\w+\sключ\w*|открыт\w+\sключ\w*|снимк?\w*|снапшот\w*)(?![^\W_])|sha\d+[:-]|sha256:"""
 )
-_PRIVATE: Final = pattern(
+_PRIVATE: Final = compile_pattern(
     r"""(?<![^\W_])(?:(?:secret|private|api|access|encryption|master|signing|session)\w*|(?<!public\s)key|
     tokens?|passwords?|
     секретн\w+|приватн\w+|закрыт\w+|токен\w*|(?<!публичный\s)(?<!открытый\s)ключ\w*|парол\w+)(?![^\W_])"""
 )
 
 
-def key_in(text: str) -> str | None:
+def find_key(text: str) -> str | None:
     """Return the sort of key or token in a text; None if there is none."""
     if not _has_token(text) or _KEY_LIKE.search(text) is None:
         return None
@@ -163,7 +163,7 @@ def key_in(text: str) -> str | None:
         return "a random key"
     if _LONG_TOKEN.search(text) is None:
         return None
-    for detector in _detectors():
+    for detector in _open_detectors():
         if any(detector.analyze_string(text)):
             return f"a secret ({detector.secret_type})"
     return None
@@ -195,20 +195,20 @@ def _is_random(token: str) -> bool:
     if token.startswith("AAAA") or token.count("/") > 3 or token.count("-") > 5:
         return False
     kinds = [sum(map(test, token)) for test in (str.isdigit, str.isupper, str.islower)]
-    changes = sum(_kind(one) != _kind(other) for one, other in pairwise(token))
+    changes = sum(_name_kind(one) != _name_kind(other) for one, other in pairwise(token))
     if kinds[0] < 1 or min(kinds[1:]) < 4 or changes < 0.36 * len(token):
         return False
     return -sum(count / len(token) * log2(count / len(token)) for count in Counter(token).values()) >= 3.8
 
 
-def _kind(character: str) -> str:
+def _name_kind(character: str) -> str:
     if character.isdigit():
         return "digit"
     return "capital" if character.isupper() else "small"
 
 
 @cache
-def _detectors() -> tuple["RegexBasedDetector", ...]:
+def _open_detectors() -> tuple["RegexBasedDetector", ...]:
     # The import takes 0.2 s, so only a process that checks facts does it.
     return tuple(
         getattr(import_module(f"detect_secrets.plugins.{module}"), name)()

@@ -3,24 +3,24 @@
 import re
 from typing import Final
 
-from mnemon_consumers.domain.policy.secrets.values import is_placeholder, is_strong, trimmed
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.secrets.values import is_placeholder, is_strong, trim_word
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
-_SHORT: Final = pattern(
+_SHORT: Final = compile_pattern(
     r"""(?<![^\W_])(?<!boarding\s)(?<!ski\s)(?<!season\s)(?<!bus\s)(?<!travel\s)(?<!day\s)(?:pass|
     пасс)(?![^\W_])(?:\s+(?:for|to|of|on|от|для|к|на)
     (?:\s+[\w'’-]+){1,4}?)?\s*(?:[:=—–-]|is|это)?\s*(?P<value>\S+)"""
 )
-_SHORT_IS: Final = pattern(
+_SHORT_IS: Final = compile_pattern(
     r"""(?<![^\W_])(?:pass|пасс)\s(?:for|to|of|on|от|для|к|на)(?:\s[\w'’-]+){1,4}?\s?(?:[:=—–-]|is|это)\s?
     (?P<value>\S+)"""
 )
 """Short words for a password that also mean other things: only an unmistakable value counts."""
 
-_QUOTED_PASS: Final = pattern(
+_QUOTED_PASS: Final = compile_pattern(
     r"""(?<!\w)(?:pass|пасс?)(?:\s?[:=—–-]|\sis|\sэто)?\s["«“„'‘][^"»”'’]{3,40}["»”'’]"""
 )
-_ACCESS: Final = pattern(
+_ACCESS: Final = compile_pattern(
     r"""(?:\b(?:login|log-?in|credentials|creds|signs?\sin(?:to)?|logs?\sin(?:to)?|logged\sin(?:to)?|
     account|admin\spanel|access)|
     (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+|кабинет\w*))(?![^\W_])"""
@@ -54,7 +54,7 @@ def _says_pair(text: str) -> bool:
     """Return whether a text gives a login as "anna / qwerty123" or "admin/admin"."""
     access = _ACCESS.search(text)
     return access is not None and any(
-        is_strong(found["value"]) or found["user"].lower() == trimmed(found["value"]).lower()
+        is_strong(found["value"]) or found["user"].lower() == trim_word(found["value"]).lower()
         for rule in (_PAIR, _COMMA_PAIR)
         for found in rule.finditer(text, access.end())
         if not found["user"].isdigit() or len(found["user"]) >= _PHONE_DIGITS

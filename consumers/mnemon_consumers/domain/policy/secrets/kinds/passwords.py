@@ -16,15 +16,15 @@ from mnemon_consumers.domain.policy.secrets.values import (
     HINT,
     SERVICES,
     UNIT,
-    first_token,
+    find_first_token,
     has_word,
     is_placeholder,
     is_strong,
     quoted_value,
     starts,
-    trimmed,
+    trim_word,
 )
-from mnemon_consumers.domain.policy.wording import pattern, word_set
+from mnemon_consumers.domain.policy.wording import compile_pattern, split_word_list
 
 _ENGLISH: Final = (
     r"(?:passwords?|passwd|passphrase|passcode|passwort|pwd|psw|pswd|pw|pass phrase|"
@@ -51,7 +51,7 @@ _MENTIONED: Final = starts(
 _WITHIN: Final = ("pass", "pwd", " -p", " --p")
 """Beginnings of an option or a variable such as "dbpassword=hunter2"."""
 
-_COMPOUND: Final = pattern(
+_COMPOUND: Final = compile_pattern(
     r"""[\s-]+(?:managers?|management|reset\w*|polic\w+|protect\w+|fields?|forms|screens|pages|hash\w*|
     generators?|vaults?|
     rotation|rules?|length|
@@ -65,7 +65,7 @@ _COMPOUND: Final = pattern(
 )
 """Words that make "password" a part of another thing's name."""
 
-_BEFORE_COMPOUND: Final = pattern(
+_BEFORE_COMPOUND: Final = compile_pattern(
     r"(?:менеджер\w*|хранилищ\w*|генератор\w*|смен\w|сброс\w?|политик\w|длин\w)\s*$"
 )
 _GAP_WORD: Final = r"[^\s:=,;.!?—–()\"«“„→'’]+(?:[.'’][^\s:=,;.!?—–()\"«“„→'’]+)*"
@@ -77,30 +77,30 @@ _CONNECTOR: Final = re.compile(
     r"(?P<value>.*)",
     re.IGNORECASE,
 )
-_PREPOSITION: Final = pattern(
+_PREPOSITION: Final = compile_pattern(
     r"[ ,]*(?:\(|(?:for|to|of|on|at|in|from|into|behind|here|there|now|itself|alone|still|от|для|к|ко|на|"
     r"из|в|во|"
     r"у|с|со|по)\b|[^\W\d_]*[А-Яа-яЁё])"
 )
-_RELATIVE: Final = pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
-_BLOCKING: Final = pattern(
+_RELATIVE: Final = compile_pattern(r"[ ,]*(?:that|which|(?:he|she|i|we|they|[A-Z]\w+)\s+\w+(?:s|ed)?\b)")
+_BLOCKING: Final = compile_pattern(
     r"""\b(?:must|should|has|have|had|contains?|needs?|requires?|policy|manager|length|until|every|after|
     before|
     expires?|expired|forgot\w*|changed|состоит|содержит|должен|должна|должны|меня\w+|забыл\w*|истека\w+|
     требу\w+|
     длин\w+|хран\w+|забыва\w+|потеря\w+|утек\w+|придумыва\w+)\b"""
 )
-_CHANGED_TO: Final = pattern(
+_CHANGED_TO: Final = compile_pattern(
     r"""\b(?:chang|set|reset|updat|switch|mak)\w*\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|
     passphrase|pwd)
     (?P<gap>(?:\s+(?:for|of|on|at|from)(?:\s+[\w'’-]+){1,4}?)?)\s+(?:back\s+)?to\s+(?P<value>.*)"""
 )
-_CHANGED_TO_RUSSIAN: Final = pattern(
+_CHANGED_TO_RUSSIAN: Final = compile_pattern(
     r"""(?:смен|измен|помен|постав|
     перестав)\w*\s+(?:[\w-]+\s+){0,4}?парол[ьяи](?P<gap>(?:\s+[\w-]+){0,5}?)\s+на\s+
     (?P<value>.*)"""
 )
-_USED_AS: Final = pattern(
+_USED_AS: Final = compile_pattern(
     r"""\b(?:us(?:es?|ing|ed)|typ(?:es?|ed)|enter(?:s|ed)?|picked|chose|ha(?:s|ve|d)|keeps?|kept|puts?|with|
     set|использу\w+|ввод\w+|
     вв[её]л\w*|выбрал\w*|
@@ -108,7 +108,7 @@ _USED_AS: Final = pattern(
     (?:as|for|как|в\s+качестве)\s+(?:[\w'’-]+\s+){0,4}?(?:passwords?|passcode|passphrase|pwd|
     парол[ьяе]\w*)(?![^\W_])(?!\s+(?:manager|менеджер))"""
 )
-_VALUE_IS: Final = pattern(
+_VALUE_IS: Final = compile_pattern(
     r"""(?P<value>\S+)\s+(?:(?:that|this|which)\s)?(?:is|was|(?:serves|doubles|works|acts)\sas|
     [—–-](?:\s+это)?|это)\s+(?P<owner>(?:(?:the|my|his|her|our|their|your|
     мой|его|е[её]|их|наш|
@@ -116,30 +116,34 @@ _VALUE_IS: Final = pattern(
     (?:password|passcode|passphrase|пароль|кодовое слово)(?![^\W_])(?!\s+(?:manager|policy|менеджер|
     to success))"""
 )
-_ACCOUNT: Final = pattern(
+_ACCOUNT: Final = compile_pattern(
     r"(?:\b(?:login|log-?in|user ?name|user|account|credentials|creds|wi-?fi|network|ssid|"
     r"server|host)\b|(?<!\w)(?:логин|юзер|имя пользователя|уч[её]тк\w+)(?!\w))"
 )
-_USING: Final = pattern(
+_USING: Final = compile_pattern(
     r"""\b(?:us(?:es?|ing|ed)|with|has|have|had|under|enter(?:s|ed)?|typ(?:es?|ed)|set|via|by|tr(?:ies|
     ied)|(?:gave|told|sent)\s(?:me|him|her|us|them))\s
     (?:(?:the|this|his|her|their|my|our|same|new|old)\s)*$"""
 )
 """Words before a password without "is": "uses the password hamster"."""
 
-_ASKING: Final = pattern(
+_ASKING: Final = compile_pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
 )
 """Words before a credential, of a clause that asks or supposes."""
 
-_SUPPOSING: Final = pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
-_LATER: Final = pattern(r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))")
-_STORED_AS: Final = pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
-_STORING: Final = pattern(r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b")
-_LOSING: Final = pattern(
+_SUPPOSING: Final = compile_pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
+_LATER: Final = compile_pattern(
+    r"(?:,|\bnow|\bit['’]s|\bit\sis|\bit\swas|теперь|сейчас)(?=\s+(?P<value>\S+))"
+)
+_STORED_AS: Final = compile_pattern(r"(?:\s[\w'’-]+){0,5}?\s(?:as|in the form)\s(?P<value>.*)")
+_STORING: Final = compile_pattern(
+    r"\b(?:stor|keep|kept|set|sav|record|remember|chose|chosen|has|have|had|not)\w*\b"
+)
+_LOSING: Final = compile_pattern(
     r"""\b(?:forg[eo]t\w*|lost|loses?|resets?|resetting|recover\w*|cannot|can['’]t|locked)\b|(?<!\w)(?:забы\w+|потер\w+|сброс\w+|восстан\w+|утек\w*|ут[её]к\w*)"""
 )
-_NAMING: Final = pattern(
+_NAMING: Final = compile_pattern(
     r"""(?:\b(?:account|user|username|nick|nickname|login|of|for|on|at|in|from|by|with|via|version|model|
     phone|laptop|router|since|and|app)|
     (?<!\w)(?:аккаунт\w*|пользовател\w+|юзер\w*|ник\w*|логин\w*|от|для|в|во|из|с|у|по|и|верси\w+|модел\w+|
@@ -148,58 +152,60 @@ _NAMING: Final = pattern(
 """Words before a token with digits that make it the name of another thing than the password."""
 
 _TOKEN: Final = re.compile(r"\S+")
-_HINTED: Final = pattern(
+_HINTED: Final = compile_pattern(
     rf"""(?:\s(?:is|was)|\s?[—–=]|\s-|['’]s|\sэто)\s[^.;!?:,]{{0,50}}?(?<!\w){HINT}(?!\w)[^.;!?:,\d]{{0,30}}?
     (?:\s?[:,(—–]|\s-)\s*(?P<value>[^\s].*)"""
 )
-_ASIDE: Final = pattern(r""",\s(?:it['’]s|it\sis)\s(?:just\s|still\s)?(?P<value>[^\W\d_]{4,})\W*$""")
+_ASIDE: Final = compile_pattern(r""",\s(?:it['’]s|it\sis)\s(?:just\s|still\s)?(?P<value>[^\W\d_]{4,})\W*$""")
 """A single word at the end of the sentence: "the password, it's teapot"."""
 
-_BACKUP_KEY: Final = pattern(
+_BACKUP_KEY: Final = compile_pattern(
     r"""\b(?:key|ключ)\s(?:to|for|of|от|для|к)\s[^.;!?]{0,30}?(?:backups?|archives?|drive|disk|vault|files?|
     бэкап\w*|архив\w*|диск\w*)
     (?:\sis|\sэто|\s?[:=—–])\s(?P<value>["«“„`]?\S+)"""
 )
-_PARTS: Final = pattern(
+_PARTS: Final = compile_pattern(
     r"(?:letters?|symbols?|digits?|numbers?|words?|characters?|capitals?|month|day|year|signs?|букв\w*|"
     r"цифр\w*|знак\w*|символ\w*|слов\w*)(?!\w)"
 )
-_ADDED: Final = pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
+_ADDED: Final = compile_pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”`]{3,60}["»”`])\W*$""")
 """A quotation after a comma: "set a new password, 'violet umbrella'"."""
 
-_ENDING: Final = pattern(r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$""")
+_ENDING: Final = compile_pattern(
+    r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$"""
+)
 """A quotation after a sign at the end of the sentence: "the password that all know, — «two cats»"."""
 
-_BECAME: Final = pattern(
+_BECAME: Final = compile_pattern(
     r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
     has\sbeen|been)\s(?:set|changed|
     reset|updated|switched)\sto|стал[оаи]?|поставлен\w*)\s
     (?P<value>[^\W\d_]\S+)(?=\s(?:after|before|on|in|since|for|last|yesterday|today|после|вчера|на|в|с)\b|
     \W*$)"""
 )
-_NAMED_WORD: Final = pattern(
+_NAMED_WORD: Final = compile_pattern(
     r"""(?:\b(?:code\s?word|secret\sword|magic\sword|safe\s?word)|(?<!\w)(?:спрос|спраш|назв|назыв|назо|
     скаж|сказать|ждут|жд[её]т)\w*\s(?:кодовое\s|секретное\s)?слово)\s
     (?:[:—–-]\s)?(?P<value>(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,})\W*$"""
 )
-_CHOSEN: Final = pattern(
+_CHOSEN: Final = compile_pattern(
     r"""[^.;!?]{0,40}?\s(?:goes\swith|went\swith|(?:and|that|which)\s(?:says|reads)|sticks\s(?:with|to)|
     stuck\swith|settled\son|служит|
     является|выступает|стоит|выбрал\w*|
     остановил\w+\sна)\s(?:(?:just|always|просто|слово)\s)?(?P<value>\S+)(?=\s(?:for|on|everywhere|везде|для|
     на)\b|\W*$)"""
 )
-_LISTED: Final = pattern(r"(?:^|[:;]\s?|,\s)(?P<service>[\w.-]+)\s$")
-_BESIDE_LOGIN: Final = pattern(
+_LISTED: Final = compile_pattern(r"(?:^|[:;]\s?|,\s)(?P<service>[\w.-]+)\s$")
+_BESIDE_LOGIN: Final = compile_pattern(
     r"\b(?:with|as|using|login|user|customer|account|under|member|id|под|с|логин\w*)\b[^.;!?]*\s(?:and|"
     r"и)\s(?:(?:the|his|her|a)\s)?$"
 )
-_NETWORK_KEY: Final = pattern(
+_NETWORK_KEY: Final = compile_pattern(
     r"""(?<!\w)(?:wi-?fi|router|modem|hotspot|network|wlan|вай-?фа\w+|роутер\w*|
     модем\w*)(?!\w)[^.;!?]{0,60}?[\s,](?:key|ключ)
     (?:\s?[:=—–-]|\s(?:is|это))?\s(?P<value>["«“„`]?\S+)"""
 )
-_SPOKEN_WORD: Final = pattern(
+_SPOKEN_WORD: Final = compile_pattern(
     r"""(?<!\w)слово\s(?:для|от)\s[^.;!?:—–]{0,40}?(?:банк|колл-центр|охран|сигнализац|поддержк|
     вход)\w*[^.;!?:—–]{0,20}?\s?(?:[:—–]|\s-)\s
     (?P<value>.+)|
@@ -207,15 +213,15 @@ _SPOKEN_WORD: Final = pattern(
     firm|desk|team)|hotline)\b[^.;!?:—–]{0,20}?
     (?:\sis|\s?[:—–])\s(?P<said>.+)"""
 )
-_PHRASE: Final = pattern(r"(?:passphrase|pass\sphrase|(?:парольн|кодов|секретн)\w+\sфраз\w+)")
-_SERVICE_PASS: Final = pattern(
+_PHRASE: Final = compile_pattern(r"(?:passphrase|pass\sphrase|(?:парольн|кодов|секретн)\w+\sфраз\w+)")
+_SERVICE_PASS: Final = compile_pattern(
     r"""(?<!\w)(?:wi-?fi|netflix|spotify|gmail|facebook|instagram|icloud|steam|discord|amazon|dropbox|
     github|account|login|
     логин\w*|акк\w*|почт\w+|вай-?фа\w+|стим\w*|нетфликс\w*|инст\w*|роутер\w*)(?!\w)(?:[^.;!?]|\.(?=\w)){0,40}?
     (?:,\s(?:pass|пасс?)|\s(?:pass|пасс?)(?:\s?[:=—–-]|\s(?:is|это)))\s(?P<value>[^\W\d_]{5,}\S*)\W*$|
     (?<!\w)пасс\s(?:от|для|к)\s[\w-]+(?:\s?[:=—–-])?\s(?P<bare>[A-Za-z]\S{4,})\W*$"""
 )
-_CHANGED_BEFORE_RUSSIAN: Final = pattern(
+_CHANGED_BEFORE_RUSSIAN: Final = compile_pattern(
     r"""(?<!\w)парол[ьяи](?P<gap>(?:\s+[\w-]+){0,4}?)\s+(?:смен|измен|помен|
     постав)\w*\s+(?:[\w-]+\s+){0,2}?на\s+
     (?P<value>.*)"""
@@ -298,7 +304,7 @@ def _is_certain_token(sentence: str, token: re.Match[str]) -> bool:
     """Return whether a token in the same sentence can only be the password."""
     return (
         is_strong(token[0])
-        and len(trimmed(token[0])) >= 6
+        and len(trim_word(token[0])) >= 6
         and not _NAMING.search(sentence[: token.start()])
         and not UNIT.match(sentence[token.end() :])
     )
@@ -357,7 +363,7 @@ def _strong_at_end(clause: str) -> Iterator[bool]:
             yield is_near and not is_governed and not UNIT.match(f" {rest}")
 
 
-_GOVERNING: Final = word_set(
+_GOVERNING: Final = split_word_list(
     """for to on at in from into of with by than since until till after before every within over under
     the a an от для к на из в во у с со по до после через за"""
 )
@@ -374,7 +380,7 @@ def _is_hinted(value: str, *, is_russian: bool) -> bool:
     """Return whether the words after a hint such as "his dog's name," are the hinted value."""
     if _PARTS.match(value):
         return False
-    bare = trimmed(first_token(value))
+    bare = trim_word(find_first_token(value))
     if is_strong(bare):
         return True
     if bare.isdigit():
@@ -394,12 +400,12 @@ def _is_listed(before: str) -> bool:
 
 def _is_service_pass(found: re.Match[str]) -> bool:
     value = found["value"] or found["bare"]
-    return trimmed(value).lower() not in SERVICES and english.is_plain_value(value)
+    return trim_word(value).lower() not in SERVICES and english.is_plain_value(value)
 
 
 def _is_value_of(found: re.Match[str]) -> bool:
     value = found["value"]
-    bare = trimmed(value)
+    bare = trim_word(value)
     if quoted_value(value) or value[0] in '"«“' or value[-1] in '"»”':
         return True
     if not found["owner"].strip() and not is_strong(value):

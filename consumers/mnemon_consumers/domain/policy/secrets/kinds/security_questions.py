@@ -3,7 +3,7 @@
 from typing import Final
 
 from mnemon_consumers.domain.policy.secrets.values import has_word, starts
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 _NAME: Final = r"(?:[\"«“„'‘]\S|(?-i:[A-ZА-ЯЁ][^\W\d_]{2,}))"
 _BANK: Final = (
@@ -17,14 +17,14 @@ _MAIDEN: Final = (
     r"(?:mother|mum|mom)(?:['’]?s)?\smaiden\sname|девичь\w+\sфамили\w+\s(?:е[её]\s|его\s)?(?:матери|мамы)"
 )
 _SIGN: Final = r"(?:\s?[:,=—–-]\s?|\s)(?:(?:is|was|это)\s)?"
-_ANSWERED: Final = pattern(
+_ANSWERED: Final = compile_pattern(
     rf"""(?<!\w){_QUESTION}(?!\w)[^.;!?]{{0,60}}?[\s,](?:answers?|answered|ответ\w*|отвеча\w+)(?:\s(?:with|
     as))?
     {_SIGN}{_NAME}|
     (?<!\w)(?:answers?|answered|ответ\w*|отвеча\w+)\s[^.;!?]{{0,30}}?{_QUESTION}(?:\s(?:with|as|is)|
     \s?[:—–-])\s?{_NAME}"""
 )
-_MAIDEN_NAME: Final = pattern(
+_MAIDEN_NAME: Final = compile_pattern(
     rf"""(?<!\w)(?:{_MAIDEN})(?!\w)[^.;!?:]{{0,30}}?\s{_BANK}(?:\s\w+){{0,2}}?,?(?:\s?[:=—–-]\s?|\s)
     (?:(?:is|was|это)\s)?{_NAME}|
     (?<!\w){_BANK}(?!\w)[^.;!?]{{0,50}}?(?:{_MAIDEN})(?:\s?[:,=—–-]\s?|\s(?:is|was|as|как)\s){_NAME}"""
@@ -41,7 +41,7 @@ _ANSWER: Final = (
     r"(?:,|\s(?:is|was|expects|wants|says|это|был[аои]?)|\s?[:=—–])\s(?:an?\s|"
     r"the\s)?(?:(?-i:[A-ZА-ЯЁ])[^\W\d_]{2,}|[\"«“])"
 )
-_SUBJECT_ANSWERED: Final = pattern(
+_SUBJECT_ANSWERED: Final = compile_pattern(
     rf"""\banswers?\s(?:to|for)\s["«“][^"»”]{{3,80}}["»”](?:\sis|\swas|\s?[:=—–])\s{_NAME}|
     {_NAME}\W{{1,3}}(?:это\s)?ответ\s(?:[\w-]+\s)?на\s(?:[\w-]+\s)?(?:секретн|контрольн)\w+\sвопрос|
     {_NAME}\s(?:is|was)\s(?:the|his|her|their|my)\s(?:answer\sto\s[^.;!?]{{0,20}}?{_QUESTION}|(?:security|
@@ -66,7 +66,7 @@ _RECOVERY: Final = (
     r"(?:recover\w*|resets?|security|verif\w+|(?:bank|support|hotline)\sasks|call\scent(?:er|re)|"
     r"восстан\w+|сброс\w*|контрольн\w+|секретн\w+|колл-центр\w*|спрашива\w+\sбанк|банк\w*\sспрашива\w+)"
 )
-_RECOVERED: Final = pattern(
+_RECOVERED: Final = compile_pattern(
     rf"""(?<!\w)(?:{_SUBJECT}|city\sof\sbirth|birth\s?place|nickname|maiden|девичь\w+|
     город\w?\sрождени\w)(?!\w)
     (?:[^.;!?]{{0,60}}?{_RECOVERY}[^.;!?]{{0,30}}?{_ANSWER}|

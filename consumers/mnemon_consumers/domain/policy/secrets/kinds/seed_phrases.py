@@ -7,13 +7,13 @@ from typing import Final
 
 from mnemon_consumers.domain.policy.secrets import english, russian
 from mnemon_consumers.domain.policy.secrets.values import has_word, starts
-from mnemon_consumers.domain.policy.wording import pattern
+from mnemon_consumers.domain.policy.wording import compile_pattern
 
 SHORTEST: Final = 12
 """Words of the shortest phrase in BIP-39."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_NAMED: Final = pattern(
+_NAMED: Final = compile_pattern(
     r"""(?:\b(?:seed(?:\s(?:phrases?|words?))?|(?:recovery|backup|mnemonic|secret|wallet)\s(?:phrases?|
     words|seed|mnemonic)|mnemonic)|
     (?<!\w)(?:сид|seed)(?:[ -]?фраз\w*)?|(?<!\w)(?:мнемоник\w*|мнемоническ\w+\sфраз\w*|
@@ -28,9 +28,9 @@ _PLAIN: Final = 6
 """Consecutive words, in no list and without small words, that count after the name of a seed phrase."""
 
 
-def seed_phrase_in(text: str) -> bool:
+def find_seed_phrase(text: str) -> bool:
     """Return whether a text holds a seed phrase: twelve words of one list, or a few after its name."""
-    if _longest_row(text, SHORTEST) >= SHORTEST:
+    if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
     if named is None:
@@ -40,38 +40,38 @@ def seed_phrase_in(text: str) -> bool:
     is_plain = len(_WORD.findall(said)) >= _PLAIN and (
         english.is_plain_value(said) or (":" in rest and russian.is_row_of_nouns(said))
     )
-    return is_plain or _longest_row(rest, _FEW) >= _FEW
+    return is_plain or _measure_longest_row(rest, _FEW) >= _FEW
 
 
-def _longest_row(text: str, least: int) -> int:
+def _measure_longest_row(text: str, least: int) -> int:
     words = _WORD.findall(text)
     if len(words) < least:
         return 0
-    lists = _lists()
+    lists = _load_lists()
     # A row of `least` words contains at least one of the words at this distance from each other.
-    if not any(_spelling(word) in lists for word in words[least - 1 :: least]):
+    if not any(_normalise_spelling(word) in lists for word in words[least - 1 :: least]):
         return 0
     longest = 0
     rows: dict[int, int] = {}
     for word in words:
-        places = lists.get(_spelling(word), frozenset())
+        places = lists.get(_normalise_spelling(word), frozenset())
         rows = {place: rows.get(place, 0) + 1 for place in places}
         longest = max(longest, *rows.values(), 0) if rows else longest
     return longest
 
 
-def _spelling(word: str) -> str:
+def _normalise_spelling(word: str) -> str:
     lower = word.lower()
     return lower if lower.isascii() else unicodedata.normalize("NFKD", lower)
 
 
 @cache
-def _lists() -> dict[str, frozenset[int]]:
+def _load_lists() -> dict[str, frozenset[int]]:
     """Return the lists that hold each word."""
     from mnemonic import Mnemonic
 
     found: dict[str, set[int]] = {}
     for place, language in enumerate(Mnemonic.list_languages()):
         for word in Mnemonic(language).wordlist:
-            found.setdefault(_spelling(word), set()).add(place)
+            found.setdefault(_normalise_spelling(word), set()).add(place)
     return {word: frozenset(places) for word, places in found.items()}
