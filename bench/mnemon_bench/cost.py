@@ -15,8 +15,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
-from mnemon_infra.models.language.registry import language_models
-from mnemon_infra.settings.store import write
+from mnemon_infra.models.language.registry import open_language_models
+from mnemon_infra.settings.store import write_settings
 
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
@@ -87,7 +87,7 @@ async def _ours(deployment: Deployment, server: ProviderServer) -> dict[str, flo
             extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
             compaction=Compaction(provider="openai", model=MODEL),
         )
-        await write(connection, settings)
+        await write_settings(connection, settings)
         names = ["persist", "index", "dedupe", "extract", "compact"]
         async with consuming(names, deployment):
             last = await publish(connection, conversations(range(USERS), MESSAGES))
@@ -100,7 +100,7 @@ async def _each(deployment: Deployment, shown: int | None) -> None:
     """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
-    async with language_models(deployment) as models:
+    async with open_language_models(deployment) as models:
         model = await models.of("openai", MODEL)
         for speaker in range(USERS):
             so_far: list[PromptMessage] = []

@@ -20,8 +20,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
-from mnemon_infra.models.language.registry import language_models
-from mnemon_infra.settings.store import write
+from mnemon_infra.models.language.registry import open_language_models
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
@@ -96,7 +96,7 @@ async def _reading(connection: Client, deployment: Deployment) -> AsyncIterator[
         extraction=Extraction(provider="openai", model=MODEL, mode="online", after_messages=WINDOW),
         compaction=Compaction(enabled=False),
     )
-    await write(connection, settings)
+    await write_settings(connection, settings)
     async with consuming(["persist", "extract"], deployment):
         yield
 
@@ -104,7 +104,7 @@ async def _reading(connection: Client, deployment: Deployment) -> AsyncIterator[
 async def _bare(deployment: Deployment, speakers: range) -> float:
     """Return the seconds to ask about every conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
-    async with language_models(deployment) as models:
+    async with open_language_models(deployment) as models:
         model = await models.of("openai", MODEL)
 
         async def ask(speaker: int) -> None:

@@ -8,7 +8,7 @@ import time
 from mnemon_bench.workers.processes import FAR
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
@@ -21,7 +21,7 @@ async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
     async with run_consumers(["dedupe"] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "dedupe")
-        while await applied_position(stream_context, "dedupe") < last_seq:
+        while await read_applied_position(stream_context, "dedupe") < last_seq:
             await asyncio.sleep(0.01)
         seconds = time.perf_counter() - begun
     await connection.close()

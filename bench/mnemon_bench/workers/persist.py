@@ -10,7 +10,7 @@ import psutil
 from mnemon_bench.workers.processes import FAR
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
@@ -23,7 +23,7 @@ async def drain(deployment: Deployment, last_seq: int) -> None:
     async with run_consumers(["persist"], deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "persist")
-        while await applied_position(stream_context) < last_seq:
+        while await read_applied_position(stream_context) < last_seq:
             await asyncio.sleep(0.025)
         seconds = time.perf_counter() - begun
         resident = psutil.Process().memory_info().rss

@@ -27,13 +27,13 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, thing_filter, user_filters
-from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append, insist
-from mnemon_infra.broker.streams.purge import erasures_of
-from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, retry_store
+from mnemon_infra.broker.streams.purge import read_erasures
+from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.memory.summaries import newest_summaries
@@ -41,7 +41,7 @@ from mnemon_infra.database.memory.user_memory import NewestMessages
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import (
     LanguageModel,
     ModelRequest,
@@ -163,7 +163,7 @@ class Compacting:
             with self._budgets.reserving() as reservations:
                 if not await reservations.admit(tenant, usd):
                     return Retry(WITHOUT_BUDGET)
-                with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                with tracing.trace_block("compact", await read_trace(connection, step.covers[1])):
                     return await self._take(connection, place, step, request, model, settings)
         except RequestRefused as error:
             if error.usage is not None:
@@ -198,8 +198,8 @@ class Compacting:
             return None
         written = summary(place, step, text, written_by)
         appended, *_ = await _append(connection, written, *paid)
-        if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
-            await remove(connection, LOG, appended.seq)  # it was appended after the erasure
+        if (await read_erasures(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
+            await remove_message(connection, LOG, appended.seq)  # it was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
@@ -226,7 +226,7 @@ class Compacting:
             log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
             await _append(connection, paid)  # counted now: asking the model again may fail
             asked = correct_request(request, checked)
-        rules = offline()
+        rules = build_offline_model()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
     def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
@@ -242,7 +242,7 @@ class Compacting:
         """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
-        last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
+        last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
         return await self._position.reach(connection.jetstream(), last, patience) >= last
 
     async def _due(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
@@ -274,4 +274,4 @@ class Compacting:
 
 
 async def _append(connection: Client, *events: LogEvent) -> list[Appended]:
-    return await insist(partial(append, connection, events), PAUSE)
+    return await retry_store(partial(append_events, connection, events), PAUSE)

@@ -13,7 +13,12 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
-from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech, time_stamp
+from mnemon_infra.models.language.prompt_text import (
+    format_speech,
+    format_time,
+    join_instructions,
+    shorten_name,
+)
 
 PROMPT_VERSION: Final = "compact-2"
 """Version of the prompt, in the lineage of each summary. Another prompt gets another version."""
@@ -54,7 +59,9 @@ def of_messages(messages: Sequence[SpokenRow], settings: SettingsV1) -> ModelReq
     """Return the request for a summary of messages, oldest first."""
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
-        PromptMessage(each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shown_name(each.name))
+        PromptMessage(
+            each.seq, each.role, _text(each), each.sent_at.astimezone(zone), shorten_name(each.name)
+        )
         for each in messages
     ]
     return _request(said, f"Messages:\n{_lines(map(_message, said))}\n", settings)
@@ -71,7 +78,7 @@ def of_summaries(summaries: Sequence[StoredSummary], settings: SettingsV1) -> Mo
 def _request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
     return ModelRequest(
         purpose="compact",
-        instructions=instructed(INSTRUCTIONS, settings.compaction.instructions),
+        instructions=join_instructions(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
         said=said,
         most_tokens=MOST_TOKENS,
@@ -83,7 +90,7 @@ def _lines(lines: Iterable[str]) -> str:
 
 
 def _message(said: PromptMessage) -> str:
-    return f"{time_stamp(said)} {speech(said)}"
+    return f"{format_time(said)} {format_speech(said)}"
 
 
 def _text(message: SpokenRow) -> str:

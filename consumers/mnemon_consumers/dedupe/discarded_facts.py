@@ -11,7 +11,7 @@ from mnemon_contracts.events.memory import FactForgottenV1
 from mnemon_contracts.subjects import Owner, chat_filter
 from mnemon_infra.database.facts.sources import drawn_below
 from mnemon_infra.database.projections.logged_events import logged_events
-from mnemon_infra.settings.history import in_force_at
+from mnemon_infra.settings.history import read_in_force_at
 
 
 async def forget_discarded(connection: Client, owner: Owner, kept: Collection[str]) -> list[Decided]:
@@ -26,7 +26,7 @@ async def forget_discarded(connection: Client, owner: Owner, kept: Collection[st
     """
     tenant, _ = owner
     for position, at in sorted([each async for each in _discards(connection, owner)], reverse=True):
-        then = await in_force_at(connection, tenant, at)
+        then = await read_in_force_at(connection, tenant, at)
         if then is not None and then.discard_facts:
             drawn = await drawn_below(connection, owner, position)
             return [

@@ -13,8 +13,8 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, parse_owner, said_position
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.schedules import every
-from mnemon_infra.broker.streams.triggers import decode, decode_given_up
+from mnemon_infra.broker.streams.schedules import schedule_every
+from mnemon_infra.broker.streams.triggers import decode_given_up, decode_users
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -64,7 +64,7 @@ class ExtractConsumer:
                 reporting(connection, self._pipeline.patience),
                 self.broker.run(),
             ):
-                await every(connection, "schedule.batches", self._extract_seconds, TICK)
+                await schedule_every(connection, "schedule.batches", self._extract_seconds, TICK)
                 yield
         finally:
             await self._database.close()
@@ -112,7 +112,7 @@ class ExtractConsumer:
 def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
     """Return the users who sent messages, each with the log position up to which they did."""
     try:
-        return dict.fromkeys(decode(delivery.body), said_position(delivery.subject))
+        return dict.fromkeys(decode_users(delivery.body), said_position(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:
         return Dead("invalid_trigger", str(error))
 

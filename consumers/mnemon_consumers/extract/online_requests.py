@@ -18,8 +18,8 @@ from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Judg
 from mnemon_consumers.extract.projection_lag import Projections
 from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, questions
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.log_writer import insist
-from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.broker.streams.log_writer import retry_store
+from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.erasure.users import not_erased
 from mnemon_infra.database.windows.contents import noted, spoken
@@ -151,7 +151,7 @@ class Asking:
             usd = estimate(request, model.model, question.settings.spending, in_batch=False)
             if not await reservations.admit(question.window.tenant, usd):
                 return _Said(question, None, ModelUnavailable("what is under way may take the whole budget"))
-            with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
+            with tracing.trace_block("extract ask", await read_trace(connection, question.window.to_seq)):
                 outcome = await model.complete(request)
             self._patience.answered(of.provider, of.model)
         except RequestRefused as error:
@@ -216,4 +216,4 @@ class Asking:
         asked: AnsweringModel,
     ) -> list[tuple[WindowRequest, Judged]]:
         """Publish the answers, and retry until the log takes them, because they are paid for."""
-        return await insist(partial(self._answering.take, connection, answers, asked), PAUSE)
+        return await retry_store(partial(self._answering.take, connection, answers, asked), PAUSE)

@@ -12,10 +12,10 @@ from mnemon_consumers.extract.decide import answered, cut
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, chat_filter, user_schedule, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
-from mnemon_infra.broker.streams.schedules import once
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
+from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import lock_those_free
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered, uncovered
@@ -111,7 +111,7 @@ class Cutting:
         """
         wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
         users = wanted
-        up_to = await applied_position(connection.jetstream())
+        up_to = await read_applied_position(connection.jetstream())
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
@@ -152,7 +152,7 @@ class Cutting:
                     more.append(owner)
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
-        await append(connection, [_nothing(window) for window in nothing])
+        await append_events(connection, [_nothing(window) for window in nothing])
         await put(held, nothing, now, answered=True)
         await put(held, to_read, now)
         return list(dict.fromkeys(more))
@@ -163,7 +163,7 @@ class Cutting:
         """Return users with messages beyond the position, which are not cut yet, and when to check again."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
-            *(last_position(connection, chat_filter(*owner, "message")) for owner in owners)
+            *(read_last_position(connection, chat_filter(*owner, "message")) for owner in owners)
         )
         return {
             owner: now + min(self._idle(owner[0]), UNSETTLED)
@@ -174,7 +174,9 @@ class Cutting:
     async def _arm(self, connection: Client, users: Mapping[Owner, datetime]) -> None:
         await asyncio.gather(
             *(
-                once(connection, user_schedule("extract", *owner), at, work_subject("extract", *owner))
+                schedule_once(
+                    connection, user_schedule("extract", *owner), at, work_subject("extract", *owner)
+                )
                 for owner, at in users.items()
             )
         )

@@ -7,10 +7,10 @@ from nats.aio.client import Client
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, user_filters
-from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.purge import purge
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.purge import purge_messages
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure import conversations as conversation_erasing
 from mnemon_infra.database.erasure import users
@@ -50,7 +50,7 @@ async def settled(connection: Client, database: Database, owner: Owner, position
 
 
 async def _settle_user(connection: Client, database: Database, user: ErasedUser) -> bool:
-    if not await purge(connection, user):
+    if not await purge_messages(connection, user):
         return False
     await users.release(database, *user.owner, user.below)
     if "windows" in await database.read(users.counted_below(*user.owner, user.below)):
@@ -62,7 +62,7 @@ async def _settle_user(connection: Client, database: Database, user: ErasedUser)
 
 
 async def _settle_conversation(connection: Client, database: Database, erased: ErasedConversation) -> bool:
-    if not await purge(connection, erased):
+    if not await purge_messages(connection, erased):
         return False
     await conversation_erasing.release(database, erased)
     if "windows" in await database.read(counted(erased)):
@@ -80,9 +80,9 @@ async def _look_through(connection: Client, database: Database, erased: ErasureS
     again. An event that a model made of erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
-        async with aclosing(pages(connection, pattern, after)) as answers:
+        async with aclosing(read_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
                     if erased.takes(delivery):
-                        await remove(connection, LOG, delivery.sequence)
+                        await remove_message(connection, LOG, delivery.sequence)
                 await write(database, plan(page).rows)

@@ -3,7 +3,7 @@
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_contracts.subjects import Owner, changed_subject
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.streams.log_reader import delivery_at
+from mnemon_infra.broker.streams.log_reader import read_delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.rows import Rows, row_of
 from mnemon_infra.database.projections.writer import write
@@ -33,7 +33,7 @@ class Projection:
         """
         connection = self._broker.connection
         # The event is read back from the log with its time, so that persist writes the same row.
-        row = row_of(await delivery_at(connection, position))
+        row = row_of(await read_delivery(connection, position))
         if row is None:
             return
         rows = Rows()

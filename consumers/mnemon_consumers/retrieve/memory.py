@@ -15,8 +15,8 @@ from mnemon_consumers.retrieve.hit_rows import HitDocuments, HitMessages, HitRow
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
-from mnemon_infra.broker.streams.applied_position import Position, log_end
-from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, read_user_tail
 from mnemon_infra.database.engine import Database, Query, in_time
 from mnemon_infra.database.facts import fact_repository as facts
 from mnemon_infra.database.facts.fact_repository import FactHistory, FactRecord
@@ -346,8 +346,8 @@ class Memory:
 
     async def _read_beyond(self, owner: Owner, query: Query[list[MemoryT]], position: int) -> Seen[MemoryT]:
         """Read as if the user's events beyond the position were already projected."""
-        end = await log_end(self._stream_context)
-        tail = await user_tail(self._connection, *owner, after=position)
+        end = await read_log_end(self._stream_context)
+        tail = await read_user_tail(self._connection, *owner, after=position)
         rows = Rows()
         for delivery in tail:
             try:

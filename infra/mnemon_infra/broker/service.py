@@ -21,9 +21,9 @@ from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, Erro
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
 from mnemon_infra.broker.broker import Broker, confirm_subscriptions
-from mnemon_infra.broker.headers import header_value
+from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
-from mnemon_infra.process.request_priority import answering
+from mnemon_infra.process.request_priority import prioritise_request
 from mnemon_infra.telemetry import metrics, tracing
 from mnemon_infra.telemetry.tracing import RequestTrace
 
@@ -144,17 +144,20 @@ class AskService:
             if endpoint is not None:
                 await self._handle(endpoint, message)
                 return
-            error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
+            error = AskError(code="unknown_verb", message=_describe_unknown_verb(address), retryable=False)
         if message.reply:
-            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: fold_header(error.message)}
             await self.broker.connection.publish(
-                message.reply, _json(ErrorReply(error=error)), headers=headers
+                message.reply, _encode_reply(ErrorReply(error=error)), headers=headers
             )
 
     async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
         asked = _Asked(
-            endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
+            endpoint,
+            message,
+            time.perf_counter_ns(),
+            tracing.begin_request_trace(endpoint.verb, message.headers),
         )
         endpoint.requests += 1
         with asked.trace:
@@ -164,7 +167,7 @@ class AskService:
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)
             except Exception as error:
-                await self._send(asked, _error_reply(error))
+                await self._send(asked, _build_error_reply(error))
                 return
             if isinstance(reply, VerbReply):
                 await self._send(asked, reply)
@@ -179,11 +182,11 @@ class AskService:
 
     async def _finish(self, asked: _Asked, pending: Awaitable[VerbReply], turn: asyncio.Semaphore) -> None:
         async with turn:
-            with answering():
+            with prioritise_request():
                 try:
                     reply = await pending
                 except Exception as error:
-                    reply = _error_reply(error)
+                    reply = _build_error_reply(error)
                 await self._send(asked, reply)
 
     async def _send(self, asked: _Asked, reply: VerbReply) -> None:
@@ -192,22 +195,22 @@ class AskService:
         endpoint.nanoseconds += nanoseconds
         connection = self.broker.connection
         if unknown := endpoint.request.unknown_fields(asked.message.data):
-            reply = _with_warning(endpoint, reply, unknown)
-        body = reply if isinstance(reply, bytes) else _json(reply)
+            reply = _add_warning(endpoint, reply, unknown)
+        body = reply if isinstance(reply, bytes) else _encode_reply(reply)
         if len(body) > connection.max_payload:
             problem = (
                 f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
-            body = _json(reply)
+            body = _encode_reply(reply)
         headers = dict(asked.trace.headers)
         error = reply.error if isinstance(reply, Reply) else None
         if error is not None:
             endpoint.errors += 1
             endpoint.last_error = error.message
-            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: fold_header(error.message)}
         asked.trace.end(error.code if error else None)
-        _count(endpoint.verb, reply, nanoseconds / 1e9)
+        _count_reply(endpoint.verb, reply, nanoseconds / 1e9)
         if to:
             await connection.publish(to, body, headers=headers or None)
 
@@ -242,7 +245,7 @@ class _Listing(Service):
         return stats
 
 
-def _count(verb: str, reply: VerbReply, seconds: float) -> None:
+def _count_reply(verb: str, reply: VerbReply, seconds: float) -> None:
     metrics.REQUEST_SECONDS.observe(seconds, verb)
     error = None if isinstance(reply, bytes) else reply.error
     metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
@@ -251,11 +254,11 @@ def _count(verb: str, reply: VerbReply, seconds: float) -> None:
             metrics.DEGRADED.add(verb, part)
 
 
-def _json(reply: Reply) -> bytes:
+def _encode_reply(reply: Reply) -> bytes:
     return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
 
 
-def _with_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[str]) -> Reply:
+def _add_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[str]) -> Reply:
     if isinstance(reply, bytes):
         reply = endpoint.reply.model_validate_json(reply)
     fields = ", ".join(endpoint.request.model_fields)
@@ -266,7 +269,7 @@ def _with_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[s
     return reply.model_copy(update={"warnings": warnings})
 
 
-def _unknown_verb(address: Address) -> str:
+def _describe_unknown_verb(address: Address) -> str:
     contract = VERBS.get(address.name)
     if contract is None:
         return f"there is no verb {address.name!r}; there are: {', '.join(VERBS)}"
@@ -274,7 +277,7 @@ def _unknown_verb(address: Address) -> str:
     return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
 
 
-def _error_reply(error: Exception) -> ErrorReply:
+def _build_error_reply(error: Exception) -> ErrorReply:
     match error:
         case Refusal():
             return ErrorReply(error=error.error)

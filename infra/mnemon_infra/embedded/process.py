@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import structlog
 
-from mnemon_infra.embedded.account import Account, run_as
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.embedded.account import Account, build_account_arguments
+from mnemon_infra.process.data_folder import replace_file
 
 log = structlog.get_logger("embedded")
 
@@ -99,10 +99,10 @@ class ServerProcess(ABC):
                 # A Ctrl-C in the terminal goes to this process only, which ends the servers last.
                 start_new_session=True,
                 env={**os.environ, **self.environment},
-                **run_as(self.account),
+                **build_account_arguments(self.account),
             )
         try:
-            replace(self.pid_path, str(self._process.pid))
+            replace_file(self.pid_path, str(self._process.pid))
             await self._answered(self._process)
         except BaseException:
             await self.stop()
@@ -159,7 +159,7 @@ class ServerProcess(ABC):
                 process.send_signal(number)
             try:
                 async with asyncio.timeout(seconds):
-                    while _runs(process):  # noqa: ASYNC110 (an orphan is not our child: there is no event)
+                    while _is_running(process):  # noqa: ASYNC110 (an orphan is not our child: there is no event)
                         await asyncio.sleep(_POLL)
                 break
             except TimeoutError:
@@ -184,7 +184,7 @@ class ServerProcess(ABC):
         return f"{said} (the rest is in {self.log_path})"
 
 
-def _runs(process: psutil.Process) -> bool:
+def _is_running(process: psutil.Process) -> bool:
     """Return whether a process runs. A zombie does not: in containers some are never waited for."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

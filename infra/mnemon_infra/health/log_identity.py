@@ -2,7 +2,7 @@
 
 from nats.aio.client import Client
 
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.newest_position import newest_position
 
@@ -29,6 +29,6 @@ async def require_same_log(connection: Client, database: Database) -> None:
     """
     # In this order: events that are written meanwhile are in the log before they are in the database.
     position = await database.read(newest_position())
-    end = await log_end(connection.jetstream())
+    end = await read_log_end(connection.jetstream())
     if position > end:
         raise LogLost(end, position)

@@ -15,10 +15,10 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.broker.dead_letters.origins import letters
+from mnemon_infra.broker.dead_letters.origins import summarise_letters
 from mnemon_infra.broker.provisioning.topology import begin_again
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.audit.events import missing_rows
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
@@ -43,15 +43,15 @@ async def first_missing(connection: Client, database: Database) -> int | None:
         nats.errors.Error: the server does not answer.
     """
     # In this order: an event that is ended later may get its row later.
-    applied = await applied_position(connection.jetstream())
+    applied = await read_applied_position(connection.jetstream())
     newest = await database.read(newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))
     dead: dict[int, str] | None = None
-    async with aclosing(whole(connection, LOG, up_to=applied, after=after)) as pages:
+    async with aclosing(read_stream(connection, LOG, up_to=applied, after=after)) as pages:
         async for page in pages:
             absent = await missing_rows(database, list(_rows(delivery for _, delivery in page)))
             if absent and dead is None:
-                dead = (await letters(connection)).of_log.get("persist", {})
+                dead = (await summarise_letters(connection)).of_log.get("persist", {})
             for row in absent:
                 if row.seq not in (dead or {}):
                     return row.seq

@@ -12,8 +12,8 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, event_filter
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database, DatabaseRefused
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.projections.rows import Rows, row_of
@@ -69,7 +69,7 @@ class Replay:
         """
         under_way: deque[_UnderWay] = deque()
         try:
-            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            reading = read_stream(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
@@ -98,7 +98,7 @@ class Replay:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.
         """
         erasures = event_filter("user.erased")
-        async with aclosing(pages(self._connection, erasures, self.reached)) as later:
+        async with aclosing(read_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
                 rows = rows_of(page)
                 await self._write(page, rows)

@@ -12,7 +12,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
 from mnemon_contracts.events.memory import FactProposedV1, FactRejectedV1
 from mnemon_contracts.subjects import InvalidSubject, parse, thing_filter
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.database.audit.events import erasures_of
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.decisions import Proposed, decisions, undecided
@@ -80,7 +80,7 @@ def _read(delivery: Delivery) -> Proposed | None:
 
 async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
     pattern = thing_filter(*proposal.owner, "fact")
-    async with aclosing(pages(connection, pattern, proposal.seq)) as answers:
+    async with aclosing(read_pages(connection, pattern, proposal.seq)) as answers:
         async for page in answers:
             if any(proposal.event_id == _decides(delivery) for delivery in page):
                 return True

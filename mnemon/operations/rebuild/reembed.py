@@ -12,7 +12,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.database.facts.owners import owners_of_facts
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.settings.store import read
+from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -100,7 +100,7 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
     while owners := await place.database.read(owners_of_facts(after)):
         for owner in owners:
             if owner[0] not in settings:
-                settings[owner[0]] = (await read(place.connection, owner[0])).dedupe
+                settings[owner[0]] = (await read_settings(place.connection, owner[0])).dedupe
             dedupe = settings[owner[0]]
             await _compare(place, owner, _Side(live, dedupe), _Side(rebuilt, dedupe), shown)
         after = owners[-1]

@@ -11,7 +11,7 @@ from mnemon_consumers.index.decide import plan
 from mnemon_consumers.index.point_writer import write
 from mnemon_consumers.index.sweep import look_through
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations import vector_progress
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -65,7 +65,7 @@ class VectorReplay:
         """
         pages = 0
         async with aclosing(
-            whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            read_stream(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
         ) as reading:
             async for read in reading:
                 batch = plan([delivery for _, delivery in read])

@@ -15,7 +15,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.log_reader import user_tail
+from mnemon_infra.broker.streams.log_reader import read_user_tail
 from tests.e2e.conftest import PATIENCE, mnemon
 from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
 from tests.support.chaos.erasure_under_load import TENANT as OTHERS
@@ -62,7 +62,7 @@ async def test_one_copy_becomes_three_and_whatever_server_reads_what_is_acknowle
             user = f"u{place}-{number}"
             subject = chat_subject("acme", user, None, "message")
             said = await connection.jetstream().publish(subject, b"{}", stream=LOG)
-            assert [each.sequence for each in await user_tail(connection, "acme", user, 0)] == [said.seq]
+            assert [each.sequence for each in await read_user_tail(connection, "acme", user, 0)] == [said.seq]
     busy.cancel()
     for connection in connections:
         await connection.close()

@@ -8,7 +8,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.e2e.conftest import Finished, mnemon
@@ -76,7 +76,7 @@ async def test_all_of_them(run: Run, stock: Stock) -> None:
         await bury_said(stock, "x", f"{tenant}.u1.-")
     await bury_trigger(stock.connection, "work.index.acme.u1", b"1", "index-sweep")
     unreadable = Dead("unreadable", "no JSON")
-    await bury(
+    await store_letter(
         stock.connection, "extract", "memory.acme.u1.window.answered.v1", unreadable, {"answer": "?"}, "w"
     )
 

@@ -19,12 +19,12 @@ import pytest
 from mnemon_consumers.background_process import BackgroundFailed
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed
-from mnemon_infra.embedded.stack import embedded
-from mnemon_infra.process.data_folder import Endpoints, FolderInUse, held
+from mnemon_infra.embedded.stack import run_stack
+from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 
 
 @pytest.fixture
@@ -42,17 +42,17 @@ def data() -> Iterator[Path]:
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
     """A process of PostgreSQL's account that has nothing to do with us."""
-    process = subprocess.Popen(["sleep", "600"], **run_as(service_account()))
+    process = subprocess.Popen(["sleep", "600"], **build_account_arguments(find_service_account()))
     yield process
     process.kill()
     process.wait()
 
 
 def test_a_folder_is_held_once(data: Path) -> None:
-    with held(data), pytest.raises(FolderInUse) as refused, held(data):
+    with lock_folder(data), pytest.raises(FolderInUse) as refused, lock_folder(data):
         pass
     assert refused.value.pid == os.getpid()
-    with held(data):
+    with lock_folder(data):
         pass
 
 
@@ -194,7 +194,7 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         raise BackgroundFailed("compact: they do not start")
         yield
 
-    async with embedded(data, deployment) as stack:
+    async with run_stack(data, deployment) as stack:
         async with stack.surviving(starting) as said:
             assert (said, starts) == ("ready", 2)
         with pytest.raises(BackgroundFailed, match="compact"):

@@ -5,8 +5,8 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
-from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letters
+from mnemon_infra.broker.outcomes import Dead, settle_outcomes
 from mnemon_infra.delivery import Delivery
 from tests.integration.conftest import Stock
 
@@ -19,7 +19,7 @@ async def bury_next(
     """Make a dead letter of the next message that waits for a consumer; returns it."""
     waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
     [message] = await waiting.fetch(1, timeout=5)
-    await settle(connection, durable, [(message, Delivery.of(message), dead)])
+    await settle_outcomes(connection, durable, [(message, Delivery.of(message), dead)])
     await waiting.unsubscribe()
     return (await kept(connection))[-1]
 
@@ -38,4 +38,4 @@ async def bury_trigger(connection: Client, subject: str, body: bytes, durable: s
 
 async def kept(connection: Client) -> list[Letter]:
     """All letters that there are."""
-    return [each async for each in letters(connection, LetterFilter())]
+    return [each async for each in read_letters(connection, LetterFilter())]

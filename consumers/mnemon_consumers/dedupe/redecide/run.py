@@ -16,15 +16,15 @@ from mnemon_consumers.dedupe.state.log import Logged, standing
 from mnemon_consumers.dedupe.state.log_events import log_event
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner, thing_filter
-from mnemon_infra.broker.streams.log_writer import append
-from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.broker.streams.log_writer import append_events
+from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.database.projections.logged_events import logged_events
 from mnemon_infra.database.projections.rows import happened_at
 from mnemon_infra.health.clock_skew import log_time
 from mnemon_infra.models.embedding import Dense, Embedder
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
 EMBEDDED: Final = 500
 """Texts per request to the embedder."""
@@ -60,7 +60,7 @@ class DecidingAnew:
             return []
         async with locked(self._database, *owner):
             needed = await self._needed(owner, settings, meanings)
-            await append(self._connection, [log_event(owner, each) for each in needed.decided])
+            await append_events(self._connection, [log_event(owner, each) for each in needed.decided])
         return needed.changes
 
     async def _needed(self, owner: Owner, settings: SettingsV1, meanings: dict[str, Dense]) -> Corrections:
@@ -71,12 +71,12 @@ class DecidingAnew:
         for start in range(0, len(absent), EMBEDDED):
             some = absent[start : start + EMBEDDED]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
-        likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
+        likeness = Likeness(self._embedder.model, self._embedder.thresholds, load_word_similarity())
         anew = decided_anew(log, found, settings, FactVectors(likeness, meanings))
         return corrections(owner, found, anew, settings.limits, await log_time(self._connection))
 
     async def _log(self, owner: Owner) -> list[Logged]:
-        erased = await erasures_of(self._connection, owner)
+        erased = await read_erasures(self._connection, owner)
         pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
         return [
             (each.event, each.id, datetime.fromtimestamp(happened_at(each.event, each.delivery), UTC))

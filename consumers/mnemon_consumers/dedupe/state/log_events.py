@@ -21,4 +21,4 @@ def log_event(owner: Owner, decided: Decided) -> LogEvent:
     """Turn a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scoped(*owner, str(event.id))
-    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current())
+    return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current_traceparent())

@@ -14,7 +14,7 @@ from mnemon_consumers.extract.batch.assembly import Pooling
 from mnemon_consumers.extract.batch.results import Results
 from mnemon_consumers.extract.batch.submission import Submitting, batches_of, leads_to, of_users
 from mnemon_contracts.events.memory import BatchFailedV1
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.locks import locked_if_free
 from mnemon_infra.database.windows.batches import StoredBatch, change, open_batches, stored
@@ -194,7 +194,7 @@ class Batching:
         now = datetime.now(UTC)
         owners = await self._database.read(counted(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
-        await append(connection, of_users(batch, owners, "batch.failed", event.body()))
+        await append_events(connection, of_users(batch, owners, "batch.failed", event.body()))
         left = await self._database.read(of_batch(batch.batch_id))
         async with self._database.transaction() as held:
             if blame:

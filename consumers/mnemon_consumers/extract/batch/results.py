@@ -14,7 +14,7 @@ from mnemon_consumers.extract.batch.submission import of_users
 from mnemon_consumers.extract.projection_lag import Projections
 from mnemon_consumers.extract.window_requests import questions
 from mnemon_contracts.events.memory import BatchCompletedV1
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import not_erased
 from mnemon_infra.database.facts.undecided_pairs import pairs_of_batch
@@ -115,7 +115,7 @@ class Results:
         of = await self._database.read(counted(batch.batch_id))
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
-            await append(connection, of_users(batch, [owner], "batch.completed", event.body()))
+            await append_events(connection, of_users(batch, [owner], "batch.completed", event.body()))
         async with self._database.transaction() as held:
             await ask_again(held, again_.values())
             await change(held, batch, "completed", datetime.now(UTC))

@@ -21,7 +21,7 @@ from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, change
 from mnemon_infra.database.windows.window_repository import (
@@ -136,7 +136,7 @@ class Submitting:
             return
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
-            appended = await append(connection, _intended(batch, asked))
+            appended = await append_events(connection, _intended(batch, asked))
             # Once projected, the estimated cost is reserved in the database for every process.
             await self._position.reach(connection.jetstream(), max(each.seq for each in appended), PROJECTED)
         await self._change(batch, "intended")
@@ -160,7 +160,7 @@ class Submitting:
     async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:
         owners = {window.owner for window in await self._database.read(of_batch(batch.batch_id))}
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
-        await append(connection, of_users(batch, owners, "batch.submitted", event.body()))
+        await append_events(connection, of_users(batch, owners, "batch.submitted", event.body()))
         await self._change(batch, "submitted", provider_batch_id=provider_batch_id)
         log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
@@ -205,7 +205,7 @@ class Submitting:
                 room -= size
                 asked.append(_AskedWindow(event_window(window, question.pairs), usd))
                 lines.append(BatchRequest(f"{batch.batch_id}-{window.line}", request))
-        await append(connection, [gone(window, batch.batch_id) for window in cleared])
+        await append_events(connection, [gone(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
             await mark_answered(held, cleared)
             await ask_again(held, over)

@@ -89,8 +89,10 @@ def relevance(similarity: float | None, overlap: float) -> float:
 
 def share_of_words(query: str, text: str) -> float:
     """Return the share of the query's words that a text has, 0 to 1, within the characters that are read."""
-    asked = set(bm25.query(query[:LOOKED_AT]).indices)
-    return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
+    asked = set(bm25.weigh_query(query[:LOOKED_AT]).indices)
+    return (
+        len(asked.intersection(bm25.weigh_document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
+    )
 
 
 def _stretched(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:

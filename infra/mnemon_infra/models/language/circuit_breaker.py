@@ -21,7 +21,7 @@ from mnemon_infra.models.language.registry import LanguageModels
 
 log = structlog.get_logger("models")
 
-REFUSED: Final = 60.0
+REFUSAL_PAUSE: Final = 60.0
 """Seconds of pause after a refusal.
 
 It is short for a person who corrects a key, and long enough to keep the log short.
@@ -33,10 +33,10 @@ PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 The first failure causes no pause: it may be the fault of the request, and others need not wait for that.
 """
 
-LONGEST: Final = 300.0
+LONGEST_PAUSE: Final = 300.0
 """Longest pause in seconds, whatever the provider asks for."""
 
-FORGOTTEN: Final = 600.0
+REPORTED_FOR: Final = 600.0
 """Seconds after which a failed model without requests is no longer reported: the settings name another."""
 
 _Key = tuple[Provider, str | None]
@@ -76,7 +76,7 @@ class CircuitBreaker:
     def failing(self) -> Sequence[FailingModel]:
         """Models whose last request failed, as long as requests for them continue."""
         now = time.monotonic()
-        return [each for key, each in self._failing.items() if now - self._until.get(key, now) < FORGOTTEN]
+        return [each for key, each in self._failing.items() if now - self._until.get(key, now) < REPORTED_FOR]
 
     def seconds(self, provider: Provider, name: str | None) -> float:
         """Return the seconds for which a model is paused; 0 if it may be called."""
@@ -90,7 +90,7 @@ class CircuitBreaker:
             model = await self._models.of(provider, name)
         except ModelNotConfigured as error:
             self._note(provider, name, str(error), is_refused=True)
-            self._leave((provider, name), REFUSED, str(error))
+            self._leave((provider, name), REFUSAL_PAUSE, str(error))
             return None
         if (provider, name) not in self._usual:
             self._failing.pop((provider, name), None)  # it can be opened now
@@ -108,10 +108,10 @@ class CircuitBreaker:
         self._note(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1
         if isinstance(error, ModelRefused):
-            pause = REFUSED
+            pause = REFUSAL_PAUSE
         else:
             pause = max(PAUSES[min(failed, len(PAUSES)) - 1], error.retry_after or 0.0)
-        self._leave(key, min(pause, LONGEST), str(error))
+        self._leave(key, min(pause, LONGEST_PAUSE), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
         """Return the key of a model, the same for the provider's default whether it is named or not."""

@@ -68,11 +68,11 @@ class Usage(NamedTuple):
     @classmethod
     def of_counts(cls, asked: object, cached: object, output: object) -> Self:
         """Return the counts that a provider gives; 0 for each that is no count."""
-        counted = _count(asked)
-        return cls(counted, min(counted, _count(cached)), _count(output))
+        counted = _parse_count(asked)
+        return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
 
-def _count(given: object) -> int:
+def _parse_count(given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
         return 0
     return min(int(given), MOST_TOKENS)

@@ -55,7 +55,7 @@ class ProviderError(NamedTuple):
             for what, name in (("code", self.code), ("param", self.param))
             if isinstance(name, str | int) and _NAME.fullmatch(str(name))
         ]
-        message = clean(self.message, instructions, text) if isinstance(self.message, str) else ""
+        message = remove_content(self.message, instructions, text) if isinstance(self.message, str) else ""
         return ": ".join(filter(None, [", ".join(named), message]))
 
 
@@ -63,7 +63,7 @@ UNEXPLAINED: Final = ProviderError()
 """An error without a description."""
 
 
-def clean(message: str, instructions: str, text: str) -> str:
+def remove_content(message: str, instructions: str, text: str) -> str:
     """Remove everything from a message that may come from a text.
 
     Args:

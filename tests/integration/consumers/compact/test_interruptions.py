@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
 from mnemon_infra.database.messages.unsummarised import (
@@ -71,9 +71,9 @@ async def test_what_is_cleared_in_the_last_moment_is_shown_nowhere(
     async def appended(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
         if not clears:
             clears.append(await stock.publish("chat.acme.u1.talk.cleared.v1"))
-        return await append(connection, events)
+        return await append_events(connection, events)
 
-    monkeypatch.setattr(module, "append", appended)
+    monkeypatch.setattr(module, "append_events", appended)
     async with compacting.running("persist", "compact", "retrieve"):
         await compacting.talk(17)
         await compacting.settled()
@@ -100,12 +100,12 @@ async def test_an_answer_is_not_lost_while_the_log_is_away(
         tries.append(len(events))
         # The second time the events are there, and nobody hears of it.
         if len(tries) > 1:
-            await append(connection, events)
+            await append_events(connection, events)
         if len(tries) < 3:
             raise nats.errors.TimeoutError
-        return await append(connection, events)
+        return await append_events(connection, events)
 
-    monkeypatch.setattr(module, "append", appended)
+    monkeypatch.setattr(module, "append_events", appended)
     monkeypatch.setattr(module, "PAUSE", 0.05)
     async with compacting.running():
         await compacting.talk(17)

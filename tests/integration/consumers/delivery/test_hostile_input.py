@@ -18,13 +18,13 @@ from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import origin_of
 from mnemon_infra.broker.provisioning.topology import begin_again
-from mnemon_infra.broker.streams.applied_position import log_end
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
-from mnemon_infra.vectors.generations import made_by_of
+from mnemon_infra.vectors.generations import read_model_record
 from mnemon_infra.vectors.port import Collection, Point
 from tests.integration.conftest import Stock, indexed
 from tests.support.admin.http_browser import browsing
@@ -153,7 +153,7 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
     """Where the log has events of a user, in any spelling."""
     return [
         delivery.sequence
-        async for page in pages(connection, ">", 0)
+        async for page in read_pages(connection, ">", 0)
         for delivery in page
         if owner_of(delivery.subject) == owner
     ]
@@ -176,7 +176,7 @@ async def test_fifty_hostile_messages(
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await stock.ask("document", "globex.eva", action="add", text="What Eva likes: a page.")
-        await indexed(stock, await log_end(connection.jetstream()))
+        await indexed(stock, await read_log_end(connection.jetstream()))
         before = await memory_of(stock, "globex.eva")
 
         positions = {}
@@ -234,7 +234,7 @@ async def test_fifty_hostile_messages(
 
 async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> None:
     """Put a point there as earlier versions made it of a message with U+0000 in its id."""
-    made_by = await made_by_of(deployment)
+    made_by = await read_model_record(deployment)
     assert made_by is not None
     async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         some = (await vectors.page(Collection.MESSAGES)).points[0]
@@ -268,7 +268,7 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
         await plant(with_vectors, owner, poison)
-        made_by = await made_by_of(with_vectors)
+        made_by = await read_model_record(with_vectors)
         assert made_by is not None
         async with open_vectors(with_vectors, model=made_by.model, dimension=made_by.dimension) as vectors:
             found = await stock.ask("search", "acme.ana", query="otter", scope=["messages"])

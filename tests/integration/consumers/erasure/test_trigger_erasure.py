@@ -7,11 +7,11 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.outcomes import Dead, settle_outcomes
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.purge import left_of, purge
-from mnemon_infra.broker.streams.schedules import once
-from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, waiting
+from mnemon_infra.broker.streams.purge import count_left, purge_messages
+from mnemon_infra.broker.streams.schedules import schedule_once
+from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, list_waiting
 from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
@@ -42,7 +42,9 @@ async def leave(connection: Client, subjects: Iterable[str]) -> None:
 
 async def leave_schedule(connection: Client, owner: tuple[str, str]) -> str:
     subject = user_schedule("extract", *owner)
-    await once(connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner))
+    await schedule_once(
+        connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner)
+    )
     return subject
 
 
@@ -60,11 +62,11 @@ async def bury_all(connection: Client) -> set[str]:
     for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
-        count = len(await waiting(connection, config.filter_subject or ">"))
+        count = len(await list_waiting(connection, config.filter_subject or ">"))
         messages = await subscription.fetch(count, timeout=5) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
-        await settle(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
+        await settle_outcomes(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
         await subscription.unsubscribe()
     return await letters_on(connection)
 
@@ -82,13 +84,13 @@ async def test_of_a_user_all_triggers_and_schedules_go_but_the_sweeps(connection
     await leave(connection, kept - {user_schedule("extract", *other) for other in OTHERS})
     await leave(connection, of_user(OWNER))
     await leave_schedule(connection, OWNER)
-    left = await left_of(connection, erased_user())
+    left = await count_left(connection, erased_user())
 
-    assert await purge(connection, erased_user())
+    assert await purge_messages(connection, erased_user())
 
-    assert set(await waiting(connection, ">")) == kept
+    assert set(await list_waiting(connection, ">")) == kept
     assert left["work"] == len(of_user(OWNER)) + 1
-    assert (await left_of(connection, erased_user()))["work"] == 0
+    assert (await count_left(connection, erased_user()))["work"] == 0
 
 
 async def test_of_a_conversation_its_own_triggers_go(connection: Client) -> None:
@@ -97,11 +99,11 @@ async def test_of_a_conversation_its_own_triggers_go(connection: Client) -> None
     for other in OTHERS:
         kept |= of_user(other)
     await leave(connection, kept | gone)
-    left = await left_of(connection, erased_conversation("home.1"))
+    left = await count_left(connection, erased_conversation("home.1"))
 
-    assert await purge(connection, erased_conversation("home.1"))
+    assert await purge_messages(connection, erased_conversation("home.1"))
 
-    assert set(await waiting(connection, ">")) == kept
+    assert set(await list_waiting(connection, ">")) == kept
     assert left["work"] == len(gone)
 
 
@@ -109,9 +111,9 @@ async def test_dead_letters_of_a_user_s_triggers_go(connection: Client) -> None:
     kept = {subject for other in OTHERS for subject in of_user(other)}
     await leave(connection, kept | of_user(OWNER))
     assert await bury_all(connection) == kept | of_user(OWNER)
-    left = await left_of(connection, erased_user())
+    left = await count_left(connection, erased_user())
 
-    assert await purge(connection, erased_user())
+    assert await purge_messages(connection, erased_user())
 
     assert await letters_on(connection) == kept
     assert left["dead_letters"] == len(of_user(OWNER))
@@ -122,7 +124,7 @@ async def test_dead_letters_of_a_conversation_s_triggers_go(connection: Client) 
     await leave(connection, of_user(OWNER))
     await bury_all(connection)
 
-    assert await purge(connection, erased_conversation("trip"))
+    assert await purge_messages(connection, erased_conversation("trip"))
 
     assert await letters_on(connection) == of_user(OWNER) - gone
 
@@ -134,5 +136,5 @@ async def test_dead_letters_of_triggers_from_after_an_erasure_stay(connection: C
     user = ErasedUser(OWNER, 100, early)
     conversation = ErasedConversation(OWNER, "trip", 100, (), frozenset(), "gone", 100, early)
     for erased in (user, conversation):
-        assert await purge(connection, erased)
+        assert await purge_messages(connection, erased)
         assert await letters_on(connection) == buried

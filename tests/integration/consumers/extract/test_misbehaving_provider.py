@@ -232,7 +232,7 @@ def server() -> Iterator[ProviderServer]:
 async def extracting(
     stock: Stock, deployment: Deployment, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> Extracting:
-    monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
+    monkeypatch.setattr(circuit_breaker, "REFUSAL_PAUSE", 0.1)
     monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
     monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.SELDOM", 0.5)
     extracting = Extracting.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), server)

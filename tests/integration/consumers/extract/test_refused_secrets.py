@@ -10,7 +10,7 @@ import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from tests.integration.conftest import Stock
 from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
@@ -49,7 +49,7 @@ async def dead_letters(extracting: Extracting) -> list[tuple[dict[str, str], byt
 async def logged(extracting: Extracting, event: str) -> str:
     """The bodies of the events of a name, as text."""
     bodies = []
-    async for page in pages(extracting.connection, f"memory.*.*.{event}.v1", 0):
+    async for page in read_pages(extracting.connection, f"memory.*.*.{event}.v1", 0):
         bodies += [json.dumps(json.loads(delivery.body), ensure_ascii=False) for delivery in page]
     return "\n".join(bodies)
 

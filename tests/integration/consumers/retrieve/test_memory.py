@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock
 
@@ -90,7 +90,7 @@ async def test_settings_are_live(stock: Stock, mnemon: Deployment) -> None:
         "template": "[Текущее время: {time}] {text}",
         "zone": "Europe/Moscow",
     }
-    await write(stock.connection, SettingsV1.strictly(time_stamps=stamps))
+    await write_settings(stock.connection, SettingsV1.strictly(time_stamps=stamps))
     expected = ["[Текущее время: 2026-11-22 00:30] 0", "[Текущее время: 2026-11-22 00:30] 1"]
     for _ in range(200):
         shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
@@ -231,7 +231,7 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
 
 async def test_the_ends_of_the_calendar(stock: Stock) -> None:
     """What is taken can be read, in any time zone; what is not is a dead letter."""
-    await write(stock.connection, SettingsV1.strictly(time_stamps={"zone": "Pacific/Kiritimati"}))
+    await write_settings(stock.connection, SettingsV1.strictly(time_stamps={"zone": "Pacific/Kiritimati"}))
     for number, moment in enumerate(
         (
             "9999-12-31T23:59:59.999999Z",

@@ -17,7 +17,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.timeouts import DEFAULTS
 from tests.integration.conftest import Stock, indexed
 from tests.support.servers.embedding_server import Endpoint
@@ -121,7 +121,7 @@ def endpoint() -> Iterator[Endpoint]:
 async def test_without_an_embedding_words_are_searched_for(
     endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
-    await write(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
+    await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = endpoint.deployment
     deployed = deployment.model_copy(
         update={

@@ -15,7 +15,7 @@ from nats.js.api import RawStreamMsg
 from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
+from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle_outcomes
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import ACK_WAIT
@@ -43,7 +43,7 @@ class Durable:
 
     async def end(self, messages: list[Msg], *outcomes: DeliveryOutcome) -> None:
         deliveries = [Delivery.of(each) for each in messages]
-        await settle(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
+        await settle_outcomes(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
 
     async def open(self) -> tuple[int, int]:
         """How many messages are not answered, and how many were not delivered yet."""

@@ -19,7 +19,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingNotConfigured,
     EmbeddingRefused,
     EmbeddingUnavailable,
-    of_length_1,
+    normalise_length,
 )
 from mnemon_infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.support.servers.embedding_server import (
@@ -261,8 +261,8 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
 
     endpoint.faults = [short_ones_only] * 50
     vectors = await model.embed(["one", long, "two"])
-    assert vectors[0] == pytest.approx(of_length_1(vector("one")[None])[0], abs=1e-6)
-    assert vectors[2] == pytest.approx(of_length_1(vector("two")[None])[0], abs=1e-6)
+    assert vectors[0] == pytest.approx(normalise_length(vector("one")[None])[0], abs=1e-6)
+    assert vectors[2] == pytest.approx(normalise_length(vector("two")[None])[0], abs=1e-6)
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
 
 

@@ -10,13 +10,13 @@ from mnemon_bench.provider_server.state import ProviderState
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
-from mnemon_infra.models.language.registry import language_models
+from mnemon_infra.models.language.registry import open_language_models
 from tests.support.suites.language_model import asking, facts
 
 
 async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> None:
     with ProviderServer() as server:
-        async with language_models(Deployment(model_url=server.openai_url)) as models:
+        async with open_language_models(Deployment(model_url=server.openai_url)) as models:
             usual, other, again = await asyncio.gather(
                 models.of("openai", None), models.of("openai", "llama3"), models.of("openai", None)
             )
@@ -29,7 +29,7 @@ async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> 
 async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
     with ProviderServer(ProviderState(seconds=0.05)) as server:
         deployment = Deployment(model_url=server.openai_url, model_requests=3)
-        async with language_models(deployment) as models:
+        async with open_language_models(deployment) as models:
             both = [await models.of("openai", name) for name in ("one", "two")]
             asked = [asking(f"I like tea {number}") for number in range(6)]
             await asyncio.gather(*(model.complete(request) for model in both for request in asked))
@@ -38,7 +38,7 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
 
 
 async def test_the_rules_have_one_name() -> None:
-    async with language_models(Deployment()) as models:
+    async with open_language_models(Deployment()) as models:
         assert (await models.of("offline", None)).model == "rules"
         assert (await models.of("offline", "rules")).batches is None
         with pytest.raises(ModelNotConfigured, match="offline has no model gpt-5; it has rules"):
@@ -53,7 +53,7 @@ async def test_a_package_that_is_missing_is_named(
         if name.startswith((package, f"mnemon_infra.models.language.{provider}")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    async with language_models(Deployment()) as models:
+    async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{provider}\]'"):
             await models.of(provider, None)
 
@@ -67,6 +67,6 @@ async def test_a_key_that_is_missing_is_named(
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    async with language_models(Deployment()) as models:
+    async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=variable):
             await models.of(provider, None)

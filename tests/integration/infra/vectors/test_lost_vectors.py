@@ -12,7 +12,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.vectors import recovery
-from mnemon_infra.vectors.edge import edge
+from mnemon_infra.vectors.edge import open_edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
@@ -86,7 +86,7 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
 
 
 async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, database: Database) -> None:
-    async with edge(folder, MadeBy(model="none", dimension=None)) as vectors:
+    async with open_edge(folder, MadeBy(model="none", dimension=None)) as vectors:
         await vectors.require_kept()
         shutil.rmtree(folder)
         with pytest.raises(VectorsLost, match="were deleted while they were open"):

@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon_bench.workloads.all_events import fill
 from mnemon_consumers.app import run_consumers
-from mnemon_infra.broker.streams.stream_reader import position_at
+from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
@@ -134,8 +134,8 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
         {"fact_id": "f", "fact": {"text": "lives in Oslo"}, "former": {"text": "lives in Riga"}},
     )
     forgotten = await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
-    assert await position_at(place.connection, between) == saved
-    assert await position_at(place.connection, datetime.now(UTC)) == forgotten
+    assert await find_position(place.connection, between) == saved
+    assert await find_position(place.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
         async with made(place, "as of", told, position) as replay:
             await replay.reach(position)

@@ -11,7 +11,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_bench.workloads.all_events import events, fill
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.erasure.users import erasure
 from mnemon_infra.database.generations.generation_repository import drop
@@ -111,7 +111,7 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
     async def flood() -> None:
         others = events(seed=7, users=USERS)
         while not over.is_set():
-            appended = await append(connection, list(islice(others, 20)))
+            appended = await append_events(connection, list(islice(others, 20)))
             await applied(place, appended[-1].seq)
 
     async def read() -> None:

@@ -28,12 +28,12 @@ from mnemon_infra.database.generations.generation_repository import as_of, drop
 from mnemon_infra.rebuild.generations import Site, site_alone
 from mnemon_infra.rebuild.generations import take_over as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
-from mnemon_infra.settings.store import read
-from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.settings.store import read_settings
+from mnemon_infra.vectors.edge import lock_vectors
 from mnemon_infra.vectors.edge_owner import EdgeOwner
-from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
+from mnemon_infra.vectors.generations import has_vectors, is_folder_open, locate_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
-from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.integration.conftest import Stock, indexed
 from tests.support.pipelines.rebuild import Told, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
@@ -55,8 +55,8 @@ def located(deployment: Deployment, tmp_path: Path) -> Deployment:
 async def finding(located: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
     """The live vectors, as those have them who run in this process."""
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), located):
-        embedding = (await read(connection)).embedding
-        async with opened(located, embedding) as finding:
+        embedding = (await read_settings(connection)).embedding
+        async with open_index(located, embedding) as finding:
             yield finding
 
 
@@ -151,7 +151,7 @@ async def test_exchanged_while_it_is_searched_and_back(
         await switched(place, told)
         over.set()
     assert asked
-    assert is_held(place.deployment)
+    assert is_folder_open(place.deployment)
     await indexed(stock, await place.log_end())
     assert lost.id in await all_points(finding)
     assert (await verdict_on(place, told)).first == []
@@ -194,16 +194,16 @@ async def test_cut_off_between_rows_and_vectors(
     await indexed(stock, await stock.say("since", id="since"))
     assert point.id not in await all_points(finding)
     # The process that was asked for the exchange has them open yet.
-    folder = of_generation(place.deployment, "next").vectors_folder
+    folder = locate_generation(place.deployment, "next").vectors_folder
     assert folder
     with ExitStack() as asked:
-        asked.enter_context(alone_in(folder))
+        asked.enter_context(lock_vectors(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
         assert await finish(place, told)
     events = {each.payload["event_id"] for each in (await all_points(finding)).values()}
     assert events == {"first", "since"}
     assert not await finish(place, told)
-    assert not await are_there(of_generation(place.deployment, "next"))
+    assert not await has_vectors(locate_generation(place.deployment, "next"))
 
 
 async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
@@ -212,20 +212,20 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
     async with site_alone(located) as place:
-        assert not is_held(located)
+        assert not is_folder_open(located)
         async with made(place, "next", told) as generation, live_pages(place) as live:
             verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
             await take_over(place, generation, told)
         assert await finish(place, told)
         assert await counted(place, located) == 2
-        assert await counted(place, of_generation(located, "former")) == 1
+        assert await counted(place, locate_generation(located, "former")) == 1
         assert place.live in {each.schema for each in await place.generations()}
         # Cut off before the rows: the former vectors have the other name by then.
         async with former(place, told):
             pass
         await dropped(place, "before")
-        assert not await are_there(of_generation(located, "next"))
+        assert not await has_vectors(locate_generation(located, "next"))
     # Both are indexed again, and are found once.
     async with run_consumers(("persist", "index"), located):
         await indexed(stock, seq)
@@ -245,7 +245,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         async with made(place, "next", told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)
-        folder = of_generation(located, "former").vectors_folder
+        folder = locate_generation(located, "former").vectors_folder
         assert folder
         shutil.rmtree(folder / "summaries")
         async with former(place, told) as generation:
@@ -271,7 +271,7 @@ async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock
         query = await finding.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
-    await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
+    await drop(place.database, locate_generation(place.deployment, "as of", first).database_schema)
 
 
 @pytest.fixture
@@ -306,11 +306,11 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
         async with made(place, "next", told, embedding=other) as generation:
             await generation.catch_up(place, told)
             assert generation.vectors
-            async with opened(located, former_model) as live:
+            async with open_index(located, former_model) as live:
                 shown = await preview(place, live, generation.vectors.finding, Preview("", "", 0))
             await take_over(place, generation, told)
         assert await finish(place, told)
-        assert (await read(place.connection)).embedding == other
+        assert (await read_settings(place.connection)).embedding == other
     assert (shown.facts, shown.pairs) == (3, 3)
     assert shown.changes == {("the same", "apart"): 1}
     ((*owner, one, two, near, far, _, _),) = shown.first

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from mnemon_infra.process.request_priority import PATIENCE, REST, answering, give_way
+from mnemon_infra.process.request_priority import LONGEST_WAIT, REST, prioritise_request, yield_to_requests
 
 
 async def elapsed() -> float:
     """Seconds that a piece of work gave way."""
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    await give_way()
+    await yield_to_requests()
     return loop.time() - begun
 
 
@@ -17,7 +17,7 @@ async def test_while_nobody_asks_nobody_waits() -> None:
     order: list[str] = []
 
     async def piece() -> None:
-        await give_way()
+        await yield_to_requests()
         order.append("piece")
 
     task = asyncio.create_task(piece())
@@ -30,10 +30,10 @@ async def test_what_is_being_answered_goes_first() -> None:
     order: list[str] = []
 
     async def piece() -> None:
-        await give_way()
+        await yield_to_requests()
         order.append("piece")
 
-    with answering():
+    with prioritise_request():
         task = asyncio.create_task(piece())
         for _ in range(10):
             await asyncio.sleep(0)
@@ -43,10 +43,10 @@ async def test_what_is_being_answered_goes_first() -> None:
 
 
 async def test_one_answer_of_two_is_not_the_end() -> None:
-    with answering():
-        with answering():
+    with prioritise_request():
+        with prioritise_request():
             pass
-        waiting = asyncio.create_task(give_way())
+        waiting = asyncio.create_task(yield_to_requests())
         for _ in range(10):
             await asyncio.sleep(0)
         assert not waiting.done()
@@ -54,23 +54,23 @@ async def test_one_answer_of_two_is_not_the_end() -> None:
 
 
 async def test_who_was_answered_may_ask_again_at_once() -> None:
-    with answering():
+    with prioritise_request():
         pass
     assert await elapsed() >= REST / 2
 
 
 async def test_it_goes_on_however_much_is_asked() -> None:
-    with answering():
-        assert await elapsed() >= PATIENCE * 0.9
+    with prioritise_request():
+        assert await elapsed() >= LONGEST_WAIT * 0.9
 
 
 async def test_one_piece_at_a_time() -> None:
     ends: list[float] = []
 
     async def piece() -> None:
-        await give_way()
+        await yield_to_requests()
         ends.append(asyncio.get_running_loop().time())
 
-    with answering():
+    with prioritise_request():
         await asyncio.gather(piece(), piece(), piece())
-    assert min(ends[1] - ends[0], ends[2] - ends[1]) >= PATIENCE * 0.9
+    assert min(ends[1] - ends[0], ends[2] - ends[1]) >= LONGEST_WAIT * 0.9

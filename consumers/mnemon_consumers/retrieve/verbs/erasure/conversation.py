@@ -25,7 +25,7 @@ from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.conversations import conversation_erasures_of
 from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
@@ -94,7 +94,7 @@ class ConversationErasing:
 
     async def _planned(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
-        last = max([await last_position(self._connection, each) for each in user_filters(*owner)])
+        last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
         if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
             raise Refusal(
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
 from mnemon_contracts.subjects import Owner, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
-from mnemon_infra.broker.streams.purge import found_in, left_of
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.purge import count_left, count_matches
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere, found_elsewhere
 from mnemon_infra.database.erasure.users import counted_in_statistics, counted_with, known_events
@@ -84,9 +84,9 @@ async def not_done(
 
 async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
     """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
-    if await applied_position(connection.jetstream(), "index") < position:
+    if await read_applied_position(connection.jetstream(), "index") < position:
         return False
-    return not await waiting(connection, work_subject("index", *owner))
+    return not await list_waiting(connection, work_subject("index", *owner))
 
 
 async def counted_stores(
@@ -98,7 +98,7 @@ async def counted_stores(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await left_of(connection, taking),
+        **await count_left(connection, taking),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
         **in_generations(await database.read(counted_elsewhere(taking))),
@@ -114,7 +114,7 @@ async def found_with(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await found_in(connection, owner, words),
+        **await count_matches(connection, owner, words),
         "database": await database.read(counted_with(*owner, words)),
         "statistics": await database.read(counted_in_statistics(words)),
         **in_generations(await database.read(found_elsewhere(*owner, words))),

@@ -25,7 +25,7 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, whole
+from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, erase_everything
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.inactive_generations import counted_elsewhere
 from mnemon_infra.database.erasure.users import (
@@ -69,7 +69,7 @@ class EraseVerb:
         owner = owner_of(address)
         there = await self._count(owner, None)
         batches = await self._database.read(held_by_providers(*owner, EVERYWHERE))
-        elsewhere = await self._database.read(counted_elsewhere(whole(owner)))
+        elsewhere = await self._database.read(counted_elsewhere(erase_everything(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with locked(self._database, *owner):
             position = await self._log.publish(address, UserErasedV1(up_to_seq=ALL_BEFORE))
@@ -90,7 +90,7 @@ class EraseVerb:
 
     async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """Count by store what a user has below an erasure, or in total without one."""
-        taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
+        taking = ErasedUser(owner, *erased[:2]) if erased else erase_everything(owner)
         below = taking.below
         rows = await self._database.read(counted_below(*owner, below))
         counts = await counted_stores(self._broker.connection, self._database, taking, rows)

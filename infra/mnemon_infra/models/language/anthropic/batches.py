@@ -12,7 +12,12 @@ from anthropic import APIStatusError
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from anthropic.types.shared import ErrorType
 
-from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, Takes, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import (
+    AnthropicEndpoint,
+    ModelCapabilities,
+    build_params,
+    parse_message,
+)
 from mnemon_infra.models.language.port import (
     BatchProgress,
     BatchRequest,
@@ -61,7 +66,7 @@ class AnthropicBatches:
         """
         takes = await self._endpoint.takes()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
-        pieces = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
+        pieces = await asyncio.to_thread(_write_body, self._endpoint.model, takes, lines)
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
         with self._told():
@@ -69,7 +74,7 @@ class AnthropicBatches:
                 batch = await client.post(
                     "/v1/messages/batches",
                     cast_to=MessageBatch,
-                    content=_in_turn(pieces),
+                    content=_iterate_pieces(pieces),
                     options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
                 )
             except APIStatusError as error:
@@ -101,7 +106,7 @@ class AnthropicBatches:
                     break
                 if self._submitted.get(batch.id) == batch_id:
                     return batch.id
-                if batch.id in self._submitted or _counted(batch) != lines:
+                if batch.id in self._submitted or _count_lines(batch) != lines:
                     continue
                 if batch.processing_status != "ended":
                     is_open = True
@@ -118,7 +123,7 @@ class AnthropicBatches:
         """
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
-            done = _counted(batch) - batch.request_counts.processing
+            done = _count_lines(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
                 return BatchProgress("running", done)
             if batch.results_url is None:
@@ -136,13 +141,13 @@ class AnthropicBatches:
         """
         with self._told():
             batch = await self._batches.retrieve(provider_batch_id)
-            done = _counted(batch) - batch.request_counts.processing
+            done = _count_lines(batch) - batch.request_counts.processing
         read = 0
         async with aclosing(self._lines(provider_batch_id)) as lines:
             async for line in lines:
                 read += 1
-                if (response := _response(line)) is not None:
-                    yield BatchResult(response.custom_id, _outcome(response))
+                if (response := _parse_response(line)) is not None:
+                    yield BatchResult(response.custom_id, _parse_outcome(response))
                 elif found := _LINE_ID.search(line):
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
@@ -160,7 +165,7 @@ class AnthropicBatches:
     async def _is_of(self, provider_batch_id: str, batch_id: str) -> bool:
         async with aclosing(self._lines(provider_batch_id)) as lines:
             async for line in lines:
-                if (response := _response(line)) is not None:
+                if (response := _parse_response(line)) is not None:
                     return response.custom_id.startswith(f"{batch_id}-")
         return False
 
@@ -186,28 +191,28 @@ class AnthropicBatches:
             raise ModelRefused(str(error)) from None
 
 
-def _body(model: str, takes: Takes, lines: Sequence[BatchRequest]) -> list[bytes]:
+def _write_body(model: str, takes: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:
     """Return a batch in JSON, as one piece for each line."""
     pieces = []
     before = b'{"requests":['
     for line in lines:
-        asked = {"custom_id": line.id, "params": params(line.request, model, takes, cached_for="1h")}
+        asked = {"custom_id": line.id, "params": build_params(line.request, model, takes, cached_for="1h")}
         pieces.append(before + json.dumps(asked, ensure_ascii=False).encode(errors="replace"))
         before = b","
     return [*pieces, b"]}"]
 
 
-async def _in_turn(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+async def _iterate_pieces(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
 
 
-def _counted(batch: MessageBatch) -> int:
+def _count_lines(batch: MessageBatch) -> int:
     counts = batch.request_counts
     return counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
 
 
-def _response(line: bytes) -> MessageBatchIndividualResponse | None:
+def _parse_response(line: bytes) -> MessageBatchIndividualResponse | None:
     """Parse a line of the results; None if it is not a result."""
     try:
         response = MessageBatchIndividualResponse.construct(**json.loads(line))
@@ -216,11 +221,11 @@ def _response(line: bytes) -> MessageBatchIndividualResponse | None:
         return None
 
 
-def _outcome(response: MessageBatchIndividualResponse) -> ModelAnswer | LineFailed:
+def _parse_outcome(response: MessageBatchIndividualResponse) -> ModelAnswer | LineFailed:
     try:
         match response.result.type:
             case "succeeded":
-                return outcome(response.result.message)
+                return parse_message(response.result.message)
             case "errored":
                 error = response.result.error.error.type
                 kind = error if error in _ERRORS else "unknown"

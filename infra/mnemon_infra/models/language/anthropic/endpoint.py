@@ -29,7 +29,7 @@ from mnemon_infra.models.language.port import (
     Usage,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.language.retry_after import retry_after
+from mnemon_infra.models.language.retry_after import parse_retry_after
 
 LONGEST_WAIT = 60.0
 """Most seconds between two attempts. The SDK would wait for weeks if the server asked for it."""
@@ -37,7 +37,7 @@ LONGEST_WAIT = 60.0
 BUSY = (429, 529)
 """HTTP statuses of overload, by this client or by all."""
 
-TAKES_TIMEOUT = 5.0
+CAPABILITIES_TIMEOUT = 5.0
 """Seconds to wait for the capabilities of a model; the next request asks for them again."""
 
 THINKING = 4000
@@ -45,7 +45,7 @@ THINKING = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class ModelCapabilities:
     """Capabilities of a model; the defaults are a guess for a model of which the provider says nothing.
 
     Attributes:
@@ -75,15 +75,15 @@ class AnthropicEndpoint:
         self.client = client
         self.model = model
         self.has_batches = True
-        self._timeout = min(TAKES_TIMEOUT, timeout)
-        self._takes: Takes | None = None
+        self._timeout = min(CAPABILITIES_TIMEOUT, timeout)
+        self._takes: ModelCapabilities | None = None
 
     @property
     def at(self) -> str:
         """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
-    async def takes(self) -> Takes:
+    async def takes(self) -> ModelCapabilities:
         """Return the capabilities of the model, which are requested once.
 
         If the server refuses that, guesses apply, and the next request reports the reason.
@@ -94,13 +94,13 @@ class AnthropicEndpoint:
                 with self.told():
                     info = await client.models.retrieve(self.model)
             except (ModelRefused, RequestRefused):
-                self._takes = Takes()
+                self._takes = ModelCapabilities()
                 return self._takes
             try:
                 self.has_batches = info.capabilities is None or info.capabilities.batch.supported
-                self._takes = _takes(info)
+                self._takes = _parse_capabilities(info)
             except AttributeError:  # private servers send less than Anthropic
-                self._takes = Takes()
+                self._takes = ModelCapabilities()
         return self._takes
 
     @contextmanager
@@ -120,7 +120,7 @@ class AnthropicEndpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError) -> Exception:
-        status, wait = error.status_code, retry_after(error.response.headers)
+        status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
@@ -149,8 +149,8 @@ class AnthropicEndpoint:
                 return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
 
 
-def params(
-    request: ModelRequest, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
+def build_params(
+    request: ModelRequest, model: str, takes: ModelCapabilities, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
     """Return the parameters of a request; the constant part comes first so that it is cached."""
     asked: MessageCreateParamsNonStreaming = {
@@ -177,7 +177,7 @@ def params(
     return asked
 
 
-def outcome(message: Message) -> ModelAnswer:
+def parse_message(message: Message) -> ModelAnswer:
     """Parse a message, which may have no text: it is paid for all the same.
 
     Raises:
@@ -186,7 +186,7 @@ def outcome(message: Message) -> ModelAnswer:
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:
         raise TypeError("neither content nor usage")
-    usage, end = _usage(given), getattr(message, "stop_reason", None)
+    usage, end = _parse_usage(given), getattr(message, "stop_reason", None)
     if end == "refusal":
         return ModelAnswer("", usage, problem="the model will not answer this", is_refused=True)
     is_cut = end in ("max_tokens", "model_context_window_exceeded")
@@ -197,7 +197,7 @@ def outcome(message: Message) -> ModelAnswer:
     return ModelAnswer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
-def _usage(given: object) -> Usage:
+def _parse_usage(given: object) -> Usage:
     """Return the usage, 0 for what is missing.
 
     Tokens that are read from the cache or written to it are part of the input.
@@ -208,14 +208,14 @@ def _usage(given: object) -> Usage:
     return Usage.of_counts(new + cached + written, cached, output)
 
 
-async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
+async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
     """Raise for a long wait, as middleware of the SDK, so that the caller decides about it.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.
     """
     response = await call_next(request)
-    wait = retry_after(response.http_response.headers)
+    wait = parse_retry_after(response.http_response.headers)
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
@@ -223,13 +223,13 @@ async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAP
     return response
 
 
-def _takes(info: ModelInfo) -> Takes:
+def _parse_capabilities(info: ModelInfo) -> ModelCapabilities:
     can = info.capabilities
     if can is None:
-        return Takes()
+        return ModelCapabilities()
     schema = can.structured_outputs.supported
     if can.thinking.types.disabled.supported:
-        return Takes(schema, thinking={"type": "disabled"})
+        return ModelCapabilities(schema, thinking={"type": "disabled"})
     if can.thinking.types.between_tools.supported:  # requests have no tools, so it never thinks
-        return Takes(schema, thinking={"type": "between_tools"})
-    return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)
+        return ModelCapabilities(schema, thinking={"type": "between_tools"})
+    return ModelCapabilities(schema, None, "low" if can.effort.low.supported else None, THINKING)

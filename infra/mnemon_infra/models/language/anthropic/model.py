@@ -13,7 +13,12 @@ from anthropic import AsyncAnthropic
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.anthropic.batches import AnthropicBatches
-from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, not_for_long, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import (
+    AnthropicEndpoint,
+    build_params,
+    parse_message,
+    reject_long_wait,
+)
 from mnemon_infra.models.language.port import (
     NO_KEY,
     ModelAnswer,
@@ -68,10 +73,10 @@ class AnthropicModel:
             raise error.explained(request, await self._checked(request)) from None
 
     async def _answer(self, request: ModelRequest) -> ModelAnswer:
-        asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
+        asked = build_params(request, self.model, await self._endpoint.takes(), cached_for="5m")
         with self._endpoint.told():
             try:
-                return outcome(await self._endpoint.client.messages.create(**asked))
+                return parse_message(await self._endpoint.client.messages.create(**asked))
             except json.JSONDecodeError as error:
                 if not error.doc.lstrip().startswith("{"):
                     raise
@@ -103,7 +108,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
         base_url=deployment.anthropic_url or ANTHROPIC,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
-        middleware=[not_for_long],
+        middleware=[reject_long_wait],
         open_telemetry=False,  # its spans may contain requests
     ) as client:
         endpoint = AnthropicEndpoint(client, model or USUAL_MODEL, deployment.model_timeout)

@@ -20,7 +20,7 @@ from google.genai.types import (
     UploadFileConfig,
 )
 
-from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
     BatchProgress,
@@ -76,7 +76,7 @@ class GoogleBatches:
 
         Its creation is requested once: two requests would create two batches.
         """
-        requests = await asyncio.to_thread(_written, lines)
+        requests = await asyncio.to_thread(_write_lines, lines)
         file = await self._ask(partial(self._uploaded, batch_id, requests))
         job = await self._ask(partial(self._created, batch_id, file), tries=1)
         if job.name is None:
@@ -106,7 +106,7 @@ class GoogleBatches:
                 failed = error
             file.seek(0)
             for line in file:
-                result = _read(line)
+                result = _parse_line(line)
                 if result is not None:
                     yield result
                 elif line.strip():
@@ -130,7 +130,7 @@ class GoogleBatches:
         job = await self._job(provider_batch_id)
         if job is None:
             return BatchProgress("failed", error="Google has no such batch")
-        done = _counted(job)
+        done = _count_finished(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
             return BatchProgress("failed", done, "Google says that the batch failed")
@@ -178,14 +178,14 @@ class GoogleBatches:
                 raise  # otherwise it has ended
 
 
-def _written(lines: Sequence[BatchRequest]) -> bytes:
-    bodies = ({"key": line.id, "request": _body(line.request)} for line in lines)
+def _write_lines(lines: Sequence[BatchRequest]) -> bytes:
+    bodies = ({"key": line.id, "request": _build_body(line.request)} for line in lines)
     return b"".join(json.dumps(body, ensure_ascii=False).encode(errors="replace") + b"\n" for body in bodies)
 
 
-def _body(request: ModelRequest) -> dict[str, Any]:
+def _build_body(request: ModelRequest) -> dict[str, Any]:
     """Return a request's body in the SDK's form: the SDK writes that form for online requests only."""
-    generation: dict[str, Any] = {"maxOutputTokens": most_tokens(request)}
+    generation: dict[str, Any] = {"maxOutputTokens": limit_tokens(request)}
     if request.schema is not None:
         generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
     return {
@@ -195,13 +195,13 @@ def _body(request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _counted(job: Mapping[str, Any]) -> int:
+def _count_finished(job: Mapping[str, Any]) -> int:
     """Count the finished lines."""
     counts = job.get("batchStats", {})
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 
 
-def _read(line: bytes) -> BatchResult | None:
+def _parse_line(line: bytes) -> BatchResult | None:
     """Parse a line of the results; None if it has no readable id."""
     try:
         said = json.loads(line)
@@ -211,14 +211,14 @@ def _read(line: bytes) -> BatchResult | None:
     if not isinstance(line_id, str):
         return None
     if response is None:
-        return BatchResult(line_id, _failed(said.get("error") or said.get("status")))
+        return BatchResult(line_id, _parse_failure(said.get("error") or said.get("status")))
     try:
-        return BatchResult(line_id, answer(response))
+        return BatchResult(line_id, parse_response(response))
     except (LookupError, AttributeError, TypeError):
         return BatchResult(line_id, LineFailed("the line has no answer"))
 
 
-def _failed(error: object) -> LineFailed:
+def _parse_failure(error: object) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
         return LineFailed("Google neither answers nor says why")

@@ -13,7 +13,7 @@ from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentCo
 from pydantic import ValidationError
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
 from mnemon_infra.models.language.google.batches import GoogleBatches
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
@@ -89,7 +89,7 @@ class GoogleModel:
     async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:
             response = await self._server.client.models.generate_content(
-                model=self.model, contents=request.text, config=_config(request, cached)
+                model=self.model, contents=request.text, config=_build_config(request, cached)
             )
         except ValidationError:
             return ModelAnswer("", Usage(), problem="the answer has a form that it should not have")
@@ -97,7 +97,7 @@ class GoogleModel:
             if not error.doc.lstrip().startswith("{"):
                 raise
             return ModelAnswer("", Usage(), problem="the answer is broken JSON")
-        return answer(response.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return parse_response(response.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 @asynccontextmanager
@@ -141,11 +141,11 @@ async def open_google(
             client.close()
 
 
-def _config(request: ModelRequest, cached: str | None) -> GenerateContentConfig:
+def _build_config(request: ModelRequest, cached: str | None) -> GenerateContentConfig:
     return GenerateContentConfig(
         system_instruction=None if cached else request.instructions,
         cached_content=cached,
-        max_output_tokens=most_tokens(request),
+        max_output_tokens=limit_tokens(request),
         response_mime_type=None if request.schema is None else "application/json",
         response_json_schema=None if request.schema is None else dict(request.schema),
         automatic_function_calling=AutomaticFunctionCallingConfig(disable=True),

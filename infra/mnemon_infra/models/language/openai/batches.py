@@ -15,8 +15,8 @@ from openai.types.batch_create_params import OutputExpiresAfter
 from mnemon_infra.models.language.openai.endpoint import (
     OpenAIEndpoint,
     ParameterRefused,
-    outcome,
-    untaken_parameter,
+    find_rejected_parameter,
+    parse_completion,
 )
 from mnemon_infra.models.language.port import (
     BatchProgress,
@@ -106,7 +106,7 @@ class OpenAIBatches:
                 case "completed" | "expired" | "cancelled":
                     return BatchProgress("ended", done)
                 case "failed":
-                    return BatchProgress("failed", done, _why(batch))
+                    return BatchProgress("failed", done, _describe_errors(batch))
                 case _:
                     return BatchProgress("running", done)
 
@@ -190,12 +190,12 @@ class OpenAIBatches:
     def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> ModelAnswer | LineFailed:
         response = given["response"]
         if response is None:
-            code = _named(given["error"]["code"])
+            code = _check_code(given["error"]["code"])
             return LineFailed(code, is_unasked=code in _NOT_COME_TO)
         status = int(response["status_code"])
         if status == 200:
-            return outcome(response["body"])
-        parameter = untaken_parameter(response["body"]) if status in (400, 422) else None
+            return parse_completion(response["body"])
+        parameter = find_rejected_parameter(response["body"]) if status in (400, 422) else None
         if is_adapted := parameter is not None and self._endpoint.can_adapt(parameter):
             untaken.add(parameter)
         return LineFailed(f"HTTP {status}", is_refused=400 <= status < 500, is_adapted=is_adapted)
@@ -209,11 +209,11 @@ class OpenAIBatches:
             raise ModelRefused(str(error)) from None
 
 
-def _why(batch: Batch) -> str:
+def _describe_errors(batch: Batch) -> str:
     """Return the codes of a batch's errors: their messages may contain the request or the key."""
     errors = (batch.errors.data if batch.errors else None) or ()
-    return ", ".join(dict.fromkeys(_named(error.code) for error in errors)) or "unknown"
+    return ", ".join(dict.fromkeys(_check_code(error.code) for error in errors)) or "unknown"
 
 
-def _named(code: object) -> str:
+def _check_code(code: object) -> str:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else "unknown"

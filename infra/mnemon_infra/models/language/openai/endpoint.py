@@ -21,11 +21,11 @@ from mnemon_infra.models.language.port import (
     Usage,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.language.retry_after import retry_after
+from mnemon_infra.models.language.retry_after import parse_retry_after
 
 Form = Literal["json_schema", "json_object", "text"]
 
-FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
+ANSWER_FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 """Forms in which an answer with a schema is requested, in the order of attempts."""
 
 THINKING = 4000
@@ -62,7 +62,7 @@ class OpenAIEndpoint:
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:
         self.client = client
         self.model = model
-        self.form: Form = FORMS[0]
+        self.form: Form = ANSWER_FORMS[0]
         self.is_openai = is_openai
         self.has_batches = True
         self._untaken: set[str] = set()
@@ -103,12 +103,12 @@ class OpenAIEndpoint:
 
     def can_adapt(self, parameter: str) -> bool:
         """Return whether requests can do without a parameter, or without its current value."""
-        return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != FORMS[-1])
+        return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != ANSWER_FORMS[-1])
 
     def adapt(self, parameter: str) -> None:
         """Send requests without a parameter from now on, or with a weaker form of the answer."""
         if parameter == RESPONSE_FORMAT:
-            self.use(FORMS[min(FORMS.index(self.form) + 1, len(FORMS) - 1)])
+            self.use(ANSWER_FORMS[min(ANSWER_FORMS.index(self.form) + 1, len(ANSWER_FORMS) - 1)])
         else:
             self.leave_out(parameter)
 
@@ -142,7 +142,7 @@ class OpenAIEndpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
-        status, wait = error.status_code, retry_after(error.response.headers)
+        status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
             return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
         match status:
@@ -170,7 +170,7 @@ class OpenAIEndpoint:
                 return ParameterRefused(
                     f"{self.at} refuses a request (HTTP {status})",
                     ProviderError.of_body(error.body),
-                    untaken_parameter(error.body),
+                    find_rejected_parameter(error.body),
                     is_too_long,
                 )
             case _ if status < 500:
@@ -179,7 +179,7 @@ class OpenAIEndpoint:
                 return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
 
 
-def untaken_parameter(body: object) -> str | None:
+def find_rejected_parameter(body: object) -> str | None:
     """Return the parameter that an error is about, which some servers name in their message only."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
@@ -204,10 +204,10 @@ def read_completion(body: bytes) -> ModelAnswer:
         if not body.lstrip().startswith(b"{"):
             raise
         return ModelAnswer("", Usage(), problem="the answer is broken JSON")
-    return outcome(completion)
+    return parse_completion(completion)
 
 
-def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
+def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
     """Parse a completion, which may have no text: it is paid for all the same.
 
     Raises:
@@ -215,7 +215,7 @@ def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("neither choices nor usage")
-    usage = _usage(completion.get("usage"))
+    usage = _parse_usage(completion.get("usage"))
     try:
         choice = completion["choices"][0]
         message, end = choice["message"], choice.get("finish_reason")
@@ -232,7 +232,7 @@ def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
     return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
 
 
-def _usage(given: object) -> Usage:
+def _parse_usage(given: object) -> Usage:
     """Return the usage, 0 for what the server does not say."""
     if not isinstance(given, Mapping):
         return Usage()

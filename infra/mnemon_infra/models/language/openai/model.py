@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.openai.batches import OpenAIBatches
 from mnemon_infra.models.language.openai.endpoint import (
-    FORMS,
+    ANSWER_FORMS,
     Form,
     OpenAIEndpoint,
     ParameterRefused,
@@ -28,7 +28,7 @@ from mnemon_infra.models.language.port import (
     ModelRequest,
     Usage,
 )
-from mnemon_infra.models.language.reasoning import without_thoughts
+from mnemon_infra.models.language.reasoning import strip_thoughts
 
 USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
@@ -64,7 +64,11 @@ class OpenAIModel:
             ModelRefused: the server refuses the key, the model or the kind of request.
             RequestRefused: the server will never take this request.
         """
-        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
+        forms = (
+            ANSWER_FORMS[ANSWER_FORMS.index(self._endpoint.form) :]
+            if request.schema is not None
+            else ANSWER_FORMS[-1:]
+        )
         for form in forms:
             try:
                 answer = await self._posted(request, form)
@@ -88,7 +92,7 @@ class OpenAIModel:
             )
             async with chunks:
                 said = (each.delta.content or "" async for chunk in chunks for each in chunk.choices)
-                async for piece in without_thoughts(said):
+                async for piece in strip_thoughts(said):
                     yield piece
 
     async def _posted(self, request: ModelRequest, form: Form) -> ModelAnswer:

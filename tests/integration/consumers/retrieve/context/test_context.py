@@ -17,7 +17,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
-from mnemon_infra.settings.store import change, write
+from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
@@ -115,7 +115,7 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
             assert "text" not in reply
         else:
             assert reply["text"] == text
-            assert reply["tokens"] == tokens.count(text)
+            assert reply["tokens"] == tokens.count_tokens(text)
 
 
 @pytest.mark.usefixtures("remembering")
@@ -128,7 +128,7 @@ async def test_no_format_passes_a_budget(stock: Stock) -> None:
             assert reply["tokens"] <= budget
             assert any(section.get("left_out") for section in reply["sections"].values())
             if form != "messages":
-                assert tokens.count(reply["text"]) == reply["tokens"]
+                assert tokens.count_tokens(reply["text"]) == reply["tokens"]
 
 
 @pytest.mark.usefixtures("remembering")
@@ -166,7 +166,7 @@ async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
 async def test_without_embeddings_all_but_meaning_works(
     stock: Stock, connection: Client, with_vectors: Deployment
 ) -> None:
-    await write(connection, SettingsV1(embedding=Embedding(provider="none")))
+    await write_settings(connection, SettingsV1(embedding=Embedding(provider="none")))
     async with run_consumers(CONSUMERS, with_vectors):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
@@ -259,7 +259,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     seq = await lived(stock)
     narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
     names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
-    await change(connection, setting(recent_messages=2, **names), "acme")
+    await change_settings(connection, setting(recent_messages=2, **names), "acme")
     async with asyncio.timeout(10):
         while True:
             reply = await stock.ask("context", query=QUERY, min_seq=seq)

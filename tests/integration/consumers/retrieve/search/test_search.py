@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.integration.conftest import Stock, indexed
 
@@ -131,7 +131,7 @@ async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: 
     await indexed(stock, seq)
     assert len(await found(stock, "Anna's cats")) == 5
 
-    await write(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
+    await write_settings(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
 
     async with asyncio.timeout(5):
         while len(await found(stock, "Anna's cats")) != 2:
@@ -179,7 +179,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
         stream_context = stock.connection.jetstream()
         async with asyncio.timeout(20):
-            while await applied_position(stream_context) < seq:
+            while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert await found(stock, "boiler", scope=["documents"]) == []
 
@@ -220,7 +220,7 @@ async def test_documents_of_one_collection(stock: Stock, searching: Deployment) 
 
 
 async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vectors: Deployment) -> None:
-    await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
+    await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
     async with run_consumers(CONSUMERS, with_vectors):
         await stock.say("I took my dog to the vet", id="vet")
         await stock.say("Собаки лаяли всю ночь", id="собаки")
@@ -254,7 +254,7 @@ async def test_a_huge_message_is_found_and_shown_in_part(stock: Stock, searching
 async def test_a_position_that_is_never_reached_is_waited_for_once(
     stock: Stock, searching: Deployment
 ) -> None:
-    await write(stock.connection, SettingsV1(wait_for_log_ms=800))
+    await write_settings(stock.connection, SettingsV1(wait_for_log_ms=800))
     end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))
     scope = ["memories", "messages", "documents"]
     await stock.ask("search", query="ferry", scope=scope)

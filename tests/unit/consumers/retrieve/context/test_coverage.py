@@ -77,7 +77,9 @@ def fitted(
     context = decide.context(what, values, NOW)
     layout = LAYOUTS_BY_LANGUAGE[context.language][form]
     sections = values.context.sections
-    return fit(context, layout, budget or values.context.budget, sections, tokens.count, tokens.cut)
+    return fit(
+        context, layout, budget or values.context.budget, sections, tokens.count_tokens, tokens.cut_text
+    )
 
 
 def numbers(of: Fitted) -> tuple[int, int, int]:

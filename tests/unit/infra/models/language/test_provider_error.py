@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_infra.models.language.provider_error import ProviderError, clean
+from mnemon_infra.models.language.provider_error import ProviderError, remove_content
 
 INSTRUCTIONS = "Write down the facts of the messages."
 TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, Straße 7. Я люблю чай"
@@ -32,11 +32,11 @@ TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, Stra�
     ],
 )
 def test_a_message_repeats_nothing_of_what_was_asked(message: str, shown: str) -> None:
-    assert clean(message, INSTRUCTIONS, TEXT) == shown
+    assert remove_content(message, INSTRUCTIONS, TEXT) == shown
 
 
 def test_a_message_has_an_end() -> None:
-    assert len(clean("too long " * 100_000, INSTRUCTIONS, TEXT)) == 300
+    assert len(remove_content("too long " * 100_000, INSTRUCTIONS, TEXT)) == 300
 
 
 @pytest.mark.parametrize(
