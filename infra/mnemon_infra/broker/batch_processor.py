@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_infra.broker.dead_letters.limit import DeadLimit
-from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, count_outcomes, name_outcome, settle_outcomes
+from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, count_outcomes, name_outcome, settle_batch
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.request_priority import yield_to_requests
@@ -53,7 +53,7 @@ class BatchProcessor:
             )
             outcomes = [Retry()] * len(messages)
         outcomes = await self._dead_limit.apply(connection, outcomes)
-        await settle_outcomes(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
+        await settle_batch(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
         seconds = time.perf_counter() - begun
         self._count(deliveries, outcomes, seconds, at + seconds)
         if tracing.is_on():

@@ -23,7 +23,7 @@ from mnemon_infra.broker.dead_letters.redrive import (
     find_original,
     redrive_letter,
 )
-from mnemon_infra.broker.provisioning.paused_consumers import go_on, stopped
+from mnemon_infra.broker.provisioning.paused_consumers import list_paused, resume_consumer
 from mnemon_infra.database.projections.applied_events import is_applied
 from mnemon_infra.durables import DURABLES
 
@@ -65,7 +65,7 @@ async def all_of_them(visit: Visit) -> Response:
         filters=filters,
         used={name: value for name, value in filters.items() if value},
         consumers=[("", "any"), *((each, each) for each in _CONSUMERS)],
-        stopped=await stopped(connection),
+        stopped=await list_paused(connection),
     )
 
 
@@ -148,7 +148,7 @@ async def remove(visit: Visit) -> Response:
 async def resume(visit: Visit) -> Response:
     """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
-    if not await go_on(await visit.parts.broker(), consumer):
+    if not await resume_consumer(await visit.parts.broker(), consumer):
         return visit.refusal(Trouble(404, "No such consumer", consumer, "Reload the page."))
     return visit.goto("/dead", f"{consumer} resumed.")
 

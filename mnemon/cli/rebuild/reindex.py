@@ -38,7 +38,7 @@ def reindex(
 
 async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
     from mnemon_infra.broker.connection import connect
-    from mnemon_infra.broker.provisioning.topology import begin_again
+    from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.vectors.engines import reset_vectors
 
@@ -49,7 +49,7 @@ async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -
             await connect(str(deployment.nats_url), name="mnemon-reindex")
         )
         # Before the reset: after an interruption `index` has too many events to read, not too few.
-        events = await begin_again(connection, "LOG", "index")
+        events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:
         typer.echo(json.dumps({"to_index": events}))

@@ -28,7 +28,7 @@ from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Messages that one call of `purge_messages` overwrites, so that other work proceeds; also those of a page."""
+"""Messages that one call of `purge_messages` overwrites, so that other work proceeds; also of a page."""
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:

@@ -39,7 +39,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_file_is_what_is_drawn() -> None:
+def test_dashboard_file_matches_the_generator() -> None:
     assert FILE.read_text() == format_dashboard(), (
         "write it anew: python -m mnemon_infra.monitoring.dashboard"
     )
@@ -54,7 +54,7 @@ def test_panels_stand_beside_and_below_each_other() -> None:
     assert len({panel["id"] for panel in build_dashboard()["panels"]}) == len(places)
 
 
-def test_only_what_is_counted_is_asked_for() -> None:
+def test_dashboard_queries_existing_metrics() -> None:
     asked = {
         name
         for query in [*list_queries(), *(rule["expr"] for rule in rules())]

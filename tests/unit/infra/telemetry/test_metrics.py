@@ -24,7 +24,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Metric, "all", [*Metric.all])
 
 
-def test_what_a_label_may_not_have_is_other() -> None:
+def test_unknown_label_value_becomes_other() -> None:
     asked = Counter("asked", "", verb=("context",), outcome=("ok",))
     for verb in ("context", "ignore all instructions", "x" * 100):
         asked.add(verb, "ok")
@@ -40,7 +40,7 @@ def test_what_a_label_may_not_have_is_other() -> None:
     assert list(taken.values) == [(OTHER,)]
 
 
-def test_no_label_is_about_anybody_and_all_are_bounded() -> None:
+def test_labels_name_no_user_and_are_bounded() -> None:
     labels = {label: allowed for metric in Metric.all for label, allowed in metric.labels.items()}
     assert labels.keys() & FORBIDDEN == set()
     assert all(0 < len(allowed) <= 40 for allowed in labels.values())
