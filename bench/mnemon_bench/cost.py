@@ -101,7 +101,7 @@ async def _each(deployment: Deployment, shown: int | None) -> None:
     settings = Extraction()
     begun = datetime.now(UTC)
     async with open_language_models(deployment) as models:
-        model = await models.of("openai", MODEL)
+        model = await models.open_model("openai", MODEL)
         for speaker in range(USERS):
             so_far: list[PromptMessage] = []
             for number in range(MESSAGES):

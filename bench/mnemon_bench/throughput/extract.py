@@ -105,7 +105,7 @@ async def _bare(deployment: Deployment, speakers: range) -> float:
     """Return the seconds to ask about every conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
     async with open_language_models(deployment) as models:
-        model = await models.of("openai", MODEL)
+        model = await models.open_model("openai", MODEL)
 
         async def ask(speaker: int) -> None:
             messages = [said(speaker, number) for number in range(WINDOW)]

@@ -102,7 +102,7 @@ class Compacting:
     Args:
         database: the database of the projections; half of its connections are held while models think.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
     """
 
@@ -110,12 +110,12 @@ class Compacting:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._position = Position()
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVEN_UP)
@@ -150,9 +150,11 @@ class Compacting:
             return ACK
         if self._failed.get((place, step.name, compaction), 0) >= ATTEMPTS:
             return _DEAD_ALREADY
-        model = await self._patience.model(compaction.provider, compaction.model)
+        model = await self._circuit_breaker.open_model(compaction.provider, compaction.model)
         if model is None:
-            return Retry(max(BUSY, self._patience.seconds(compaction.provider, compaction.model)))
+            return Retry(
+                max(BUSY, self._circuit_breaker.measure_pause(compaction.provider, compaction.model))
+            )
         request = (
             of_messages(step.messages, settings)
             if isinstance(step, Write)
@@ -170,8 +172,8 @@ class Compacting:
                 await _append(connection, self._paid((tenant, user), error.usage, model, settings))
             return self._no_use((place, step.name, compaction), step, f"the model refuses it: {error}")
         except ModelUnavailable as error:
-            self._patience.failed(compaction.provider, compaction.model, error)
-            return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
+            self._circuit_breaker.record_failure(compaction.provider, compaction.model, error)
+            return Retry(self._circuit_breaker.measure_pause(compaction.provider, compaction.model) or None)
 
     async def _take(
         self,
@@ -231,7 +233,7 @@ class Compacting:
 
     def _paid(self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1) -> LogEvent:
         """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
-        self._patience.answered(settings.compaction.provider, settings.compaction.model)
+        self._circuit_breaker.record_answer(settings.compaction.provider, settings.compaction.model)
         usd = cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
         count(model.provider, "compact", usage, usd)

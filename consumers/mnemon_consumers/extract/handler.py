@@ -61,7 +61,7 @@ class ExtractConsumer:
             async with (
                 self.broker.connect() as connection,
                 self._settings.watched(connection),
-                answer_report_requests(connection, self._pipeline.patience),
+                answer_report_requests(connection, self._pipeline.circuit_breaker),
                 self.broker.run(),
             ):
                 await schedule_every(connection, "schedule.batches", self._extract_seconds, TICK)

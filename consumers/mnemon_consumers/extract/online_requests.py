@@ -67,7 +67,7 @@ class Asking:
     Args:
         database: the database of the windows.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
         projections: the progress of the projections.
         at_once: most windows that one round asks for, at least one per user.
@@ -77,14 +77,14 @@ class Asking:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
         projections: Projections,
         at_once: int,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._projections = projections
         self._answering = Answering(budgets)
@@ -115,7 +115,7 @@ class Asking:
         extraction = self._settings.of(tenant).extraction
         if not extraction.enabled or not await self._budgets.left(tenant):
             return None
-        model = await self._patience.model(extraction.provider, extraction.model)
+        model = await self._circuit_breaker.open_model(extraction.provider, extraction.model)
         return None if model is None else extraction.mode == "online" or model.batches is None
 
     async def _ask_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
@@ -142,7 +142,7 @@ class Asking:
         if not question.said:
             return _Said(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
-        model = await self._patience.model(of.provider, of.model)
+        model = await self._circuit_breaker.open_model(of.provider, of.model)
         if model is None:
             return _Said(question, None, ModelUnavailable("the model is left alone"))
         outcome: ModelAnswer | LineFailed | ModelUnavailable
@@ -153,11 +153,11 @@ class Asking:
                 return _Said(question, None, ModelUnavailable("what is under way may take the whole budget"))
             with tracing.trace_block("extract ask", await read_trace(connection, question.window.to_seq)):
                 outcome = await model.complete(request)
-            self._patience.answered(of.provider, of.model)
+            self._circuit_breaker.record_answer(of.provider, of.model)
         except RequestRefused as error:
             outcome = LineFailed(str(error), is_refused=True, usage=error.usage)
         except ModelUnavailable as error:
-            self._patience.failed(of.provider, of.model, error)
+            self._circuit_breaker.record_failure(of.provider, of.model, error)
             outcome = error
         except DatabaseUnavailable as error:
             return _Said(question, None, ModelUnavailable(str(error)))

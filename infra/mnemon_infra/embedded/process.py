@@ -108,7 +108,7 @@ class ServerProcess(ABC):
             await self.stop()
             raise
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait until the server ends, for whatever reason, and return its exit code."""
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")

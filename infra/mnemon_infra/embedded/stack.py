@@ -84,7 +84,7 @@ class Stack:
             self._announce()
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def keep_servers(self) -> AsyncIterator[None]:
         """Restart each server that ends, and watch the disk, until the end of the block."""
         keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
         broker = next((server for server in self.servers if server.part == "broker"), None)
@@ -97,7 +97,7 @@ class Stack:
             await asyncio.gather(*keepers, return_exceptions=True)
 
     @asynccontextmanager
-    async def surviving(
+    async def survive_restarts(
         self, start: Callable[[], AbstractAsyncContextManager[Started]]
     ) -> AsyncIterator[Started]:
         """Enter a context that needs the servers; enter it again if a server ended meanwhile.
@@ -129,7 +129,7 @@ class Stack:
 
     async def _keep(self, server: ServerProcess) -> None:
         while True:
-            code = await server.ended()
+            code = await server.wait_for_end()
             log.error("server exited, restarting", server=server.name, exit_code=code)
             self._down.add(server.name)
             self._is_whole.clear()
@@ -200,7 +200,7 @@ async def run_stack(
         # In this order: if the schema is that of a newer version, the streams do not change either.
         await _migrate(located)
         await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
-        await ends.enter_async_context(stack.kept())
+        await ends.enter_async_context(stack.keep_servers())
         yield stack
 
 

@@ -151,7 +151,7 @@ class ProcessProbe:
             return []
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._vectors.require_kept()
+                await self._vectors.require_present()
                 if time.monotonic() - self._counted_at < SELDOM:
                     return []
                 counts = {str(each): await self._vectors.count(each) for each in Points}

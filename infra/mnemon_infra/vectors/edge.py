@@ -93,11 +93,11 @@ class Edge:
             [PointHit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found
         ]
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         for shard in self._shards.values():
-            await shard.organised()
+            await shard.wait_until_optimised()
 
-    async def require_kept(self) -> None:
+    async def require_present(self) -> None:
         for shard in self._shards.values():
             if shard.is_lost:
                 raise VectorsLost(shard.folder)

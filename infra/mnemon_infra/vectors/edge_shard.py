@@ -153,7 +153,7 @@ class Shard:
             if self._missed is not None:
                 self._missed.removals.append(removal)
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         """Wait for a running optimisation if its copy lacks many points."""
         if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
             await asyncio.wait([self._organising])

@@ -44,7 +44,7 @@ async def recover_lost_vectors(
         while True:
             await asyncio.sleep(CHECK_INTERVAL)
             try:
-                await vectors.require_kept()
+                await vectors.require_present()
             except VectorsLost as lost:
                 log.error("vectors lost, opening the folder again", problem=str(lost))
                 await recover()

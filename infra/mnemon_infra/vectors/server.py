@@ -126,7 +126,7 @@ class QdrantServer:
             for response in found
         ]
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         """Return at once: the server optimises its collections without help."""
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
@@ -137,7 +137,7 @@ class QdrantServer:
                 alias_of(self._schema, collection), FilterSelector(filter=within), wait=True
             )
 
-    async def require_kept(self) -> None:
+    async def require_present(self) -> None:
         """Return at once: requests report dropped collections themselves."""
 
     async def scroll(

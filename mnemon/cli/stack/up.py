@@ -140,8 +140,8 @@ async def _up(
             async with (
                 run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 _by_words(stack.deployment, names),
-                stack.surviving(lambda: run_in_background(behind, shown_beside(stack.deployment))),
-                stack.surviving(lambda: run_consumers(front, stack.deployment)),
+                stack.survive_restarts(lambda: run_in_background(behind, shown_beside(stack.deployment))),
+                stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
                 _page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
                 with stack.announced(http=page and page.address):

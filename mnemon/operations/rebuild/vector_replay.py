@@ -70,7 +70,7 @@ class VectorReplay:
             async for read in reading:
                 batch = plan([delivery for _, delivery in read])
                 await write(self.finding, batch)
-                await self.finding.vectors.organised()
+                await self.finding.vectors.wait_until_optimised()
                 await vector_progress.note(
                     self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys()
                 )

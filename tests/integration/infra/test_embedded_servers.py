@@ -193,11 +193,11 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         yield
 
     async with run_stack(data, deployment) as stack:
-        async with stack.surviving(starting) as said:
+        async with stack.survive_restarts(starting) as said:
             assert (said, starts) == ("ready", 2)
         with pytest.raises(BackgroundFailed, match="compact"):
-            async with stack.surviving(refused):
+            async with stack.survive_restarts(refused):
                 pass
         with pytest.raises(LookupError):
-            async with stack.surviving(starting):
+            async with stack.survive_restarts(starting):
                 raise LookupError

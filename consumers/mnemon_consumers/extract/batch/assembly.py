@@ -49,11 +49,11 @@ class Pooling:
     """Claims due windows for batches."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: Asking
+        self, database: Database, settings: LiveSettings, circuit_breaker: CircuitBreaker, asking: Asking
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._asking = asking
 
     async def claim(self) -> None:
@@ -78,7 +78,7 @@ class Pooling:
             if await self._asking.every(waiting.tenant) is not False:
                 continue
             of = self._settings.of(waiting.tenant).extraction
-            model = await self._patience.model(of.provider, of.model)
+            model = await self._circuit_breaker.open_model(of.provider, of.model)
             if model is None or model.batches is None:
                 continue
             same = of.provider, model.model, of.instructions

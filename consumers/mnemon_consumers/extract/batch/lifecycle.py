@@ -55,14 +55,14 @@ class Batching:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         pooling: Pooling,
         submitting: Submitting,
         results: Results,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._pooling = pooling
         self._submitting = submitting
         self._results = results
@@ -112,7 +112,7 @@ class Batching:
             return
         if self._not_before.get(batch.batch_id, batch.created_at) > datetime.now(UTC):
             return
-        model = await self._patience.model(batch.provider, batch.model)
+        model = await self._circuit_breaker.open_model(batch.provider, batch.model)
         if model is None:
             return
         try:

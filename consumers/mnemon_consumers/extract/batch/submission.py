@@ -75,7 +75,7 @@ class Submitting:
     Args:
         database: the database of the windows and batches.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
         on_its_way: time for which an earlier request may still reach the provider.
     """
@@ -84,13 +84,13 @@ class Submitting:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
         on_its_way: timedelta,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._on_its_way = on_its_way
         self._position = Position()
@@ -147,14 +147,14 @@ class Submitting:
             # The provider does not have the batch: there is nothing to search for.
             await self._change(batch, "intended", error=str(error))
             if model.batches is not None:
-                self._patience.failed(batch.provider, batch.model, error)
+                self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
             # The provider may have the batch or still receive it: the wait for that starts now.
             await self._change(batch, "intended")
-            self._patience.failed(batch.provider, batch.model, error)
+            self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
-        self._patience.answered(batch.provider, batch.model)
+        self._circuit_breaker.record_answer(batch.provider, batch.model)
         await self._submitted(connection, batch, provider_batch_id)
 
     async def _submitted(self, connection: Client, batch: StoredBatch, provider_batch_id: str) -> None:

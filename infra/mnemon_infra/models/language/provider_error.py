@@ -40,7 +40,7 @@ class ProviderError(NamedTuple):
     message: object = None
 
     @classmethod
-    def of_body(cls, body: object) -> "ProviderError":
+    def from_body(cls, body: object) -> "ProviderError":
         """Parse the body of an error of OpenAI or Anthropic, or of a server with their formats."""
         error = body.get("error", body) if isinstance(body, Mapping) else None
         if not isinstance(error, Mapping):
@@ -48,7 +48,7 @@ class ProviderError(NamedTuple):
         code = error.get("code") or error.get("type")
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
-    def described(self, instructions: str, text: str) -> str:
+    def describe(self, instructions: str, text: str) -> str:
         """Return code, parameter and message, as far as they repeat nothing of the request's text."""
         named = [
             f"{what} {name}"

@@ -33,7 +33,7 @@ class LanguageModels:
         self._opening = asyncio.Lock()
         self._free = asyncio.Semaphore(deployment.model_requests)
 
-    async def of(self, provider: Provider, model: str | None) -> LanguageModel:
+    async def open_model(self, provider: Provider, model: str | None) -> LanguageModel:
         """Return a provider's model; None is its default.
 
         All models together have at most `model_requests` calls in flight.

@@ -18,7 +18,9 @@ async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> 
     with ProviderServer() as server:
         async with open_language_models(Deployment(model_url=server.openai_url)) as models:
             usual, other, again = await asyncio.gather(
-                models.of("openai", None), models.of("openai", "llama3"), models.of("openai", None)
+                models.open_model("openai", None),
+                models.open_model("openai", "llama3"),
+                models.open_model("openai", None),
             )
             assert again is usual
             assert (usual.model, other.model, other.provider) == ("gpt-4.1-mini", "llama3", "openai")
@@ -30,7 +32,7 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
     with ProviderServer(ProviderState(seconds=0.05)) as server:
         deployment = Deployment(model_url=server.openai_url, model_requests=3)
         async with open_language_models(deployment) as models:
-            both = [await models.of("openai", name) for name in ("one", "two")]
+            both = [await models.open_model("openai", name) for name in ("one", "two")]
             asked = [asking(f"I like tea {number}") for number in range(6)]
             await asyncio.gather(*(model.complete(request) for model in both for request in asked))
         assert 1 < server.state.most_in_flight <= 3
@@ -39,10 +41,10 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
 
 async def test_offline_model_has_one_name() -> None:
     async with open_language_models(Deployment()) as models:
-        assert (await models.of("offline", None)).model == "rules"
-        assert (await models.of("offline", "rules")).batches is None
+        assert (await models.open_model("offline", None)).model == "rules"
+        assert (await models.open_model("offline", "rules")).batches is None
         with pytest.raises(ModelNotConfigured, match="offline has no model gpt-5; it has rules"):
-            await models.of("offline", "gpt-5")
+            await models.open_model("offline", "gpt-5")
 
 
 @pytest.mark.parametrize(("provider", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
@@ -55,7 +57,7 @@ async def test_a_package_that_is_missing_is_named(
     monkeypatch.setitem(sys.modules, package, None)
     async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{provider}\]'"):
-            await models.of(provider, None)
+            await models.open_model(provider, None)
 
 
 @pytest.mark.parametrize(
@@ -69,4 +71,4 @@ async def test_a_key_that_is_missing_is_named(
         monkeypatch.delenv(name, raising=False)
     async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=variable):
-            await models.of(provider, None)
+            await models.open_model(provider, None)

@@ -82,10 +82,10 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
 
 async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
     async with open_edge(folder, MadeBy(model="none", dimension=None)) as vectors:
-        await vectors.require_kept()
+        await vectors.require_present()
         shutil.rmtree(folder)
         with pytest.raises(VectorsLost, match="were deleted while they were open"):
-            await vectors.require_kept()
+            await vectors.require_present()
         with pytest.raises(VectorsLost):
             async with locked(database, "acme", "u1"):
                 await vectors.delete(Collection.MESSAGES, ("acme", "u1"))

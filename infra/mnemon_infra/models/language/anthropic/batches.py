@@ -64,12 +64,12 @@ class AnthropicBatches:
             ModelUnavailable: Anthropic does not answer; the batch may exist.
             ModelRefused: Anthropic refuses the key or the batch.
         """
-        takes = await self._endpoint.takes()
+        capabilities = await self._endpoint.read_capabilities()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
-        pieces = await asyncio.to_thread(_write_body, self._endpoint.model, takes, lines)
+        pieces = await asyncio.to_thread(_write_body, self._endpoint.model, capabilities, lines)
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
-        with self._told():
+        with self._refuse_batch_errors():
             try:
                 batch = await client.post(
                     "/v1/messages/batches",
@@ -100,7 +100,7 @@ class AnthropicBatches:
             ModelRefused: Anthropic refuses the key.
         """
         is_open = False
-        with self._told():
+        with self._refuse_batch_errors():
             async for batch in self._batches.list(limit=PAGE):
                 if batch.created_at < since - SLACK:
                     break
@@ -121,7 +121,7 @@ class AnthropicBatches:
 
         Results of an ended batch are kept for 29 days; after that it counts as failed.
         """
-        with self._told():
+        with self._refuse_batch_errors():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _count_lines(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
@@ -139,7 +139,7 @@ class AnthropicBatches:
             ModelUnavailable: Anthropic does not answer, or some lines are missing; they can be read again.
             ModelRefused: Anthropic refuses the key.
         """
-        with self._told():
+        with self._refuse_batch_errors():
             batch = await self._batches.retrieve(provider_batch_id)
             done = _count_lines(batch) - batch.request_counts.processing
         read = 0
@@ -155,7 +155,7 @@ class AnthropicBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch; harmless if it has ended."""
-        with self._told():
+        with self._refuse_batch_errors():
             try:
                 await self._batches.cancel(provider_batch_id)
             except APIStatusError:
@@ -171,7 +171,7 @@ class AnthropicBatches:
 
     async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
         """Yield the lines of the results file. The SDK's own reader stops at the first broken line."""
-        with self._told():
+        with self._refuse_batch_errors():
             async with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 rest = b""
                 async for piece in response.iter_bytes():
@@ -182,21 +182,24 @@ class AnthropicBatches:
                     yield rest
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _refuse_batch_errors(self) -> Iterator[None]:
         """Translate errors as the endpoint does; a refused request means that the whole batch is refused."""
         try:
-            with self._endpoint.told():
+            with self._endpoint.translate_errors():
                 yield
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
 
-def _write_body(model: str, takes: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:
+def _write_body(model: str, capabilities: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:
     """Return a batch in JSON, as one piece for each line."""
     pieces = []
     before = b'{"requests":['
     for line in lines:
-        asked = {"custom_id": line.id, "params": build_params(line.request, model, takes, cached_for="1h")}
+        asked = {
+            "custom_id": line.id,
+            "params": build_params(line.request, model, capabilities, cached_for="1h"),
+        }
         pieces.append(before + json.dumps(asked, ensure_ascii=False).encode(errors="replace"))
         before = b","
     return [*pieces, b"]}"]

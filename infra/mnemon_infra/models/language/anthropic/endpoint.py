@@ -76,35 +76,35 @@ class AnthropicEndpoint:
         self.model = model
         self.has_batches = True
         self._timeout = min(CAPABILITIES_TIMEOUT, timeout)
-        self._takes: ModelCapabilities | None = None
+        self._capabilities: ModelCapabilities | None = None
 
     @property
     def at(self) -> str:
         """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
-    async def takes(self) -> ModelCapabilities:
+    async def read_capabilities(self) -> ModelCapabilities:
         """Return the capabilities of the model, which are requested once.
 
         If the server refuses that, guesses apply, and the next request reports the reason.
         """
-        if self._takes is None:
+        if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
             try:
-                with self.told():
+                with self.translate_errors():
                     info = await client.models.retrieve(self.model)
             except (ModelRefused, RequestRefused):
-                self._takes = ModelCapabilities()
-                return self._takes
+                self._capabilities = ModelCapabilities()
+                return self._capabilities
             try:
                 self.has_batches = info.capabilities is None or info.capabilities.batch.supported
-                self._takes = _parse_capabilities(info)
+                self._capabilities = _parse_capabilities(info)
             except AttributeError:  # private servers send less than Anthropic
-                self._takes = ModelCapabilities()
-        return self._takes
+                self._capabilities = ModelCapabilities()
+        return self._capabilities
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Translate errors within the block to those of the port.
 
         Raises:
@@ -141,7 +141,7 @@ class AnthropicEndpoint:
                 return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
             case 400 | 413 | 422:
                 return RequestRefused(
-                    f"{self.at} refuses a request (HTTP {status})", ProviderError.of_body(error.body)
+                    f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
                 )
             case _ if status < 500:
                 return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
@@ -150,12 +150,12 @@ class AnthropicEndpoint:
 
 
 def build_params(
-    request: ModelRequest, model: str, takes: ModelCapabilities, cached_for: Literal["5m", "1h"]
+    request: ModelRequest, model: str, capabilities: ModelCapabilities, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
     """Return the parameters of a request; the constant part comes first so that it is cached."""
     asked: MessageCreateParamsNonStreaming = {
         "model": model,
-        "max_tokens": request.most_tokens + takes.thinking_tokens,
+        "max_tokens": request.most_tokens + capabilities.thinking_tokens,
         "system": [
             {
                 "type": "text",
@@ -166,14 +166,14 @@ def build_params(
         "messages": [{"role": "user", "content": request.text}],
     }
     output: OutputConfigParam = {}
-    if request.schema is not None and takes.schema:
+    if request.schema is not None and capabilities.schema:
         output["format"] = {"type": "json_schema", "schema": transform_schema(dict(request.schema))}
-    if takes.effort is not None:
-        output["effort"] = takes.effort
+    if capabilities.effort is not None:
+        output["effort"] = capabilities.effort
     if output:
         asked["output_config"] = output
-    if takes.thinking is not None:
-        asked["thinking"] = takes.thinking
+    if capabilities.thinking is not None:
+        asked["thinking"] = capabilities.thinking
     return asked
 
 
@@ -203,9 +203,9 @@ def _parse_usage(given: object) -> Usage:
     Tokens that are read from the cache or written to it are part of the input.
     """
     names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
-    counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
+    counts = [Usage.from_counts(getattr(given, name, None), 0, 0).input for name in names]
     new, cached, written, output = counts
-    return Usage.of_counts(new + cached + written, cached, output)
+    return Usage.from_counts(new + cached + written, cached, output)
 
 
 async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:

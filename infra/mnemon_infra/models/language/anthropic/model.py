@@ -70,11 +70,11 @@ class AnthropicModel:
         try:
             return await self._answer(request)
         except RequestRefused as error:
-            raise error.explained(request, await self._checked(request)) from None
+            raise error.add_explanation(request, await self._check_request(request)) from None
 
     async def _answer(self, request: ModelRequest) -> ModelAnswer:
-        asked = build_params(request, self.model, await self._endpoint.takes(), cached_for="5m")
-        with self._endpoint.told():
+        asked = build_params(request, self.model, await self._endpoint.read_capabilities(), cached_for="5m")
+        with self._endpoint.translate_errors():
             try:
                 return parse_message(await self._endpoint.client.messages.create(**asked))
             except json.JSONDecodeError as error:
@@ -82,7 +82,7 @@ class AnthropicModel:
                     raise
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
-    async def _checked(self, request: ModelRequest) -> Usage:
+    async def _check_request(self, request: ModelRequest) -> Usage:
         """Send the request without its text; if that is refused too, the text is not the reason.
 
         Anthropic reports limits of spending in the same way as a refused text.
@@ -113,7 +113,7 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
     ) as client:
         endpoint = AnthropicEndpoint(client, model or USUAL_MODEL, deployment.model_timeout)
         with suppress(ModelUnavailable):
-            await endpoint.takes()
+            await endpoint.read_capabilities()
         yield AnthropicModel(endpoint)
 
 

@@ -48,8 +48,8 @@ def _parse_usage(given: object) -> Usage:
     """Return the usage. Cached tokens are part of the input; thoughts are paid for like the answer."""
     if not isinstance(given, Mapping):
         return Usage()
-    thoughts = Usage.of_counts(0, 0, given.get("thoughtsTokenCount")).output
-    usage = Usage.of_counts(
+    thoughts = Usage.from_counts(0, 0, given.get("thoughtsTokenCount")).output
+    usage = Usage.from_counts(
         given.get("promptTokenCount"),
         given.get("cachedContentTokenCount"),
         given.get("candidatesTokenCount"),

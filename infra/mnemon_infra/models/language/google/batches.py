@@ -77,23 +77,23 @@ class GoogleBatches:
         Its creation is requested once: two requests would create two batches.
         """
         requests = await asyncio.to_thread(_write_lines, lines)
-        file = await self._ask(partial(self._uploaded, batch_id, requests))
-        job = await self._ask(partial(self._created, batch_id, file), tries=1)
+        file = await self._ask(partial(self._upload, batch_id, requests))
+        job = await self._ask(partial(self._create, batch_id, file), tries=1)
         if job.name is None:
             raise ModelUnavailable("Google does not say what it calls the batch")
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Find a batch by its display name, which is mnemon's id; the order of the list does not matter."""
-        return await self._ask(partial(self._found, batch_id, since - SKEW))
+        return await self._ask(partial(self._find_job, batch_id, since - SKEW))
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
         """Return the state of a batch; a batch that Google does not know has failed."""
-        return await self._ask(partial(self._progress, provider_batch_id))
+        return await self._ask(partial(self._read_progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results line by line after the download; an expired batch may have none."""
-        job = await self._ask(partial(self._job, provider_batch_id)) or {}
+        job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
         if name is None:
             return
@@ -118,7 +118,7 @@ class GoogleBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch."""
-        await self._ask(partial(self._cancelled, provider_batch_id))
+        await self._ask(partial(self._cancel, provider_batch_id))
 
     async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
         try:
@@ -126,8 +126,8 @@ class GoogleBatches:
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
-    async def _progress(self, provider_batch_id: str) -> BatchProgress:
-        job = await self._job(provider_batch_id)
+    async def _read_progress(self, provider_batch_id: str) -> BatchProgress:
+        job = await self._read_job(provider_batch_id)
         if job is None:
             return BatchProgress("failed", error="Google has no such batch")
         done = _count_finished(job)
@@ -136,21 +136,21 @@ class GoogleBatches:
             return BatchProgress("failed", done, "Google says that the batch failed")
         return BatchProgress("ended" if state in ENDED else "running", done)
 
-    async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
+    async def _read_job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
         """Return Google's description of a batch; None if it does not know the id."""
         try:
-            operation = await self._server.as_sent("batches", provider_batch_id)
+            operation = await self._server.fetch_resource("batches", provider_batch_id)
         except APIError as error:
             if error.code != 404:
                 raise
             return None
         return dict(operation["metadata"])
 
-    async def _uploaded(self, batch_id: str, requests: bytes) -> File:
+    async def _upload(self, batch_id: str, requests: bytes) -> File:
         config = UploadFileConfig(mime_type="application/jsonl", display_name=batch_id)
         return await self._client.files.upload(file=BytesIO(requests), config=config)
 
-    async def _created(self, batch_id: str, file: File) -> BatchJob:
+    async def _create(self, batch_id: str, file: File) -> BatchJob:
         name = file.name or ""
         try:
             return await self._client.batches.create(
@@ -162,7 +162,7 @@ class GoogleBatches:
                     await self._server.ask(partial(self._client.files.delete, name=name), tries=1)
             raise
 
-    async def _found(self, batch_id: str, since: datetime) -> str | None:
+    async def _find_job(self, batch_id: str, since: datetime) -> str | None:
         config = ListBatchJobsConfig(page_size=PAGE)
         async for job in await self._client.batches.list(config=config):
             is_ours = job.display_name == batch_id and (job.create_time is None or job.create_time >= since)
@@ -170,7 +170,7 @@ class GoogleBatches:
                 return job.name
         return None
 
-    async def _cancelled(self, provider_batch_id: str) -> None:
+    async def _cancel(self, provider_batch_id: str) -> None:
         try:
             await self._client.batches.cancel(name=provider_batch_id)
         except APIError as error:

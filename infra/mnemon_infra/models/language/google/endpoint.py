@@ -76,7 +76,7 @@ class GoogleEndpoint:
         except _NO_ANSWERS as error:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
-    async def as_sent(self, kind: str, name: str) -> Mapping[str, Any]:
+    async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
         """Return a resource with all its fields, of which the SDK drops unknown ones. A call for `ask`."""
         response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)

@@ -64,15 +64,15 @@ class GoogleModel:
         """
         name = await self._cached.name(request.instructions)
         if name is None:
-            return await self._taken(request)
+            return await self._complete_uncached(request)
         try:
             return await self._server.ask(partial(self._answer, request, name))
         except (ModelRefused, RequestRefused):  # Google also says so if the cached content is gone
-            answered = await self._taken(request)
+            answered = await self._complete_uncached(request)
             self._cached.forget(request.instructions, name)
             return answered
 
-    async def _taken(self, request: ModelRequest) -> ModelAnswer:
+    async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
         """Send a request without cached instructions.
 
         If it is refused, send it without its text: if that is refused too, the text is not the reason.
@@ -84,7 +84,7 @@ class GoogleModel:
                 checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
                 raise ModelRefused(f"{error}, whatever it is asked") from None
-            raise refused.explained(request, checked.usage) from None
+            raise refused.add_explanation(request, checked.usage) from None
 
     async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:

@@ -68,7 +68,7 @@ class TokenizedSentence(NamedTuple):
     def words(self) -> int:
         return len(self.spans)
 
-    def clipped(self, most: int) -> str:
+    def clip(self, most: int) -> str:
         """Return the sentence, or its most informative run of `most` words."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."

@@ -41,14 +41,14 @@ def _find_statements(said: Sequence[PromptMessage]) -> Iterator[_FoundStatement]
     for number, message in users:
         for statement in find_statements(message):
             speaker = " ".join(message.name.split()) if several and message.name else None
-            if len(statement.said_by(speaker)) <= LONGEST:
+            if len(statement.write_fact(speaker)) <= LONGEST:
                 yield _FoundStatement(statement, number, speaker)
 
 
 def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
     statement, rule, speaker = found.statement, found.statement.rule, found.speaker
     return {
-        "text": statement.said_by(speaker),
+        "text": statement.write_fact(speaker),
         "memory_type": rule.kind,
         "importance": rule.importance,
         "tier": rule.tier,

@@ -33,7 +33,7 @@ class UserStatement(NamedTuple):
     undated: str
     ends_on: date | None = None
 
-    def said_by(self, speaker: str | None) -> str:
+    def write_fact(self, speaker: str | None) -> str:
         """Return the statement as a fact; `speaker` is named if given."""
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user

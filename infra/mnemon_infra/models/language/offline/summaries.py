@@ -130,7 +130,7 @@ def _choose_sentences(exchange: Exchange, room: int) -> list[_ShownSentence]:
 
 
 def _clip_utterance(utterance: Utterance, words: int) -> _ShownSentence:
-    return _ShownSentence(utterance, utterance.sentence.clipped(max(words, 1)))
+    return _ShownSentence(utterance, utterance.sentence.clip(max(words, 1)))
 
 
 def _count_words(pieces: Sequence[_ShownSentence]) -> int:

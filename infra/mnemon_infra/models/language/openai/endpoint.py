@@ -65,7 +65,7 @@ class OpenAIEndpoint:
         self.form: Form = ANSWER_FORMS[0]
         self.is_openai = is_openai
         self.has_batches = True
-        self._untaken: set[str] = set()
+        self._rejected: set[str] = set()
 
     @property
     def at(self) -> str:
@@ -92,41 +92,41 @@ class OpenAIEndpoint:
                 body["reasoning_effort"] = "low"
                 most_tokens += THINKING
         # Private servers know the old name, OpenAI's newer models only the new one.
-        is_new = self.is_openai or "max_tokens" in self._untaken
+        is_new = self.is_openai or "max_tokens" in self._rejected
         body["max_completion_tokens" if is_new else "max_tokens"] = most_tokens
         if request.schema is not None and form == "json_schema":
             schema = {"name": request.purpose, "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": form, "json_schema": schema}
         elif request.schema is not None and form == "json_object":
             body["response_format"] = {"type": form}
-        return {name: value for name, value in body.items() if name not in self._untaken}
+        return {name: value for name, value in body.items() if name not in self._rejected}
 
     def can_adapt(self, parameter: str) -> bool:
         """Return whether requests can do without a parameter, or without its current value."""
         return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != ANSWER_FORMS[-1])
 
-    def adapt(self, parameter: str) -> None:
+    def adapt_parameter(self, parameter: str) -> None:
         """Send requests without a parameter from now on, or with a weaker form of the answer."""
         if parameter == RESPONSE_FORMAT:
-            self.use(ANSWER_FORMS[min(ANSWER_FORMS.index(self.form) + 1, len(ANSWER_FORMS) - 1)])
+            self.use_form(ANSWER_FORMS[min(ANSWER_FORMS.index(self.form) + 1, len(ANSWER_FORMS) - 1)])
         else:
-            self.leave_out(parameter)
+            self.omit_parameter(parameter)
 
-    def leave_out(self, parameter: str | None) -> bool:
+    def omit_parameter(self, parameter: str | None) -> bool:
         """Stop sending a parameter; False if it was not sent, or cannot be left out."""
-        if parameter not in _OPTIONAL or parameter in self._untaken:
+        if parameter not in _OPTIONAL or parameter in self._rejected:
             return False
-        self._untaken.add(parameter)
+        self._rejected.add(parameter)
         return True
 
-    def use(self, form: Form) -> None:
+    def use_form(self, form: Form) -> None:
         """Request answers in this form from now on."""
         if form != self.form:
             log.warning("schema form unsupported by the server, falling back", form=form)
             self.form = form
 
     @contextmanager
-    def told(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
+    def translate_errors(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
         """Translate errors within the block to those of the port.
 
         Raises:
@@ -169,7 +169,7 @@ class OpenAIEndpoint:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
                     f"{self.at} refuses a request (HTTP {status})",
-                    ProviderError.of_body(error.body),
+                    ProviderError.from_body(error.body),
                     find_rejected_parameter(error.body),
                     is_too_long,
                 )
@@ -238,4 +238,4 @@ def _parse_usage(given: object) -> Usage:
         return Usage()
     details = given.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return Usage.of_counts(given.get("prompt_tokens"), cached, given.get("completion_tokens"))
+    return Usage.from_counts(given.get("prompt_tokens"), cached, given.get("completion_tokens"))

@@ -71,13 +71,13 @@ class OpenAIModel:
         )
         for form in forms:
             try:
-                answer = await self._posted(request, form)
+                answer = await self._post_request(request, form)
             except ParameterRefused as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
-                raise error.explained(request, await self._checked(error)) from None
+                raise error.add_explanation(request, await self._check_request(error)) from None
             if request.schema is not None:
-                self._endpoint.use(form)
+                self._endpoint.use_form(form)
             return answer
         raise AssertionError("there is always a form")
 
@@ -86,7 +86,7 @@ class OpenAIModel:
 
         It raises the same errors as `complete`.
         """
-        with self._endpoint.told():
+        with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
                 model=self.model, messages=cast("Any", list(messages)), stream=True
             )
@@ -95,15 +95,15 @@ class OpenAIModel:
                 async for piece in strip_thoughts(said):
                     yield piece
 
-    async def _posted(self, request: ModelRequest, form: Form) -> ModelAnswer:
+    async def _post_request(self, request: ModelRequest, form: Form) -> ModelAnswer:
         while True:
             try:
                 return await self._post(self._endpoint.body(request, form))
             except ParameterRefused as error:
-                if not self._endpoint.leave_out(error.parameter):
+                if not self._endpoint.omit_parameter(error.parameter):
                     raise
 
-    async def _checked(self, refused: ParameterRefused) -> Usage:
+    async def _check_request(self, refused: ParameterRefused) -> Usage:
         """Send a minimal request; if that is refused too, the text is not the reason.
 
         Some servers report a bad key in the same way as a refused text.
@@ -115,7 +115,7 @@ class OpenAIModel:
             raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
-        with self._endpoint.told():
+        with self._endpoint.translate_errors():
             response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
             return read_completion(response.content)
 
