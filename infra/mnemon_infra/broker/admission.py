@@ -64,7 +64,7 @@ class Admission:
         in_hand = self._in_hand.get((address.tenant, address.user))
         if in_hand and in_hand.number >= bounds.per_user:
             return (
-                f"{bounds.per_user} requests of this user are in hand already: ask again when one of them is "
+                f"{bounds.per_user} requests of this user are pending: ask again when one of them is "
                 "answered (rates.requests_per_user)"
             )
         if bounds.per_second is not None and not self._has_left(address.tenant, bounds.per_second):

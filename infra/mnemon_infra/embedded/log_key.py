@@ -60,13 +60,13 @@ def check_log_key(home: Path, key: str | None) -> None:
         return
     if encrypted:
         raise LogKeyRefused(
-            f"the log in {home} is encrypted, and {RECORD}, which tells the key, is gone: put it back from a "
+            f"the log in {home} is encrypted, and {RECORD}, its key record, is missing: restore it from a "
             "backup of the folder"
         )
     if any(home.glob("jetstream/*/streams/*")):
         raise LogKeyRefused(
             f"the log in {home} is not encrypted, and {VARIABLE} is set: unset it, or choose a new folder "
-            "(--data DIR); how a log is encrypted afterwards is told in docs/security.md"
+            "(--data DIR); docs/security.md describes how to encrypt an existing log"
         )
     _write_record(home / RECORD, key)
 

@@ -147,7 +147,7 @@ class NatsServer(ServerProcess):
                     return
         except TimeoutError:
             pass
-        raise ServerFailed(f"{self.name} does not take the logins over: {self.log_path} says why")
+        raise ServerFailed(f"{self.name} did not load the logins: see {self.log_path}")
 
     def _name_account(self) -> None:
         """Move streams of the former nameless account to the account that owns streams now."""

@@ -88,7 +88,9 @@ class Postgres(ServerProcess):
         if self.account:
             self.account.own(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
-            raise ServerFailed(f"{self._sockets} is another user's: choose a data folder with a shorter path")
+            raise ServerFailed(
+                f"{self._sockets} belongs to another user: choose a data folder with a shorter path"
+            )
         self._remove_stale_lock()
 
     def answers(self, pid: int) -> bool:

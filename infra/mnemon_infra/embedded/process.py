@@ -180,8 +180,8 @@ class ServerProcess(ABC):
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()
         reason = next((line for line in reversed(lines) if any(mark in line for mark in _FATAL)), None)
-        said = reason or (lines[-1] if lines else "it said nothing")
-        return f"{said} (the rest is in {self.log_path})"
+        said = reason or (lines[-1] if lines else "no output")
+        return f"{said} (see {self.log_path})"
 
 
 def _is_running(process: psutil.Process) -> bool:

@@ -109,20 +109,20 @@ class _EmbeddingEndpoint:
         match status:
             case 401 | 403 if self._client.api_key == NO_KEY:
                 return self.refused(
-                    f"wants a key, and no key is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
+                    f"requires a key, and none is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
                 )
             case 401 | 403:
                 return self.refused(f"refuses the key (HTTP {status}): see MNEMON_EMBEDDING_API_KEY")
             case 404:
                 return self.refused(f"has no model {self._model}, or no /embeddings (HTTP 404)")
             case 408 | 409 | 429:
-                return EmbeddingUnavailable(f"{self._at} has no time (HTTP {status})")
+                return EmbeddingUnavailable(f"{self._at} is overloaded (HTTP {status})")
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
-                return self.refused(f"refuses what model {self._model} is asked (HTTP {status})")
+                return self.refused(f"refuses requests to model {self._model} (HTTP {status})")
             case _:
-                return EmbeddingUnavailable(f"{self._at} fails (HTTP {status})")
+                return EmbeddingUnavailable(f"{self._at} failed (HTTP {status})")
 
 
 class OpenAIEmbeddings:
@@ -248,7 +248,7 @@ def _read_key(deployment: Deployment) -> str:
             "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
         )
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingNotConfigured("the key for embeddings has characters that no key has")
+        raise EmbeddingNotConfigured("the key for embeddings has invalid characters: set it again")
     return key or NO_KEY
 
 

@@ -277,7 +277,7 @@ async def change_settings(
             return await put_entry(connection, key, body, present.revision)
         except KeyWrongLastSequenceError:
             await asyncio.sleep(attempt * BACK_OFF)
-    raise SettingsContended("others change the same settings all the time; try again")
+    raise SettingsContended("other writers keep changing the same settings: try again")
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:

@@ -81,12 +81,12 @@ def _run_probe(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[s
         return asked.result(PROBE_TIMEOUT)
     except TimeoutError:
         asked.cancel()
-        return [f"the process finds nothing out within {PROBE_TIMEOUT:g} s"]
+        return [f"the health probe did not end within {PROBE_TIMEOUT:g} s"]
     except CancelledError:
         return ["it is ending"]
     except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
-        return [f"it cannot be found out: {error!r}"]
+        return [f"the health probe failed: {error!r}"]
 
 
 async def _report_alive() -> Sequence[str]:
@@ -134,7 +134,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
                 self._reasons("ready", self._ask(self._look))
             case _:
                 paths = ["/metrics", "/healthz", "/readyz"]
-                self._json(HTTPStatus.NOT_FOUND, {"error": "there is nothing here", "paths": paths})
+                self._json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Log nothing: each probe would make a line."""

@@ -157,12 +157,12 @@ async def serve_requests(
         except TimeoutError:
             lease.cancel()
             gate.open()
-            return OwnerReply(error="what is being indexed takes too long: try again")
+            return OwnerReply(error="running writes did not end in time: try again")
         return OwnerReply()
 
     async def take(asked: OwnerRequest) -> OwnerReply:
         if gate.is_open:
-            return OwnerReply(error="something was indexed meanwhile: try again")
+            return OwnerReply(error="the pause of writers ended before the swap: try again")
         try:
             await swap_open_folder(folder, Path(asked.to))
             gate.exchanged()

@@ -68,5 +68,5 @@ async def reset_vectors(deployment: Deployment) -> None:
 
 def _not_configured() -> VectorsNotConfigured:
     return VectorsNotConfigured(
-        "nowhere to keep vectors: set MNEMON_QDRANT_URL to a server, or MNEMON_VECTORS_FOLDER to a folder"
+        "no vector store is configured: set MNEMON_QDRANT_URL, or MNEMON_VECTORS_FOLDER to a folder"
     )

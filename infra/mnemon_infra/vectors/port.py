@@ -79,7 +79,7 @@ class VectorsLost(VectorsUnavailable):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            f"the vectors in {folder} were deleted while they were open: they are made anew from the log"
+            f"the vectors in {folder} were deleted while they were open: mnemon rebuilds them from the log"
         )
 
 

@@ -128,7 +128,7 @@ async def test_failed_request_is_retried(embedding_endpoint: Endpoint, model: Op
 async def test_lasting_failure_is_raised(embedding_endpoint: Endpoint) -> None:
     async with open_openai(MODEL, embedding_endpoint.deployment, retries=1) as model:
         embedding_endpoint.faults = [lambda _: refusal(503)] * 2
-        with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 fails \(HTTP 503\)") as raised:
+        with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 failed \(HTTP 503\)") as raised:
             await model.embed(["tea"])
         assert not isinstance(raised.value, EmbeddingRefused)
         assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
@@ -220,7 +220,7 @@ async def test_malformed_answer_is_not_stored(
         (401, r"refuses the key \(HTTP 401\): see MNEMON_EMBEDDING_API_KEY"),
         (403, "refuses the key"),
         (404, f"has no model {MODEL}"),
-        (405, "refuses what"),
+        (405, "refuses requests"),
     ],
 )
 async def test_a_refusal_is_told_at_once_and_never_with_the_key(

@@ -113,7 +113,9 @@ class AnthropicBatches:
                 elif batch.results_url is not None and await self._is_of(batch.id, batch_id):
                     return batch.id
         if is_open:
-            raise ModelUnavailable(f"{self._endpoint.at} cannot tell yet whose a batch of {lines} lines is")
+            raise ModelUnavailable(
+                f"{self._endpoint.at} has a running batch of {lines} lines, maybe this one: wait for its end"
+            )
         return None
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:

@@ -122,11 +122,11 @@ class AnthropicEndpoint:
     def _refused(self, error: APIStatusError) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
-            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
-                    f"{self.at} wants a key, and no key is set (HTTP {status}): set ANTHROPIC_API_KEY"
+                    f"{self.at} requires a key, and none is set (HTTP {status}): set ANTHROPIC_API_KEY"
                 )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
@@ -136,17 +136,17 @@ class AnthropicEndpoint:
                     "see the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
             case 400 | 413 | 422:
                 return RequestRefused(
                     f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 
 
 def build_params(
@@ -219,7 +219,7 @@ async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> Asy
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        raise of(f"Anthropic has no time (HTTP {response.status_code})", wait)
+        raise of(f"Anthropic is overloaded (HTTP {response.status_code})", wait)
     return response
 
 

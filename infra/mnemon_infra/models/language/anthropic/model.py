@@ -90,7 +90,9 @@ class AnthropicModel:
         try:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
-            raise ModelRefused(f"{error}, whatever {self.model} is asked") from None
+            raise ModelRefused(
+                f"{error}, even without a text: check key and account of {self.model}"
+            ) from None
 
 
 @asynccontextmanager
@@ -123,5 +125,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.anthropic_url is None:
         raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
+        raise ModelNotConfigured("ANTHROPIC_API_KEY has invalid characters: set it again")
     return key or NO_KEY

@@ -99,7 +99,7 @@ class GoogleEndpoint:
     def _refused(self, error: APIError) -> ModelUnavailable | RequestRefused:
         status = error.code
         if refuses_key(error) and self._http.headers.get("x-goog-api-key") == NO_KEY:
-            wants = "wants a key, and no key is set"
+            wants = "requires a key, and none is set"
             return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
             what = "the key, or has no such thing" if status == 403 else "the key"
@@ -113,16 +113,16 @@ class GoogleEndpoint:
                     "see the setting of the model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
-                return ModelBusy(f"{self._at} has no time (HTTP {status})", _read_retry_after(error))
+                return ModelBusy(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
             case 408 | 409 | 499:
-                return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _read_retry_after(error))
+                return ModelUnavailable(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
             case _ if status < 500:
-                return ModelRefused(f"{self._at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self._at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self._at} fails (HTTP {status})")
+                return ModelUnavailable(f"{self._at} failed (HTTP {status})")
 
 
 def _build_path(kind: str, name: str) -> str:

@@ -83,7 +83,7 @@ class GoogleModel:
             try:
                 checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
-                raise ModelRefused(f"{error}, whatever it is asked") from None
+                raise ModelRefused(f"{error}, even without a text: check key and account") from None
             raise refused.add_explanation(request, checked.usage) from None
 
     async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
@@ -92,7 +92,7 @@ class GoogleModel:
                 model=self.model, contents=request.text, config=_build_config(request, cached)
             )
         except ValidationError:
-            return ModelAnswer("", Usage(), problem="the answer has a form that it should not have")
+            return ModelAnswer("", Usage(), problem="the answer has an unexpected form")
         except json.JSONDecodeError as error:
             if not error.doc.lstrip().startswith("{"):
                 raise
@@ -158,5 +158,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.google_url is None:
         raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("GEMINI_API_KEY has characters that no key has")
+        raise ModelNotConfigured("GEMINI_API_KEY has invalid characters: set it again")
     return key or NO_KEY

@@ -144,11 +144,11 @@ class OpenAIEndpoint:
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
         status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
-            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
-                    f"{self.at} wants a key, and no key is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
+                    f"{self.at} requires a key, and none is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
                 )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see MNEMON_MODEL_API_KEY")
@@ -162,9 +162,9 @@ class OpenAIEndpoint:
                     "see the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
@@ -174,9 +174,9 @@ class OpenAIEndpoint:
                     is_too_long,
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 
 
 def find_rejected_parameter(body: object) -> str | None:

@@ -112,7 +112,9 @@ class OpenAIModel:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
             return (await self._post(body)).usage
         except ParameterRefused:
-            raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
+            raise ModelRefused(
+                f"{refused}, even without a text: check key and account of {self.model}"
+            ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
         with self._endpoint.translate_errors():
@@ -144,5 +146,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.model_url is None:
         raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("the key for language models has characters that no key has")
+        raise ModelNotConfigured("the key for language models has invalid characters: set it again")
     return key or NO_KEY

@@ -55,4 +55,4 @@ def test_a_message_has_an_end() -> None:
     ],
 )
 def test_code_parameter_and_message_are_said_as_far_as_they_are_there(body: object, described: str) -> None:
-    assert ProviderError.from_body(body).described(INSTRUCTIONS, TEXT) == described
+    assert ProviderError.from_body(body).describe(INSTRUCTIONS, TEXT) == described
