@@ -93,7 +93,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
     lingering.suspend()
     try:
         postmaster.kill()
-        await server.ended()
+        await server.wait_for_end()
         with pytest.raises(ServerFailed, match=r"FATAL: .*still in use"):
             await server.start()
     finally:
@@ -109,7 +109,7 @@ async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
     assert not orphan.is_running()
     assert server.url == abandoned.url
     await server.stop()
-    assert await abandoned.ended() is not None
+    assert await abandoned.wait_for_end() is not None
 
 
 async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch:
     orphan.suspend()
     server = NatsServer(data, None)
     await server.start()
-    assert await abandoned.ended() == -signal.SIGKILL
+    assert await abandoned.wait_for_end() == -signal.SIGKILL
     await server.stop()
 
 
@@ -134,7 +134,7 @@ async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> Non
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
-    assert await server.ended() == -signal.SIGKILL
+    assert await server.wait_for_end() == -signal.SIGKILL
 
 
 async def test_a_port_that_is_taken_is_named(data: Path) -> None:
@@ -182,7 +182,7 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         starts += 1
         if starts == 1:
             stack.servers[0].ask_to_end()
-            await stack.servers[0].ended()
+            await stack.servers[0].wait_for_end()
             raise BackgroundFailed("persist: they do not start")
         async with await connect(stack.endpoints.nats, name="test"):
             yield "ready"

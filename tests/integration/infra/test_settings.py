@@ -266,7 +266,7 @@ async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
     """The same server after `kill -9`, at the same address."""
     assert server._process is not None
     server._process.kill()
-    await server.ended()
+    await server.wait_for_end()
     again = NatsServer(data, int(server.url.rpartition(":")[2]))
     await again.start()
     return again
