@@ -114,7 +114,7 @@ async def _redrive_event(
         return AlreadyApplied()
     headers = _build_headers(original, letter)
     if _measure_message(headers, original.data) > connection.max_payload:
-        return Kept("with its identity it exceeds the largest message of the server")
+        return Kept("with its identity it is larger than a message of the server may be")
     acknowledged = await connection.jetstream().publish(
         letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
     )
