@@ -17,7 +17,7 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.process.cancellation import heed_cancellations
+from mnemon_infra.process.cancellation import patch_wait_for
 from tests.support.hypothesis_profiles import load_profiles
 from tests.support.schemas import create_schema
 from tests.support.stock_client import Stock
@@ -41,7 +41,7 @@ def _processes_find_what_an_installation_has() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _as_every_process_begins() -> None:
-    heed_cancellations()
+    patch_wait_for()
 
 
 class _Quick(Postgres):

@@ -22,8 +22,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
-from mnemon_infra.models.language.registry import language_models
-from mnemon_infra.settings.store import write
+from mnemon_infra.models.language.registry import open_language_models
+from mnemon_infra.settings.store import write_settings
 
 USERS, MESSAGES = 20, 50
 MODEL = "bench-model"
@@ -94,7 +94,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
             extraction=Extraction(provider="openai", model=MODEL, idle_seconds=2, pool_seconds=2),
             compaction=Compaction(provider="openai", model=MODEL),
         )
-        await write(connection, settings)
+        await write_settings(connection, settings)
         names = ["persist", "index", "dedupe", "extract", "compact"]
         async with spawn_consumers(names, deployment):
             last = await publish_events(connection, generate_conversations(range(USERS), MESSAGES))
@@ -107,8 +107,8 @@ async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
     """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
-    async with language_models(deployment) as models:
-        model = await models.of("openai", MODEL)
+    async with open_language_models(deployment) as models:
+        model = await models.open_model("openai", MODEL)
         for speaker in range(USERS):
             so_far: list[PromptMessage] = []
             for number in range(MESSAGES):

@@ -15,15 +15,15 @@ from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import reset_consumer
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import require_head_revision
 from mnemon_infra.health.consistency import replay_missing_rows, require_same_log
-from mnemon_infra.models.language.registry import language_models
-from mnemon_infra.settings.store import read
+from mnemon_infra.models.language.registry import open_language_models
+from mnemon_infra.settings.store import read_settings
 from mnemon_infra.telemetry.metrics import RUNNING
-from mnemon_infra.telemetry.tracing import traced
+from mnemon_infra.telemetry.tracing import trace_process
 
 if TYPE_CHECKING:
     from mnemon_infra.health.probe import ProcessProbe
@@ -76,13 +76,13 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
-        Also every exception that `mnemon_infra.vectors.vector_index.opened` raises.
+        Also every exception that `mnemon_infra.vectors.vector_index.open_index` raises.
     """
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
         probe = await ends.enter_async_context(_serve_probe(names, deployment))
-        await ends.enter_async_context(traced(names))
+        await ends.enter_async_context(trace_process(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head_revision(database, deployment.database_schema)
         async with await _connect(deployment) as connection:
@@ -90,7 +90,7 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
             await require_same_log(connection, database)
             await replay_missing_rows(connection, database)
         vector_index = await ends.enter_async_context(_open_vector_index(names, database, deployment))
-        models = await ends.enter_async_context(language_models(deployment))
+        models = await ends.enter_async_context(open_language_models(deployment))
         for name in names:
             if name not in MODEL_CALLERS:
                 consumer = build_consumer(name, database, vector_index, models, deployment)
@@ -162,7 +162,7 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
     from mnemon_consumers import model_reports
     from mnemon_consumers.domain.spending import budget
     from mnemon_infra.health.probe import ProcessProbe
-    from mnemon_infra.telemetry.endpoint import answering_http
+    from mnemon_infra.telemetry.endpoint import serve_http
 
     for name in names:
         RUNNING.set(1, name)
@@ -172,7 +172,7 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
         model_reports.measure_failing_models()
 
     probe = ProcessProbe(names, deployment, measure)
-    async with answering_http(deployment.metrics_host, deployment.metrics_port, probe.check):
+    async with serve_http(deployment.metrics_host, deployment.metrics_port, probe.check):
         yield probe
 
 
@@ -206,12 +206,12 @@ async def _open_vector_index(
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):
         yield None
         return
-    from mnemon_infra.vectors.vector_index import opened
+    from mnemon_infra.vectors.vector_index import open_index
 
     async with await _connect(deployment) as connection:
-        settings = await read(connection)
+        settings = await read_settings(connection)
     async with (
-        opened(deployment, settings.embedding) as vector_index,
+        open_index(deployment, settings.embedding) as vector_index,
         await _connect(deployment) as connection,
     ):
         if "index" in names:
@@ -225,17 +225,17 @@ async def _allow_swaps(
     connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Let other vectors replace these while consumers write and search them."""
-    from mnemon_infra.vectors.edge_owner import answering_for, hearing_of_exchanges
-    from mnemon_infra.vectors.recovery import recovering
+    from mnemon_infra.vectors.edge_owner import serve_requests, watch_swaps
+    from mnemon_infra.vectors.recovery import recover_lost_vectors
 
     folder = deployment.vectors_folder
     if deployment.qdrant_url:
-        async with hearing_of_exchanges(connection, vector_index.gate):
+        async with watch_swaps(connection, vector_index.gate):
             yield
     elif folder:
         async with (
-            answering_for(connection, vector_index.vectors, folder, vector_index.gate),
-            recovering(
+            serve_requests(connection, vector_index.vectors, folder, vector_index.gate),
+            recover_lost_vectors(
                 vector_index.vectors,
                 folder,
                 vector_index.gate,
@@ -260,7 +260,7 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection
 
-    position = await applied_position(connection.jetstream(), "index")
+    position = await read_applied_position(connection.jetstream(), "index")
     if not position:
         return
     lost = await find_lost_collections(database, vector_index.vectors)

@@ -13,7 +13,7 @@ from tenacity import AsyncRetrying, wait_exponential
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
-from mnemon_infra.process.cancellation import heed_cancellations
+from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging
 
 log = structlog.get_logger("app")
@@ -127,5 +127,5 @@ async def _consume_until_closed(names: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     configure_logging()
-    heed_cancellations()
+    patch_wait_for()
     asyncio.run(_consume_until_closed(sys.argv[1:]))

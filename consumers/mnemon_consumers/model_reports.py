@@ -20,23 +20,23 @@ _reporters: list[CircuitBreaker] = []
 
 
 @asynccontextmanager
-async def answer_report_requests(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
+async def answer_report_requests(connection: Client, circuit_breaker: CircuitBreaker) -> AsyncIterator[None]:
     """Answer requests for the failing models until the block ends.
 
     Args:
         connection: connection on which requests arrive.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
     """
 
     async def reply(message: Msg) -> None:
-        await message.respond(_REPORT.dump_json(list(patience.failing)))
+        await message.respond(_REPORT.dump_json(list(circuit_breaker.failing)))
 
     subscription = await connection.subscribe(SUBJECT, cb=reply)
-    _reporters.append(patience)
+    _reporters.append(circuit_breaker)
     try:
         yield
     finally:
-        _reporters.remove(patience)
+        _reporters.remove(circuit_breaker)
         await subscription.unsubscribe()
 
 
@@ -57,6 +57,10 @@ def read_reports(replies: Iterable[bytes]) -> list[FailingModel]:
 
 def measure_failing_models() -> None:
     """Set the metric for how many of the models that this process calls fail."""
-    failing = {(each.provider, each.model): each for patience in _reporters for each in patience.failing}
+    failing = {
+        (each.provider, each.model): each
+        for circuit_breaker in _reporters
+        for each in circuit_breaker.failing
+    }
     for is_refused, kind in ((True, "refused"), (False, "unavailable")):
         MODELS_FAILING.set(sum(each.is_refused is is_refused for each in failing.values()), kind)

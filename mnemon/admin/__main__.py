@@ -15,7 +15,7 @@ from mnemon.admin.launcher import LaunchOptions
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.revoked import ended_sessions
 from mnemon.http.server import serving
-from mnemon_infra.process.cancellation import heed_cancellations
+from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
@@ -64,5 +64,5 @@ async def _serve(number: int) -> None:
 
 if __name__ == "__main__":
     configure_logging()
-    heed_cancellations()
+    patch_wait_for()
     asyncio.run(_serve(int(sys.argv[1])))

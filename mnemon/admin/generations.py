@@ -12,7 +12,7 @@ from mnemon.operations.rebuild.live_vectors import counted
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.database.locks import is_locked
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
-from mnemon_infra.vectors.generations import is_held
+from mnemon_infra.vectors.generations import is_folder_open
 from mnemon_infra.vectors.port import VectorsUnavailable
 
 _NOTES: Final = {
@@ -98,7 +98,7 @@ async def _points(place: Site, live: Listed) -> int | None:
 
     Return None if no process holds them: opening them here would be in the way of one that starts.
     """
-    if not is_held(live.vectors):
+    if not is_folder_open(live.vectors):
         return None
     try:
         return await counted(place, live.vectors)

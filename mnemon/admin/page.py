@@ -21,7 +21,7 @@ from mnemon.admin.rendering.renderer import render
 from mnemon.admin.session.access import Access, Session
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
-from mnemon_infra.process.cancellation import abandon_quietly
+from mnemon_infra.process.cancellation import suppress_task_error
 
 log = structlog.get_logger("admin")
 
@@ -175,7 +175,7 @@ async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
     await asyncio.wait([making], timeout=PATIENCE)
     if making.done():
         return making.result()
-    making.add_done_callback(abandon_quietly)
+    making.add_done_callback(suppress_task_error)
     raise TimeoutError
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from mnemon.admin.session.tokens import kept_in
 from mnemon.http.socket_binding import listening_on
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 _HOST: Final = "127.0.0.1"
 
@@ -35,5 +35,5 @@ def listening_for(data: Path, port: int | None) -> socket.socket:
 
 
 def _kept(data: Path, listening: socket.socket) -> socket.socket:
-    replace(kept_in(data) / "port", str(listening.getsockname()[1]))
+    replace_file(kept_in(data) / "port", str(listening.getsockname()[1]))
     return listening

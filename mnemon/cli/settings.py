@@ -191,10 +191,10 @@ async def _connected(command: SettingsCommand, url: str) -> Ending:
 
 async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
-    from mnemon_infra.settings.effective import shown
+    from mnemon_infra.settings.effective import read_effective
 
     wanted = [setting for name in names for setting in find_settings(name)] or list(DEFAULTS)
-    found = await shown(connection, tenant)
+    found = await read_effective(connection, tenant)
     if found.problem:
         typer.echo(
             f"mnemon: the settings of tenant {tenant} are invalid and ignored: {found.problem}", err=True
@@ -216,14 +216,14 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
 
 async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import set_value
-    from mnemon_infra.settings.store import change
+    from mnemon_infra.settings.store import change_settings
 
     def edit(document: "Document") -> "Document":
         for name, value in values.items():
             document = set_value(document, name, value)
         return document
 
-    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
+    await _show_in_force(connection, partial(change_settings, connection, edit, tenant), as_json)
 
 
 def _show_presets(as_json: bool) -> None:
@@ -254,20 +254,20 @@ async def _set_preset(connection: "Client", name: str, tenant: str | None, as_js
 
 async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import unset_value
-    from mnemon_infra.settings.store import change
+    from mnemon_infra.settings.store import change_settings
 
     def edit(document: "Document") -> "Document":
         for name in names:
             document = unset_value(document, name)
         return document
 
-    await _show_in_force(connection, partial(change, connection, edit, tenant), as_json)
+    await _show_in_force(connection, partial(change_settings, connection, edit, tenant), as_json)
 
 
 async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
-    from mnemon_infra.settings.history import history
+    from mnemon_infra.settings.history import read_history
 
-    revisions = await history(connection, tenant)
+    revisions = await read_history(connection, tenant)
     if as_json:
         typer.echo(json.dumps([_as_json(revision) for revision in revisions], ensure_ascii=False))
     else:
@@ -281,9 +281,9 @@ async def _history(connection: "Client", tenant: str | None, as_json: bool) -> N
 
 
 async def _rollback(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
-    from mnemon_infra.settings.history import rollback
+    from mnemon_infra.settings.history import roll_back_settings
 
-    await _show_in_force(connection, partial(rollback, connection, revision, tenant), as_json)
+    await _show_in_force(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
 
 
 async def _show_in_force(

@@ -60,16 +60,16 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
     """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
 
     Raises:
-        What `mnemon_infra.embedded.stack.embedded` raises.
+        What `mnemon_infra.embedded.stack.run_stack` raises.
     """
     from mnemon_infra.embedded.logins import FolderLogins
-    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()  # keep log lines out of the output that a program reads
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
-        async with embedded(data, configured()) as stack:
+        async with run_stack(data, configured()) as stack:
             logins = FolderLogins(data)
             # Only the operator's login may change settings.
             own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
@@ -100,11 +100,11 @@ def configured() -> "Deployment":
 def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.logins import FolderLogins
-    from mnemon_infra.process.data_folder import Endpoints, holder_of
+    from mnemon_infra.process.data_folder import Endpoints, find_holder
 
     endpoints = Endpoints.read(data)
     if endpoints is None:
-        if holder := holder_of(data):
+        if holder := find_holder(data):
             refuse(
                 Ending.PART_MISSING,
                 f"the stack in {data} ({holder}) does not answer",

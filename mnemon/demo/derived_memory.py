@@ -26,10 +26,10 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
-from mnemon_infra.broker.streams.applied_position import Position, log_end
-from mnemon_infra.broker.streams.log_reader import events, last_position
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.log_reader import events, read_last_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 
 LEARNING: Final = ("compact", "extract")
 """The consumers that ask a language model."""
@@ -56,8 +56,8 @@ async def learn(connection: Client, tenant: str, deployment: Deployment, model: 
         extraction=Extraction(provider=provider, model=model, mode="online", idle_seconds=1),
         compaction=Compaction(provider=provider, model=model),
     )
-    await write(connection, settings)
-    before = await log_end(connection.jetstream())
+    await write_settings(connection, settings)
+    before = await read_log_end(connection.jetstream())
     try:
         async with asyncio.timeout(PATIENCE), run_consumers(LEARNING, deployment):
             await _settled(connection)
@@ -70,7 +70,7 @@ async def learn(connection: Client, tenant: str, deployment: Deployment, model: 
         drawn=drawn,
         decisions=decisions,
         spent=await _spent(connection, before),
-        seq=await log_end(connection.jetstream()),
+        seq=await read_log_end(connection.jetstream()),
     )
 
 
@@ -78,7 +78,7 @@ async def _settled(connection: Client) -> None:
     """Wait until the consumers have read all messages and `dedupe` has decided on all proposals."""
     stream_context = connection.jetstream()
     await _is_waiting(stream_context)
-    proposed = await last_position(connection, event_filter("fact.proposed"))
+    proposed = await read_last_position(connection, event_filter("fact.proposed"))
     await Position("dedupe").reach(stream_context, proposed, PATIENCE)
 
 

@@ -21,9 +21,9 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.stack import embedded
+from mnemon_infra.embedded.stack import run_stack
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
@@ -81,7 +81,7 @@ async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
                 configured = Deployment.model_construct(
                     model_url=named.model_url, model_api_key=named.model_api_key
                 )
-                stack = await ends.enter_async_context(embedded(Path(folder), configured))
+                stack = await ends.enter_async_context(run_stack(Path(folder), configured))
             url = str(stack.deployment.nats_url)
             watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
             with _timed(report, "consumers"):
@@ -127,7 +127,7 @@ class _Demo:
                 self._last_seq = max(self._last_seq, await self._send(run))
                 self._report.published += len(run)
                 self._watcher.published(self._report.published, of=len(lines))
-            end = self._report.log_events = await log_end(self._jetstream)
+            end = self._report.log_events = await read_log_end(self._jetstream)
             await self._reach(self._position, end, "persisted")
         finally:
             self._is_over = True
@@ -139,7 +139,7 @@ class _Demo:
 
     async def ask(self) -> None:
         """Ask for the memory as a bot does, and collect the dead letters."""
-        end = await log_end(self._jetstream)
+        end = await read_log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
         self._report.dead_letters = await self._dead_letters()

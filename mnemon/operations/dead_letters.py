@@ -9,7 +9,7 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.dead_letters.listing import Letter
-from mnemon_infra.broker.streams.log_reader import delivery_of
+from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.database.projections.rows import build_row
 
 
@@ -47,7 +47,7 @@ def prospect(letter: Letter, original: Msg | None) -> Prospect:
     if original is None:
         return Prospect("never", "the log no longer has the event")
     try:
-        build_row(delivery_of(original))
+        build_row(parse_delivery(original))
     except (InvalidSubject, UnknownEvent, InvalidBody) as error:
         return Prospect("after a fix", f"this version cannot read it ({error})")
     return Prospect("now", "this version can read it; consumers can too if they run this version")

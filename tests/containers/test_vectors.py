@@ -20,7 +20,7 @@ from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.rebuild.generations import open_exclusive_site
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
-from mnemon_infra.vectors.generations import drop_generation, of_generation
+from mnemon_infra.vectors.generations import drop_generation, locate_generation
 from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
 from tests.containers.conftest import image, require_engine
 from tests.e2e.chaos.test_dedupe_kills import two_thousand_proposals_and_three_deaths
@@ -112,5 +112,5 @@ async def test_a_rebuild_exchanges_collections(
         async with former(place, told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)
-        await drop_generation(of_generation(whole, "former"))
+        await drop_generation(locate_generation(whole, "former"))
         assert await counted(place, whole) == points

@@ -8,7 +8,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ async def indexed(stock: Stock, seq: int) -> int:
     stream_context = stock.connection.jetstream()
     async with asyncio.timeout(20):
         for consumer in ("persist", "index"):
-            while await applied_position(stream_context, consumer) < seq:
+            while await read_applied_position(stream_context, consumer) < seq:
                 await asyncio.sleep(0.02)
         while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
             await asyncio.sleep(0.02)

@@ -11,18 +11,18 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, opened, points
+from mnemon_infra.vectors.vector_index import Findable, build_points, open_index
 
 
 async def write(folder: Path, proposed: int) -> None:
     """Write every proposal unless a similar one is stored, then print the seconds as JSON."""
-    async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
         assert finding.embedder is not None
         begun = time.perf_counter()
         for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
             place = point_id(*owner, str(number))
-            (point,) = await points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])
+            (point,) = await build_points(finding, [Findable(place, owner, {"fact_id": number}, text, text)])
             assert point.dense is not None
             ((*nearest,),) = await finding.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)
             if not nearest or nearest[0].score < finding.embedder.thresholds.duplicate:

@@ -14,19 +14,19 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, opened, points
+from mnemon_infra.vectors.vector_index import Findable, build_points, open_index
 
 AT_ONCE = 500
 
 
 async def write(folder: Path, numbers: range) -> None:
     """Embed and upsert messages, then print the seconds as JSON."""
-    async with opened(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):
             batch = range(start, min(start + AT_ONCE, numbers.stop))
             said = [_findable(number) for number in batch]
-            await finding.vectors.upsert(Collection.MESSAGES, await points(finding, said))
+            await finding.vectors.upsert(Collection.MESSAGES, await build_points(finding, said))
         print(json.dumps({"seconds": time.perf_counter() - begun}))
 
 

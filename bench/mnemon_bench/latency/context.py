@@ -24,8 +24,8 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 
 TENANT = "bench"
@@ -107,11 +107,11 @@ async def run(
 async def _load_users(connection: Client) -> None:
     """Load two users who differ only in the length of their conversations."""
     for length in LENGTHS:
-        said = [each.seq for each in await append(connection, list(_make_messages(length)))]
-        last_seq = (await append(connection, list(_make_memory(length, said))))[-1].seq
+        said = [each.seq for each in await append_events(connection, list(_make_messages(length)))]
+        last_seq = (await append_events(connection, list(_make_memory(length, said))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
-        while await applied_position(stream_context, consumer) < last_seq:
+        while await read_applied_position(stream_context, consumer) < last_seq:
             await asyncio.sleep(0.02)
     # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
     while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:

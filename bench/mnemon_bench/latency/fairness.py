@@ -27,10 +27,10 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 
 QUIET, FLOOD = 1, 2
 SAID_BEFORE = 100
@@ -78,7 +78,7 @@ async def run(
         spawn_consumers(list(FOREGROUND), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
-        await write(connection, off)
+        await write_settings(connection, off)
         await wait_for_projections(
             connection, await publish_events(connection, generate_conversations([QUIET, FLOOD], SAID_BEFORE))
         )
@@ -136,7 +136,7 @@ async def _propose_facts(connection: Client, speaker: int, number: int, first: i
         for each in range(first, first + number)
     ]
     begun = time.perf_counter()
-    await append(
+    await append_events(
         connection,
         [
             LogEvent(subject, body, f"{user_name(speaker)}:{first + place}")
@@ -151,7 +151,9 @@ async def _add_document(connection: Client, speaker: int) -> int:
     text = "".join(chr(0x4E00 + place * 7919 % 20_000) for place in range(300_000))
     body = DocumentAddedV1(document_id="long", text=text).body()
     subject = memory_subject(TENANT, user_name(speaker), "document.added")
-    return (await append(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[-1].seq
+    return (await append_events(connection, [LogEvent(subject, body, f"{user_name(speaker)}:document")]))[
+        -1
+    ].seq
 
 
 async def _wait_for_decisions(connection: Client, speaker: int, begun: float) -> float:
@@ -159,7 +161,7 @@ async def _wait_for_decisions(connection: Client, speaker: int, begun: float) ->
     undecided: set[str] = set()
     position = 0
     while True:
-        async for page in pages(connection, thing_filter(TENANT, user_name(speaker), "fact"), position):
+        async for page in read_pages(connection, thing_filter(TENANT, user_name(speaker), "fact"), position):
             for delivery in page:
                 position = delivery.sequence
                 if ".proposed." in delivery.subject:

@@ -28,10 +28,10 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, event_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 
 MODEL = "bench-model"
 SECONDS = 0.3
@@ -123,15 +123,15 @@ async def _set_extraction(connection: Client, *, enabled: bool) -> None:
     extraction = Extraction(
         enabled=enabled, provider="openai", model=MODEL, mode="online", after_messages=WINDOW
     )
-    await write(connection, SettingsV1(extraction=extraction, compaction=Compaction(enabled=False)))
+    await write_settings(connection, SettingsV1(extraction=extraction, compaction=Compaction(enabled=False)))
 
 
 async def wait_for_projections(connection: Client, last: Mapping[str, int]) -> None:
     """Wait until published messages are stored and can be found, and all proposals are decided."""
-    proposed = await last_position(connection, event_filter("fact.proposed"))
+    proposed = await read_last_position(connection, event_filter("fact.proposed"))
     wanted = {"persist": max(last.values()), "index": max(last.values()), "dedupe": proposed}
     for consumer, seq in wanted.items():
-        while await applied_position(connection.jetstream(), consumer) < seq:
+        while await read_applied_position(connection.jetstream(), consumer) < seq:
             await asyncio.sleep(0.02)
 
 

@@ -14,7 +14,7 @@ from mnemon_bench.workloads.messages import USERS, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import ask_subject
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 CALLERS = (1, 16, 64)
@@ -46,7 +46,7 @@ async def run(
     try:
         await fill_log(connection, MESSAGES)
         async with run_consumers(["persist"], deployment):
-            while await applied_position(connection.jetstream()) < MESSAGES:
+            while await read_applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         times: dict[str, dict[str, float]] = {}
         memory: dict[str, int] = {}

@@ -19,8 +19,8 @@ from mnemon_contracts.events.memory import Decision, Fact, FactSavedV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import ask_subject, memory_subject
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 
 TARGETS = {"search_10000_to_400": 1.5}
@@ -103,10 +103,10 @@ async def run(
 async def _load_facts(connection: Client, memories: Memories) -> float:
     """Load facts, and return the seconds until they can be found."""
     begun = time.perf_counter()
-    last_seq = (await append(connection, list(_make_facts(memories))))[-1].seq
+    last_seq = (await append_events(connection, list(_make_facts(memories))))[-1].seq
     stream_context = connection.jetstream()
     for consumer in "persist", "index":
-        while await applied_position(stream_context, consumer) < last_seq:
+        while await read_applied_position(stream_context, consumer) < last_seq:
             await asyncio.sleep(0.02)
     # `index` leaves a trigger for work that it could not do at once; no trigger means that all is done.
     while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:

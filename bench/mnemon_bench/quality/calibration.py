@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from mnemon_bench.quality.labelled_lines import read_lines
 from mnemon_consumers.domain.alignment.relation import relate_facts
 from mnemon_infra.models.embedding import Embedder
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
 PRECISION: Final = 0.95
 """Required precision: replacing an unrelated fact is worse than keeping one fact twice."""
@@ -74,7 +74,7 @@ async def calibrate(model: Embedder, pairs: Sequence[LabelledPair]) -> dict[str,
     Raises:
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
-    words = word_similarity()
+    words = load_word_similarity()
     pairs = [pair for pair in pairs if relate_facts(pair.a, pair.b, words).is_open]
     a, b = await model.embed([pair.a for pair in pairs]), await model.embed([pair.b for pair in pairs])
     similarities = np.einsum("ij,ij->i", a, b).astype(np.float64)

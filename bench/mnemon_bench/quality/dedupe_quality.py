@@ -23,7 +23,7 @@ from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.language.port import ModelAnswer, Usage
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
 PairOutcome = Literal["same", "update", "undecided", "different", "refused"]
 """The relation that dedupe has found; `refused` if the policy refuses one of the facts."""
@@ -86,7 +86,7 @@ async def run(
     report(f"deciding on {len(pairs)} pairs")
     texts = [text for pair in pairs for text in (pair.a, pair.b)]
     vectors = await embedder.embed(texts)
-    likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
+    likeness = Likeness(embedder.model, embedder.thresholds, load_word_similarity())
     judged = [
         _judge(pair, likeness, vectors[2 * place], vectors[2 * place + 1]) for place, pair in enumerate(pairs)
     ]

@@ -22,14 +22,14 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.sample import load_sample
 from mnemon_infra.models import bm25
 from mnemon_infra.models.embedding import Dense, Sparse
 from mnemon_infra.vectors.port import Collection, PointHit
-from mnemon_infra.vectors.vector_index import opened
+from mnemon_infra.vectors.vector_index import open_index
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.locomo import LocomoConversation, NotLocomo, read_conversations
 
@@ -157,7 +157,7 @@ async def _import_conversations(connection: Client, conversations: Iterable[Loco
     events = [event for conversation in conversations for event in conversation.events]
     published = await MemoryClient(connection, tenant=TENANT).publish_many(events)
     for consumer in "persist", "index":
-        while await applied_position(connection.jetstream(), consumer) < published.last_seq:
+        while await read_applied_position(connection.jetstream(), consumer) < published.last_seq:
             await asyncio.sleep(0.05)
 
 
@@ -194,7 +194,7 @@ async def _ask_candidates(
         (texts,) = await database.run_query(load_sample([TENANT]))
     finally:
         await database.close()
-    async with opened(deployment, Embedding()) as finding:
+    async with open_index(deployment, Embedding()) as finding:
         embedder = finding.embedder
         assert embedder is not None
         statistics = await embedder.statistics(texts)
@@ -206,7 +206,7 @@ async def _ask_candidates(
             )
 
         async def by_words(question: LabelledQuestion) -> list[str]:
-            (hits,) = await find(question, bm25.query(question.text))
+            (hits,) = await find(question, bm25.weigh_query(question.text))
             return _turn_ids(hits)
 
         async def by_meaning(question: LabelledQuestion) -> list[str]:
@@ -215,7 +215,7 @@ async def _ask_candidates(
 
         async def by_both(question: LabelledQuestion) -> list[str]:
             meaning = await embedder.embed_query(question.text, statistics)
-            by_words, by_meaning = await find(question, bm25.query(question.text), meaning)
+            by_words, by_meaning = await find(question, bm25.weigh_query(question.text), meaning)
             return _turn_ids(fuse_rankings(by_words, by_meaning, choose_breadth(max(DEPTHS)).each_way))
 
         methods = {"bm25": by_words, "dense": by_meaning, "fused": by_both}

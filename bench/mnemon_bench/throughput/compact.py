@@ -17,7 +17,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import ask_subject, memory_subject, thing_filter
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_infra.broker.streams.log_reader import events
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -78,7 +78,7 @@ async def run(
         await ends.enter_async_context(
             spawn_consumers(["persist", "index", "compact", "retrieve"], deployment)
         )
-        await append(connection, list(_generate_facts()))
+        await append_events(connection, list(_generate_facts()))
         client = MemoryClient(connection, tenant=TENANT)
         said: list[int] = []
         stages: list[Stage] = []

@@ -17,7 +17,7 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 
 PROPOSALS = 2_000
@@ -96,7 +96,7 @@ async def _measure_mnemon(
         LogEvent(memory_subject(tenant, user, "fact.proposed"), FactProposedV1(text=text).body(), uuid4().hex)
         for user, text in generate_proposals(number)
     ]
-    last_seq = (await append(connection, events))[-1].seq
+    last_seq = (await append_events(connection, events))[-1].seq
     with TemporaryDirectory(prefix="mnemon-bench-") as folder:
         own = deployment.model_copy(update={"vectors_folder": Path(folder)})
         return (await drain_log(own, "dedupe", last_seq, workers))["seconds"]

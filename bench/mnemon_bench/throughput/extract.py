@@ -26,8 +26,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import PromptMessage
-from mnemon_infra.models.language.registry import language_models
-from mnemon_infra.settings.store import write
+from mnemon_infra.models.language.registry import open_language_models
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
@@ -102,7 +102,7 @@ async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIt
         extraction=Extraction(provider="openai", model=MODEL, mode="online", after_messages=WINDOW),
         compaction=Compaction(enabled=False),
     )
-    await write(connection, settings)
+    await write_settings(connection, settings)
     async with spawn_consumers(["persist", "extract"], deployment):
         yield
 
@@ -110,8 +110,8 @@ async def _run_extraction(connection: Client, deployment: Deployment) -> AsyncIt
 async def _measure_bare(deployment: Deployment, speakers: range) -> float:
     """Return the seconds to ask about every conversation and to parse the answers."""
     settings, now = Extraction(), datetime.now(UTC)
-    async with language_models(deployment) as models:
-        model = await models.of("openai", MODEL)
+    async with open_language_models(deployment) as models:
+        model = await models.open_model("openai", MODEL)
 
         async def ask(speaker: int) -> None:
             messages = [make_message(speaker, number) for number in range(WINDOW)]

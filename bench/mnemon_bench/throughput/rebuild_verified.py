@@ -13,7 +13,7 @@ import psutil
 from mnemon_bench.workers.processes import libpq_url, spawn_consumers
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 
 _INTERVAL = 0.05  # seconds
@@ -25,8 +25,8 @@ async def apply_log(deployment: Deployment) -> None:
     context = connection.jetstream()
 
     async def is_behind() -> bool:
-        end = await log_end(context)
-        if any([await applied_position(context, name) < end for name in ("persist", "index")]):
+        end = await read_log_end(context)
+        if any([await read_applied_position(context, name) < end for name in ("persist", "index")]):
             return True
         triggers = [f"work.{name}.>" for name in ("persist", "index")]
         return any(

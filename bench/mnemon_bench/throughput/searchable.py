@@ -22,7 +22,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import ask_subject
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -113,7 +113,7 @@ async def _measure_mnemon(connection: Client, numbers: Sequence[int]) -> float:
     async with asyncio.timeout(PATIENCE):
         begun = time.perf_counter()
         published = await MemoryClient(connection, tenant=TENANT).publish_many(events())
-        while await applied_position(stream_context, "index") < published.last_seq:
+        while await read_applied_position(stream_context, "index") < published.last_seq:
             await asyncio.sleep(0.01)
         while not await _is_found(connection, numbers[-1]):
             await asyncio.sleep(0.01)

@@ -11,7 +11,7 @@ from mnemon_bench.workers.processes import FAR
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
@@ -24,7 +24,7 @@ async def drain(deployment: Deployment, consumer: str, last_seq: int, workers: i
     async with run_consumers([consumer] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer(LOG, consumer)
-        while await applied_position(stream_context, consumer) < last_seq:
+        while await read_applied_position(stream_context, consumer) < last_seq:
             await asyncio.sleep(0.02)
         seconds = time.perf_counter() - begun
         resident = psutil.Process().memory_info().rss

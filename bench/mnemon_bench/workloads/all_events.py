@@ -10,7 +10,7 @@ from typing import Any, Final
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.streams.log_writer import BATCH, LogEvent, append
+from mnemon_infra.broker.streams.log_writer import BATCH, LogEvent, append_events
 
 TENANT: Final = "bench"
 USERS: Final = 1000
@@ -43,7 +43,7 @@ async def fill_log(
     """Append a number of events to the log, after the `first` ones that are already there."""
     wanted = islice(generate_events(seed, users), first, first + number)
     while page := list(islice(wanted, BATCH)):
-        await append(connection, page)
+        await append_events(connection, page)
 
 
 class _Maker:

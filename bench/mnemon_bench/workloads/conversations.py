@@ -12,7 +12,7 @@ from mnemon_contracts.events.memory import WindowAnsweredV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import event_filter
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
@@ -90,7 +90,7 @@ async def _answered(connection: Client, after: int) -> AsyncIterator[tuple[int, 
 async def wait_for_summaries(connection: Client, seq: int) -> None:
     """Wait until no message up to a log position is left to summarise."""
     stream_context = connection.jetstream()
-    while await applied_position(stream_context) < seq:
+    while await read_applied_position(stream_context) < seq:
         await asyncio.sleep(0.01)
     while (await stream_context.stream_info(WORK, subjects_filter="work.compact.>")).state.subjects:
         await asyncio.sleep(0.01)

@@ -16,9 +16,9 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter
-from mnemon_infra.broker.streams.triggers import waiting as triggers
+from mnemon_infra.broker.streams.triggers import list_waiting as triggers
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.events import ChatEvent
 
 MODEL = "bench-model"
@@ -82,7 +82,7 @@ async def prepare_conversations(
 
     async with run_provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
-        await write(connection, SettingsV1(compaction=compaction, extraction=extraction))
+        await write_settings(connection, SettingsV1(compaction=compaction, extraction=extraction))
 
         async def drain(processes: int) -> tuple[float, dict[str, float]]:
             async with AsyncExitStack() as ends:

@@ -12,7 +12,7 @@ from mnemon_bench.workers.processes import FAR, create_schema, spawn_consumers
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import reset_consumer
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 
 
@@ -38,7 +38,7 @@ async def prepare_messages(
             with busy_cores(working) as cores:
                 begun = time.perf_counter()
                 await stream_context.resume_consumer(LOG, "persist")
-                while await applied_position(stream_context) < last:
+                while await read_applied_position(stream_context) < last:
                     await asyncio.sleep(0.025)
                 seconds = time.perf_counter() - begun
         return messages / seconds, cores

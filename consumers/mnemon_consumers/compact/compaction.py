@@ -33,13 +33,13 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, thing_filter, user_filters
-from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append, insist
-from mnemon_infra.broker.streams.purge import erasures_of
-from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events, retry_store
+from mnemon_infra.broker.streams.purge import read_erasures
+from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.memory.summaries import load_newest_summaries
@@ -47,7 +47,7 @@ from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import (
     LanguageModel,
     ModelRequest,
@@ -108,7 +108,7 @@ class Compactor:
     Args:
         database: the database of the projections; half of its connections are held while models think.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
     """
 
@@ -116,12 +116,12 @@ class Compactor:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._position = Position()
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
@@ -156,9 +156,11 @@ class Compactor:
             return ACK
         if self._failed.get((place, step.name, compaction), 0) >= MOST_ATTEMPTS:
             return _IS_DEAD
-        model = await self._patience.model(compaction.provider, compaction.model)
+        model = await self._circuit_breaker.open_model(compaction.provider, compaction.model)
         if model is None:
-            return Retry(max(BUSY_DELAY, self._patience.seconds(compaction.provider, compaction.model)))
+            return Retry(
+                max(BUSY_DELAY, self._circuit_breaker.measure_pause(compaction.provider, compaction.model))
+            )
         request = (
             build_message_request(step.messages, settings)
             if isinstance(step, SummaryStep)
@@ -169,7 +171,7 @@ class Compactor:
             with self._budgets.reserving() as reservations:
                 if not await reservations.admit(tenant, usd):
                     return Retry(BUDGET_DELAY)
-                with tracing.span("compact", await trace_at(connection, step.covers[1])):
+                with tracing.trace_block("compact", await read_trace(connection, step.covers[1])):
                     return await self._append_summary(connection, place, step, request, model, settings)
         except RequestRefused as error:
             if error.usage is not None:
@@ -180,8 +182,8 @@ class Compactor:
                 (place, step.name, compaction), step, f"the model refuses it: {error}"
             )
         except ModelUnavailable as error:
-            self._patience.failed(compaction.provider, compaction.model, error)
-            return Retry(self._patience.seconds(compaction.provider, compaction.model) or None)
+            self._circuit_breaker.record_failure(compaction.provider, compaction.model, error)
+            return Retry(self._circuit_breaker.measure_pause(compaction.provider, compaction.model) or None)
 
     async def _append_summary(
         self,
@@ -210,8 +212,8 @@ class Compactor:
             return None
         written = build_summary_event(place, step, text, written_by)
         appended, *_ = await _append_events(connection, written, *paid)
-        if (await erasures_of(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
-            await remove(connection, LOG, appended.seq)  # it was appended after the erasure
+        if (await read_erasures(connection, (tenant, user))).has_stretch(place[2], step.covers[0]):
+            await remove_message(connection, LOG, appended.seq)  # it was appended after the erasure
         self._failed.pop((place, step.name, compaction), None)
         return None
 
@@ -238,14 +240,14 @@ class Compactor:
             log.warning("summary refused", tenant=owner[0], model=model.model, reason=checked.reason)
             await _append_events(connection, paid)  # counted now: asking the model again may fail
             asked = correct_request(request, checked)
-        rules = offline()
+        rules = build_offline_model()
         return f"{rules.provider}/{rules.model}", (await rules.complete(request)).text, []
 
     def _build_call_event(
         self, owner: Owner, usage: Usage, model: LanguageModel, settings: SettingsV1
     ) -> LogEvent:
         """Count a call and return its event. Each call is paid for, so each event has an id of its own."""
-        self._patience.answered(settings.compaction.provider, settings.compaction.model)
+        self._circuit_breaker.record_answer(settings.compaction.provider, settings.compaction.model)
         usd = compute_cost(usage, model.model, settings.spending, in_batch=False)
         self._budgets.spent(owner[0], usd)
         count_usage(model.provider, "compact", usage, usd)
@@ -256,7 +258,7 @@ class Compactor:
         """Return whether the projections have all chat events of the user, all summaries, and its erasure."""
         said, _ = user_filters(*owner)
         patterns = said, thing_filter(*owner, "summary"), thing_filter(*owner, "user")
-        last = max(await asyncio.gather(*(last_position(connection, each) for each in patterns)))
+        last = max(await asyncio.gather(*(read_last_position(connection, each) for each in patterns)))
         return await self._position.reach(connection.jetstream(), last, patience) >= last
 
     async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
@@ -288,4 +290,4 @@ class Compactor:
 
 
 async def _append_events(connection: Client, *events: LogEvent) -> list[Appended]:
-    return await insist(partial(append, connection, events), APPEND_PAUSE)
+    return await retry_store(partial(append_events, connection, events), APPEND_PAUSE)

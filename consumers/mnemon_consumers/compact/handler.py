@@ -17,7 +17,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.triggers import decode
+from mnemon_infra.broker.streams.triggers import decode_users
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, list_long_conversations
@@ -85,7 +85,7 @@ class CompactConsumer:
         users: dict[Owner, None] = {}
         for delivery in deliveries:
             try:
-                users |= dict.fromkeys(decode(delivery.body))
+                users |= dict.fromkeys(decode_users(delivery.body))
                 outcomes.append(ACK)
             except InvalidBody as error:
                 outcomes.append(Dead("invalid_trigger", str(error)))

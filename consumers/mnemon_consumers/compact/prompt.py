@@ -13,7 +13,12 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.unsummarised import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
-from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech, time_stamp
+from mnemon_infra.models.language.prompt_text import (
+    format_speech,
+    format_time,
+    join_instructions,
+    shorten_name,
+)
 
 PROMPT_VERSION: Final = "compact-2"
 """Version of the prompt, in the lineage of each summary. Another prompt gets another version."""
@@ -55,7 +60,11 @@ def build_message_request(messages: Sequence[SpokenRow], settings: SettingsV1) -
     zone = ZoneInfo(settings.time_stamps.zone)
     said = [
         PromptMessage(
-            each.seq, each.role, _shorten_message(each), each.sent_at.astimezone(zone), shown_name(each.name)
+            each.seq,
+            each.role,
+            _shorten_message(each),
+            each.sent_at.astimezone(zone),
+            shorten_name(each.name),
         )
         for each in messages
     ]
@@ -73,7 +82,7 @@ def build_summary_request(summaries: Sequence[StoredSummary], settings: Settings
 def _build_request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
     return ModelRequest(
         purpose="compact",
-        instructions=instructed(INSTRUCTIONS, settings.compaction.instructions),
+        instructions=join_instructions(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
         said=said,
         most_tokens=MOST_TOKENS,
@@ -85,7 +94,7 @@ def _number_lines(lines: Iterable[str]) -> str:
 
 
 def _format_message(said: PromptMessage) -> str:
-    return f"{time_stamp(said)} {speech(said)}"
+    return f"{format_time(said)} {format_speech(said)}"
 
 
 def _shorten_message(message: SpokenRow) -> str:

@@ -18,7 +18,7 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import VectorIndex, fact, points
+from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 NEAREST: Final = 10
 """Hits to compare per text; some of them belong to facts that have changed or ended."""
@@ -92,12 +92,12 @@ class Neighbours:
         """
         facts, versions = self._known.facts.facts, self._known.versions
         written = [
-            fact(self._owner, each, versions[each], facts[each].fact.text)
+            build_fact_item(self._owner, each, versions[each], facts[each].fact.text)
             for each in self._former
             if each in facts
         ]
         if written:
-            new = await points(self._finding, written, self._known.meanings)
+            new = await build_points(self._finding, written, self._known.meanings)
             await self._finding.vectors.upsert(Collection.MEMORIES, new)
         if self._ended:
             gone = [point_id(*self._owner, "fact", each) for each in self._ended]
@@ -130,9 +130,9 @@ class Neighbours:
         async for page in self._finding.vectors.scroll(Collection.MEMORIES, self._owner):
             found |= {str(each.payload["fact_id"]): each.payload["event_id"] for each in page}
         absent = [
-            fact(self._owner, each.id, versions[each.id], each.fact.text)
+            build_fact_item(self._owner, each.id, versions[each.id], each.fact.text)
             for each in facts.values()
             if found.get(each.id) != versions[each.id]
         ]
-        await self._finding.vectors.upsert(Collection.MEMORIES, await points(self._finding, absent))
+        await self._finding.vectors.upsert(Collection.MEMORIES, await build_points(self._finding, absent))
         self._known.findable = self._was_findable = True

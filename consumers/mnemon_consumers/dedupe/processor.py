@@ -38,19 +38,19 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, thing_filter
-from mnemon_infra.broker.dead_letters.listing import remove
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.dead_letters.listing import remove_message
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import Erasures
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
-from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
+from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_fact_events
 from mnemon_infra.database.generations.watch import load_generation_identity
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.rows import decode_event, get_event_time
-from mnemon_infra.models.wordllama import word_similarity
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.models.wordllama import load_word_similarity
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry import tracing
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -99,10 +99,10 @@ class ProposalProcessor:
                 # The cached state describes other points or rows than those that are live now.
                 self._cached_stores = stores
                 self._users.clear()
-            await give_way()
+            await yield_to_requests()
             # The cache gets the user back only after success: after a failure, the log is read again.
             known = self._users.pop(owner, None)
-            erased = await erasures_of(connection, owner)
+            erased = await read_erasures(connection, owner)
             if known is None or known.erased != erased:
                 known = await self._load_state(connection, owner, erased)
             await self._apply_new_events(connection, owner, known)
@@ -117,8 +117,8 @@ class ProposalProcessor:
             await neighbours.write_points()
             if waits is None:
                 known.meanings = {}
-            await give_way()
-            appended = await append(connection, events)
+            await yield_to_requests()
+            appended = await append_events(connection, events)
             if not any(each.known for each in appended):
                 self._users[owner] = known
             return waits
@@ -132,7 +132,7 @@ class ProposalProcessor:
         stream_context = connection.jetstream()
         # Up to the lower of both positions, every event is projected and every proposal decided.
         position = min(
-            await applied_position(stream_context), await applied_position(stream_context, "dedupe")
+            await read_applied_position(stream_context), await read_applied_position(stream_context, "dedupe")
         )
         known = UserState(position=max(position, erased.below - 1), erased=erased)
         (rows,) = await self._database.run_query(load_fact_events([owner]))
@@ -153,8 +153,8 @@ class ProposalProcessor:
 
     async def _apply_new_events(self, connection: Client, owner: Owner, known: UserState) -> None:
         """Apply the events that the log has received since the user's position."""
-        async for page in pages(connection, thing_filter(*owner, "fact"), known.position):
-            await give_way()
+        async for page in read_pages(connection, thing_filter(*owner, "fact"), known.position):
+            await yield_to_requests()
             for delivery in page:
                 known.position = delivery.sequence
                 try:
@@ -165,13 +165,13 @@ class ProposalProcessor:
                 if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
                         # A model was reading the messages during the erasure, and proposed a fact after it.
-                        await remove(connection, LOG, delivery.sequence)
+                        await remove_message(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):
-                    proposal = Proposal(event_id, at, event, tracing.of_event(delivery))
+                    proposal = Proposal(event_id, at, event, tracing.derive_traceparent(delivery))
                     known.waiting.setdefault(event_id, (delivery.sequence, proposal))
                 elif isinstance(event, FactComparedV1):
-                    comparison = Comparison(event_id, at, event, tracing.of_event(delivery))
+                    comparison = Comparison(event_id, at, event, tracing.derive_traceparent(delivery))
                     known.waiting.setdefault(event_id, (delivery.sequence, comparison))
                 else:
                     known.apply(event, event_id, at)
@@ -185,8 +185,8 @@ class ProposalProcessor:
         for each in undecided:
             if events and time.monotonic() - begun > TURN_SECONDS:
                 break
-            await give_way()
-            with tracing.span("dedupe decide", each.traceparent):
+            await yield_to_requests()
+            with tracing.trace_block("dedupe decide", each.traceparent):
                 if isinstance(each, Comparison):
                     decided = _merge_compared(owner, known, each, settings)
                 else:
@@ -212,7 +212,7 @@ class ProposalProcessor:
 
     def _build_likeness(self) -> Likeness:
         model = self._finding.embedder
-        words = word_similarity()
+        words = load_word_similarity()
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 
 
@@ -243,7 +243,7 @@ def _merge_compared(
     owner: Owner, known: UserState, comparison: Comparison, settings: SettingsV1
 ) -> list[DecisionEvent]:
     known.facts.apply(comparison.event, comparison.id, comparison.at)
-    match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, word_similarity()):
+    match merge_facts(owner, comparison, known.facts, known.wording, settings.dedupe, load_word_similarity()):
         case IgnoredComparison(reason):
             log.info("comparison ignored", reason=reason, event_id=comparison.id, tenant=owner[0])
             return []

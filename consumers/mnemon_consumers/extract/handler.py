@@ -19,8 +19,8 @@ from mnemon_contracts.subjects import (
 )
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.schedules import every
-from mnemon_infra.broker.streams.triggers import decode, decode_given_up
+from mnemon_infra.broker.streams.schedules import schedule_every
+from mnemon_infra.broker.streams.triggers import decode_given_up, decode_users
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.windows.window_repository import StoredWindow
@@ -67,10 +67,10 @@ class ExtractConsumer:
             async with (
                 self.broker.connect() as connection,
                 self._settings.watched(connection),
-                answer_report_requests(connection, self._pipeline.patience),
+                answer_report_requests(connection, self._pipeline.circuit_breaker),
                 self.broker.run(),
             ):
-                await every(connection, "schedule.batches", self._extract_seconds, TICK)
+                await schedule_every(connection, "schedule.batches", self._extract_seconds, TICK)
                 yield
         finally:
             await self._database.close()
@@ -122,7 +122,7 @@ class ExtractConsumer:
 def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
     """Return the users who sent messages, each with the log position up to which they did."""
     try:
-        return dict.fromkeys(decode(delivery.body), parse_message_trigger(delivery.subject))
+        return dict.fromkeys(decode_users(delivery.body), parse_message_trigger(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:
         return Dead("invalid_trigger", str(error))
 

@@ -18,8 +18,8 @@ from mnemon_consumers.extract.answers.window_outcome import AnsweringModel, Wind
 from mnemon_consumers.extract.projection_lag import ProjectionLag
 from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.log_writer import insist
-from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.broker.streams.log_writer import retry_store
+from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailable
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.windows.contents import find_answered_windows, load_window_messages
@@ -67,7 +67,7 @@ class OnlineRequester:
     Args:
         database: the database of the windows.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
         projections: the progress of the projections.
         at_once: most windows that one round asks for, at least one per user.
@@ -77,14 +77,14 @@ class OnlineRequester:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
         projections: ProjectionLag,
         at_once: int,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._projections = projections
         self._publisher = AnswerPublisher(budgets)
@@ -115,7 +115,7 @@ class OnlineRequester:
         extraction = self._settings.of(tenant).extraction
         if not extraction.enabled or not await self._budgets.left(tenant):
             return None
-        model = await self._patience.model(extraction.provider, extraction.model)
+        model = await self._circuit_breaker.open_model(extraction.provider, extraction.model)
         return None if model is None else extraction.mode == "online" or model.batches is None
 
     async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
@@ -150,7 +150,7 @@ class OnlineRequester:
         if not question.said:
             return _Response(question, None, LineFailed("there is nothing to read"))
         of = question.settings.extraction
-        model = await self._patience.model(of.provider, of.model)
+        model = await self._circuit_breaker.open_model(of.provider, of.model)
         if model is None:
             return _Response(question, None, ModelUnavailable("the circuit breaker is open for the model"))
         outcome: ModelAnswer | LineFailed | ModelUnavailable
@@ -161,13 +161,13 @@ class OnlineRequester:
                 return _Response(
                     question, None, ModelUnavailable("requests in progress may take the whole budget")
                 )
-            with tracing.span("extract ask", await trace_at(connection, question.window.to_seq)):
+            with tracing.trace_block("extract ask", await read_trace(connection, question.window.to_seq)):
                 outcome = await model.complete(request)
-            self._patience.answered(of.provider, of.model)
+            self._circuit_breaker.record_answer(of.provider, of.model)
         except RequestRefused as error:
             outcome = LineFailed(str(error), is_refused=True, usage=error.usage)
         except ModelUnavailable as error:
-            self._patience.failed(of.provider, of.model, error)
+            self._circuit_breaker.record_failure(of.provider, of.model, error)
             outcome = error
         except DatabaseUnavailable as error:
             return _Response(question, None, ModelUnavailable(str(error)))
@@ -230,6 +230,6 @@ class OnlineRequester:
         asked: AnsweringModel,
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
         """Publish the answers, and retry until the log takes them, because they are paid for."""
-        return await insist(
+        return await retry_store(
             partial(self._publisher.publish_answers, connection, answers, asked), APPEND_PAUSE
         )

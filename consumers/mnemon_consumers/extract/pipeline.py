@@ -37,13 +37,13 @@ class ExtractionPipeline:
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 
     Attributes:
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
     """
 
     def __init__(
         self, database: Database, settings: LiveSettings, models: LanguageModels, deployment: Deployment
     ) -> None:
-        self.patience = patience = CircuitBreaker(models)
+        self.circuit_breaker = circuit_breaker = CircuitBreaker(models)
         budgets = Budgets(database, settings)
         on_its_way = timedelta(seconds=deployment.extract_resume_seconds)
         self._database = database
@@ -51,14 +51,14 @@ class ExtractionPipeline:
         self._cutter = WindowCutter(database, settings)
         self._scan = PeriodicScan(database, settings, self._cutter)
         self._online_requests = OnlineRequester(
-            database, settings, patience, budgets, self._projections, deployment.model_requests
+            database, settings, circuit_breaker, budgets, self._projections, deployment.model_requests
         )
         self._batches = BatchLifecycle(
             database,
             settings,
-            patience,
-            BatchAssembler(database, settings, patience, self._online_requests),
-            BatchSubmitter(database, settings, patience, budgets, on_its_way),
+            circuit_breaker,
+            BatchAssembler(database, settings, circuit_breaker, self._online_requests),
+            BatchSubmitter(database, settings, circuit_breaker, budgets, on_its_way),
             BatchResults(database, settings, self._projections, AnswerPublisher(budgets)),
         )
 

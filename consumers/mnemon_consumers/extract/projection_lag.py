@@ -9,8 +9,8 @@ import structlog
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
-from mnemon_infra.broker.streams.applied_position import Position, log_end
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.windows.batch_recovery import recover_batches
@@ -49,7 +49,7 @@ class ProjectionLag:
             if self._is_ready:
                 return True
             if self._end is None:
-                self._end = await log_end(connection.jetstream())
+                self._end = await read_log_end(connection.jetstream())
             if await self._position.refresh(connection.jetstream()) < self._end:
                 return False
             async with hold_lock(self._database, "extract", "adopt"):
@@ -91,7 +91,7 @@ class ProjectionLag:
         self, connection: Client, owners: Iterable[Owner], patterns: Callable[[Owner], list[str]]
     ) -> set[Owner]:
         async def last(owner: Owner) -> int:
-            return max([await last_position(connection, pattern) for pattern in patterns(owner)])
+            return max([await read_last_position(connection, pattern) for pattern in patterns(owner)])
 
         each = list(dict.fromkeys(owners))
         lasts = await asyncio.gather(*map(last, each))

@@ -10,7 +10,7 @@ from typing import Final
 from mnemon_consumers.extract.answers.parser import build_schema
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
-from mnemon_infra.models.language.prompt_text import instructed, shown_name, speech
+from mnemon_infra.models.language.prompt_text import format_speech, join_instructions, shorten_name
 
 KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older one."""
@@ -135,11 +135,12 @@ def build_request(
         pairs: facts that may say the same.
     """
     shown = [
-        message._replace(text=_shorten_text(message.text), name=shown_name(message.name)) for message in said
+        message._replace(text=_shorten_text(message.text), name=shorten_name(message.name))
+        for message in said
     ]
     return ModelRequest(
         purpose="extract",
-        instructions=instructed(INSTRUCTIONS, settings.instructions),
+        instructions=join_instructions(INSTRUCTIONS, settings.instructions),
         text=f"{_format_known(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
         said=shown,
         known=known,
@@ -171,7 +172,7 @@ def _format_messages(said: Iterable[PromptMessage]) -> str:
 
 
 def _format_message(number: int, said: PromptMessage) -> str:
-    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {speech(said)}"
+    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {format_speech(said)}"
 
 
 def _shorten_text(text: str) -> str:

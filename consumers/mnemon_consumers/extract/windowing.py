@@ -12,10 +12,10 @@ from mnemon_consumers.extract.decide import build_answered_event, cut_windows
 from mnemon_contracts.events.memory import Window
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, chat_filter, user_schedule, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
-from mnemon_infra.broker.streams.schedules import once
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
+from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import try_locks
 from mnemon_infra.database.messages.unsummarised import (
@@ -121,7 +121,7 @@ class WindowCutter:
         """
         wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
         users = wanted
-        up_to = await applied_position(connection.jetstream())
+        up_to = await read_applied_position(connection.jetstream())
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
@@ -164,7 +164,7 @@ class WindowCutter:
                     more.append(owner)
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
-        await append(connection, [_build_nothing_event(window) for window in nothing])
+        await append_events(connection, [_build_nothing_event(window) for window in nothing])
         await insert_windows(held, nothing, now, answered=True)
         await insert_windows(held, to_read, now)
         return list(dict.fromkeys(more))
@@ -175,7 +175,7 @@ class WindowCutter:
         """Return users with messages beyond the position, which are not cut yet, and when to check again."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
-            *(last_position(connection, chat_filter(*owner, "message")) for owner in owners)
+            *(read_last_position(connection, chat_filter(*owner, "message")) for owner in owners)
         )
         return {
             owner: now + min(self._find_idle_time(owner[0]), UNSETTLED_DELAY)
@@ -186,7 +186,9 @@ class WindowCutter:
     async def _schedule_checks(self, connection: Client, users: Mapping[Owner, datetime]) -> None:
         await asyncio.gather(
             *(
-                once(connection, user_schedule("extract", *owner), at, work_subject("extract", *owner))
+                schedule_once(
+                    connection, user_schedule("extract", *owner), at, work_subject("extract", *owner)
+                )
                 for owner, at in users.items()
             )
         )

@@ -13,13 +13,13 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.applied_position import delivered_position
+from mnemon_infra.broker.streams.applied_position import read_delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.embedding import EmbeddingUnavailable
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -41,7 +41,7 @@ class IndexConsumer:
     async def run(self) -> AsyncIterator[None]:
         """Index and sweep until the block ends."""
         async with self.broker.connect():
-            self._known_position = await delivered_position(self.broker.stream_context, "index")
+            self._known_position = await read_delivered_position(self.broker.stream_context, "index")
             async with self.broker.run():
                 yield
 
@@ -65,7 +65,7 @@ class IndexConsumer:
         return [await self._sweep_user(delivery) for delivery in deliveries]
 
     async def _sweep_user(self, delivery: Delivery) -> DeliveryOutcome:
-        await give_way()
+        await yield_to_requests()
         try:
             owner, position = parse_owner(delivery.subject), int(delivery.body or b"0")
             async with self._vector_index.gate.passed():

@@ -8,9 +8,9 @@ from mnemon_consumers.index import texts
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_consumers.index.decide import IndexedDocument, IndexedMessage, IndexPlan
 from mnemon_contracts.identity import point_id
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, VectorIndex, points, summary
+from mnemon_infra.vectors.vector_index import Findable, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
 """Chunks of a document that are cut before other work takes its turn: some milliseconds."""
@@ -28,12 +28,13 @@ async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
             chunk for each in batch.documents for chunk in await build_document_entries(each)
         ],
         Collection.SUMMARIES: [
-            summary(each.owner, each.summary_id, each.event_id, each.text) for each in batch.summaries
+            build_summary_item(each.owner, each.summary_id, each.event_id, each.text)
+            for each in batch.summaries
         ],
     }
     for collection, findables in found.items():
         if findables:
-            await finding.vectors.upsert(collection, await points(finding, findables))
+            await finding.vectors.upsert(collection, await build_points(finding, findables))
 
 
 def build_message_entry(said: IndexedMessage) -> Findable:
@@ -49,7 +50,7 @@ async def build_document_entries(read: IndexedDocument) -> list[Findable]:
     found: list[Findable] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):
         if number % CHUNKS == CHUNKS - 1:
-            await give_way()
+            await yield_to_requests()
         payload: dict[str, JsonValue] = {
             "document_id": whole.document_id,
             "event_id": read.event_id,

@@ -11,8 +11,8 @@ from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_contracts.events.memory import DocumentAddedV1
 from mnemon_contracts.subjects import Owner, chat_filter, thing_filter
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import load_erased_position
 from mnemon_infra.database.facts.fact_repository import load_facts
@@ -21,9 +21,15 @@ from mnemon_infra.database.memory.documents import StoredDocument, load_document
 from mnemon_infra.database.memory.summaries import load_summaries
 from mnemon_infra.database.messages.lookup import MessageLookup, load_visible_messages
 from mnemon_infra.database.projections.sweep import load_last_watermark
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, VectorIndex, fact, points, summary
+from mnemon_infra.vectors.vector_index import (
+    Findable,
+    VectorIndex,
+    build_fact_item,
+    build_points,
+    build_summary_item,
+)
 
 _LAST_POSITION: Final = 2**63 - 1
 """Upper bound of log positions."""
@@ -43,25 +49,25 @@ async def sweep_points(
         end = max(
             seq,
             *await asyncio.gather(
-                *(last_position(connection, each) for each in _list_removal_filters(owner))
+                *(read_last_position(connection, each) for each in _list_removal_filters(owner))
             ),
         )
-        if await applied_position(connection.jetstream()) < end:
+        if await read_applied_position(connection.jetstream()) < end:
             return False
         # Events from before an erasure that are being indexed would leave points after it.
         erased = await database.run_query(load_erased_position(*owner))
-        if erased and await applied_position(connection.jetstream(), "index") < erased:
+        if erased and await read_applied_position(connection.jetstream(), "index") < erased:
             return False
-        await give_way()
+        await yield_to_requests()
         await _sweep_facts(database, finding, owner)
-    await give_way()
+    await yield_to_requests()
     # Points are read before the position is checked: each live point has its row by then, so that a point
     # without a row is obsolete. In another order the row might only be late.
     chunks = await _read_chunks(finding, owner)
     known_summaries = await _read_versions(finding, Collection.SUMMARIES, owner)
-    position = await applied_position(connection.jetstream())
+    position = await read_applied_position(connection.jetstream())
     written = [thing_filter(*owner, thing) for thing in ("document", "summary")]
-    if position < max(await asyncio.gather(*(last_position(connection, each) for each in written))):
+    if position < max(await asyncio.gather(*(read_last_position(connection, each) for each in written))):
         return False
     await _sweep_documents(database, finding, owner, chunks)
     await _sweep_summaries(database, finding, owner, known_summaries)
@@ -97,7 +103,7 @@ async def reconcile_points(database: Database, finding: VectorIndex, owner: Owne
 
 async def _sweep_facts(database: Database, finding: VectorIndex, owner: Owner) -> None:
     (facts,) = await database.run_query(load_facts([owner]))
-    live = [fact(owner, each.id, each.event_id, each.text) for each in facts]
+    live = [build_fact_item(owner, each.id, each.event_id, each.text) for each in facts]
     known = await _read_versions(finding, Collection.MEMORIES, owner)
     await _level_collection(finding, Collection.MEMORIES, owner, live, known)
 
@@ -106,7 +112,7 @@ async def _sweep_summaries(
     database: Database, finding: VectorIndex, owner: Owner, known: Mapping[UUID, object]
 ) -> None:
     (summaries,) = await database.run_query(load_summaries([owner]))
-    live = [summary(owner, each.id, each.event_id, each.text) for each in summaries]
+    live = [build_summary_item(owner, each.id, each.event_id, each.text) for each in summaries]
     await _level_collection(finding, Collection.SUMMARIES, owner, live, known)
 
 
@@ -127,7 +133,7 @@ async def _level_collection(
 ) -> None:
     """Write points that are missing or of another version, and remove points without a live entry."""
     absent = [each for each in live if known.get(each.id) != each.payload["event_id"]]
-    await finding.vectors.upsert(collection, await points(finding, absent))
+    await finding.vectors.upsert(collection, await build_points(finding, absent))
     await _delete_points(finding, collection, owner, known.keys() - {each.id for each in live})
 
 
@@ -161,7 +167,7 @@ async def _sweep_documents(
     there = chunks.keys() - gone.keys()
     read = [chunk for each in whole for chunk in await build_document_entries(_restore_document(owner, each))]
     absent = [chunk for chunk in read if chunk.id not in there]
-    await finding.vectors.upsert(Collection.DOCUMENTS, await points(finding, absent))
+    await finding.vectors.upsert(Collection.DOCUMENTS, await build_points(finding, absent))
 
 
 def _restore_document(owner: Owner, stored: StoredDocument) -> IndexedDocument:

@@ -13,8 +13,8 @@ from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import Owner, work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.log_writer import append
-from mnemon_infra.broker.streams.schedules import every
+from mnemon_infra.broker.streams.log_writer import append_events
+from mnemon_infra.broker.streams.schedules import schedule_every
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.facts.fact_repository import load_facts
@@ -54,8 +54,8 @@ class MaintainConsumer:
             self._settings.watched(connection),
             self.broker.run(),
         ):
-            await every(connection, "schedule.expire", self._expire_seconds, EXPIRE)
-            await every(connection, "schedule.limits", LIMITS_SECONDS, LIMITS)
+            await schedule_every(connection, "schedule.expire", self._expire_seconds, EXPIRE)
+            await schedule_every(connection, "schedule.limits", LIMITS_SECONDS, LIMITS)
             yield
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
@@ -89,7 +89,7 @@ class MaintainConsumer:
         async with hold_lock(self._database, *owner):
             (facts,) = await self._database.run_query(load_facts([owner]))
             if events := build_expiries(owner, facts, now):
-                await append(self.broker.connection, events)
+                await append_events(self.broker.connection, events)
 
     async def _trigger_excesses(self) -> None:
         """Trigger `dedupe` for users with more facts than their limits allow."""

@@ -7,10 +7,10 @@ from nats.aio.client import Client
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, user_filters
-from mnemon_infra.broker.dead_letters.listing import remove
+from mnemon_infra.broker.dead_letters.listing import remove_message
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.purge import purge
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.purge import purge_messages
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure import conversations as conversation_erasing
 from mnemon_infra.database.erasure import users
@@ -56,7 +56,7 @@ async def settle_erasures(connection: Client, database: Database, owner: Owner, 
 async def _settle(
     connection: Client, database: Database, erased: ErasedUser | ErasedConversation, after: int
 ) -> bool:
-    if not await purge(connection, erased):
+    if not await purge_messages(connection, erased):
         return False
     await release_windows(database, erased)
     if "windows" in await database.run_query(count_covered_rows(erased)):
@@ -74,9 +74,9 @@ async def _project_again(connection: Client, database: Database, erased: Erasure
     again. An event that a model made of erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
-        async with aclosing(pages(connection, pattern, after)) as answers:
+        async with aclosing(read_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
                     if erased.takes(delivery):
-                        await remove(connection, LOG, delivery.sequence)
+                        await remove_message(connection, LOG, delivery.sequence)
                 await write_rows(database, plan_batch(page).rows)

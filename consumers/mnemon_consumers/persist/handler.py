@@ -13,7 +13,7 @@ from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_own
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.bulk_publish import publish_all
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.triggers import publish_said
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
@@ -60,7 +60,7 @@ class PersistConsumer:
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
         """Finish erasures of users, and remove their rows below the watermarks."""
-        position = await applied_position(self.broker.stream_context)
+        position = await read_applied_position(self.broker.stream_context)
         # A user with many changes has many triggers at the same time: one sweep serves them all.
         subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
         outcomes = {subject: await self._sweep_user(subject, position) for subject in subjects}

@@ -3,7 +3,7 @@
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_contracts.subjects import Owner, changed_subject
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.streams.log_reader import delivery_at
+from mnemon_infra.broker.streams.log_reader import read_delivery
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.database.projections.writer import write_rows
@@ -33,7 +33,7 @@ class EagerProjection:
         """
         connection = self._broker.connection
         # The event is read back from the log with its time, so that persist writes the same row.
-        row = build_row(await delivery_at(connection, position))
+        row = build_row(await read_delivery(connection, position))
         if row is None:
             return
         rows = Rows()

@@ -23,7 +23,7 @@ from mnemon_consumers.retrieve.verbs.profile import ProfileVerbs
 from mnemon_consumers.retrieve.verbs.search import SearchVerb
 from mnemon_consumers.retrieve.verbs.tasks import TaskVerb
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
-from mnemon_infra.broker.admission import Admission, Bounds
+from mnemon_infra.broker.admission import Admission, RequestLimits
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import AskService
 from mnemon_infra.config import Deployment
@@ -86,9 +86,9 @@ class RetrieveConsumer:
             ):
                 yield
 
-    def _bound_tenant(self, tenant: str) -> Bounds:
+    def _bound_tenant(self, tenant: str) -> RequestLimits:
         rates = self._settings.of(tenant).rates
-        return Bounds(rates.requests_per_second, rates.requests_per_user)
+        return RequestLimits(rates.requests_per_second, rates.requests_per_user)
 
     def _drop_caches(self) -> None:
         self._memory.drop_all()

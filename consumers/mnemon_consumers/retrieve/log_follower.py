@@ -12,8 +12,8 @@ from nats.js import JetStreamContext
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.subjects import Owner, parse_owner
-from mnemon_infra.broker.streams.applied_position import Position, log_end
-from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, read_user_tail
 from mnemon_infra.database.projections.rows import Rows, build_row
 from mnemon_infra.settings.store import LiveSettings
 
@@ -108,8 +108,8 @@ class LogFollower:
         Raises:
             nats.errors.Error: the log cannot be read now.
         """
-        end = await log_end(self._stream_context)
-        tail = await user_tail(self._connection, *owner, after=position)
+        end = await read_log_end(self._stream_context)
+        tail = await read_user_tail(self._connection, *owner, after=position)
         rows = Rows()
         for delivery in tail:
             try:

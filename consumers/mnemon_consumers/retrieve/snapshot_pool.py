@@ -16,7 +16,7 @@ from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.generation_names import name_of
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorsOutdated, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import VectorIndex, opened_as_of
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index_as_of
 
 log = structlog.get_logger("retrieve")
 
@@ -117,7 +117,9 @@ class SnapshotPool:
             if found.has_vectors or not await _are_complete(found.database, found.schema, position):
                 return
             try:
-                finding = await found.ends.enter_async_context(opened_as_of(self._deployment, position, live))
+                finding = await found.ends.enter_async_context(
+                    open_index_as_of(self._deployment, position, live)
+                )
             except _VECTOR_ERRORS as error:
                 log.warning("snapshot search unavailable", position=position, error=str(error))
                 return

@@ -12,9 +12,9 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal
-from mnemon_infra.broker.streams.applied_position import first_from, log_end
-from mnemon_infra.broker.streams.log_reader import last_position
-from mnemon_infra.broker.streams.stream_reader import position_at
+from mnemon_infra.broker.streams.applied_position import find_first_from, read_log_end
+from mnemon_infra.broker.streams.log_reader import read_last_position
+from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, list_snapshot_positions
 from mnemon_infra.database.migration import find_head_revision
@@ -76,10 +76,10 @@ class SnapshotResolver:
         if isinstance(moment, datetime):
             if moment > datetime.now(UTC):
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is yet to come")
-            position = await position_at(self._broker.connection, moment)
+            position = await find_position(self._broker.connection, moment)
         else:
             position = moment
-        end = await log_end(self._broker.stream_context)
+        end = await read_log_end(self._broker.stream_context)
         if not 0 < position <= end:
             raise InvalidBody(
                 "as_of",
@@ -88,12 +88,12 @@ class SnapshotResolver:
             )
         if isinstance(moment, datetime):
             return position, moment
-        taken = await first_from(self._broker.stream_context, position)
+        taken = await find_first_from(self._broker.stream_context, position)
         return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
         """Refuse if an erasure came later: a snapshot still has the erased rows, as no process sweeps it."""
-        erased = await last_position(self._broker.connection, thing_filter(*owner, "user"))
+        erased = await read_last_position(self._broker.connection, thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(
                 "refused",
@@ -131,5 +131,5 @@ class SnapshotResolver:
         nearest = max((each for each in positions if each <= position), default=None)
         if nearest is None or nearest == position:
             return nearest
-        following = await first_from(self._broker.stream_context, nearest + 1)
+        following = await find_first_from(self._broker.stream_context, nearest + 1)
         return nearest if following is None or following[0] > position else None

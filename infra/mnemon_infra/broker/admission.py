@@ -19,7 +19,7 @@ TENANTS: Final = 100_000
 """Tenants whose rate is remembered. When so many are, all are forgotten, and every tenant may ask again."""
 
 
-class Bounds(NamedTuple):
+class RequestLimits(NamedTuple):
     """Limits of the requests of one tenant that a process answers.
 
     Attributes:
@@ -50,7 +50,9 @@ class Admission:
         clock: returns seconds.
     """
 
-    def __init__(self, bounds: Callable[[str], Bounds], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, bounds: Callable[[str], RequestLimits], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._bounds = bounds
         self._clock = clock
         self._in_hand: dict[Owner, _InHand] = {}
@@ -62,7 +64,7 @@ class Admission:
         in_hand = self._in_hand.get((address.tenant, address.user))
         if in_hand and in_hand.number >= bounds.per_user:
             return (
-                f"{bounds.per_user} requests of this user are in hand already: ask again when one of them is "
+                f"{bounds.per_user} requests of this user are pending: ask again when one of them is "
                 "answered (rates.requests_per_user)"
             )
         if bounds.per_second is not None and not self._has_left(address.tenant, bounds.per_second):

@@ -11,7 +11,7 @@ from mnemon_infra.broker.dead_letters.limit import DeadLimit
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, count_outcomes, name_outcome, settle_batch
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DurableConsumer
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.telemetry import metrics, tracing
 
 log = structlog.get_logger("broker")
@@ -33,14 +33,14 @@ class BatchProcessor:
         self._name = durable.name
         self._handle = handle
         self._dead_limit = DeadLimit(durable.stream, durable.name, dead_limit)
-        metrics.show(durable.name)
+        metrics.start_counts(durable.name)
 
     async def process(self, connection: Client, messages: Sequence[Msg]) -> None:
         """Handle a batch, and report the outcome of each message to the server."""
         deliveries = [Delivery.of(each) for each in messages]
         # Every log line of this batch names the consumer.
         structlog.contextvars.bind_contextvars(consumer=self._name)
-        await give_way()
+        await yield_to_requests()
         begun, at = time.perf_counter(), time.time()
         try:
             outcomes = await self._handle(deliveries)
@@ -58,7 +58,7 @@ class BatchProcessor:
         self._count(deliveries, outcomes, seconds, at + seconds)
         if tracing.is_on():
             ended = [name_outcome(outcome) for outcome in outcomes]
-            await tracing.record(self._name, deliveries, ended, at, at + seconds)
+            await tracing.record_batch(self._name, deliveries, ended, at, at + seconds)
 
     def _count(
         self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float
@@ -68,4 +68,4 @@ class BatchProcessor:
         if "retried" in ended:
             both = zip(deliveries, outcomes, strict=True)
             done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
-        metrics.batch(self._name, ended, done, seconds, now)
+        metrics.count_batch(self._name, ended, done, seconds, now)

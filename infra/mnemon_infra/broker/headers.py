@@ -3,7 +3,7 @@
 LIMIT = 2000
 
 
-def header_value(text: str, limit: int = LIMIT) -> str:
+def fold_header(text: str, limit: int = LIMIT) -> str:
     """Return a text as one line: white space folded, unprintable characters replaced, cut at a limit."""
     folded = " ".join(text.split())
     return "".join(

@@ -14,7 +14,7 @@ from nats.js import JetStreamContext
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
 from mnemon_infra.broker.bulk_publish import publish_all
-from mnemon_infra.broker.headers import header_value
+from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.telemetry import metrics, tracing
 
@@ -125,10 +125,10 @@ async def _store_dead_letter(
         "dead letter stored",
         consumer=consumer,
         seq=delivery.sequence,
-        event_id=header_value(delivery.message_id or f"{delivery.stream}:{delivery.sequence}", 255),
+        event_id=fold_header(delivery.message_id or f"{delivery.stream}:{delivery.sequence}", 255),
         reason=outcome.reason,
         error=outcome.error,
-        **tracing.logged_of(delivery),
+        **tracing.build_event_log_fields(delivery),
     )
     await message.term()
 
@@ -147,7 +147,7 @@ def _compose_dead_letter(
         "Nats-Msg-Id": f"{consumer}:{delivery.stream}:{delivery.sequence}",
         "Mnemon-Consumer": consumer,
         "Mnemon-Reason": outcome.reason,
-        "Mnemon-Error": header_value(outcome.error),
+        "Mnemon-Error": fold_header(outcome.error),
         "Mnemon-Subject": delivery.subject,
         "Mnemon-Stream": delivery.stream,
         "Mnemon-Sequence": str(delivery.sequence),

@@ -21,9 +21,9 @@ from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, Erro
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
 from mnemon_infra.broker.broker import Broker, confirm_subscriptions
-from mnemon_infra.broker.headers import header_value
+from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.durables import GRACEFUL_TIMEOUT
-from mnemon_infra.process.request_priority import answering
+from mnemon_infra.process.request_priority import prioritise_request
 from mnemon_infra.telemetry import metrics, tracing
 from mnemon_infra.telemetry.tracing import RequestTrace
 
@@ -146,7 +146,7 @@ class AskService:
                 return
             error = AskError(code="unknown_verb", message=_describe_unknown_verb(address), retryable=False)
         if message.reply:
-            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: fold_header(error.message)}
             await self.broker.connection.publish(
                 message.reply, _serialize_reply(ErrorReply(error=error)), headers=headers
             )
@@ -154,7 +154,10 @@ class AskService:
     async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
         asked = _PendingRequest(
-            endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
+            endpoint,
+            message,
+            time.perf_counter_ns(),
+            tracing.begin_request_trace(endpoint.verb, message.headers),
         )
         endpoint.requests += 1
         with asked.trace:
@@ -181,7 +184,7 @@ class AskService:
         self, asked: _PendingRequest, pending: Awaitable[VerbReply], turn: asyncio.Semaphore
     ) -> None:
         async with turn:
-            with answering():
+            with prioritise_request():
                 try:
                     reply = await pending
                 except Exception as error:
@@ -207,7 +210,7 @@ class AskService:
         if error is not None:
             endpoint.errors += 1
             endpoint.last_error = error.message
-            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
+            headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: fold_header(error.message)}
         asked.trace.end(error.code if error else None)
         _count_request(endpoint.verb, reply, nanoseconds / 1e9)
         if to:

@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import STATEMENT_TIMEOUT
-from mnemon_infra.process.cancellation import abandon_quietly
+from mnemon_infra.process.cancellation import suppress_task_error
 
 CONNECTION_WAIT = 2.0
 """Seconds to wait for a connection.
@@ -111,7 +111,7 @@ async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResul
         DatabaseUnavailable: it takes too long.
     """
     asked = asyncio.ensure_future(answer)
-    asked.add_done_callback(abandon_quietly)
+    asked.add_done_callback(suppress_task_error)
     try:
         return await asyncio.wait_for(asyncio.shield(asked), ANSWER_WAIT)
     except TimeoutError as error:

@@ -39,12 +39,12 @@ class Account:
                 folder.chmod(mode | 0o001)
 
 
-def run_as(account: Account | None) -> dict[str, Any]:
+def build_account_arguments(account: Account | None) -> dict[str, Any]:
     """Return the arguments of `subprocess` that start a process as the account; none for the same user."""
     return {"user": account.user, "group": account.group, "extra_groups": ()} if account else {}
 
 
-def service_account() -> Account | None:
+def find_service_account() -> Account | None:
     """Return the account for servers that refuse to run as root; None if this process does not run as root.
 
     Raises:
@@ -55,12 +55,12 @@ def service_account() -> Account | None:
     try:
         entry = pwd.getpwnam(NAME)
     except KeyError:
-        _create()
+        _create_account()
         entry = pwd.getpwnam(NAME)
     return Account(entry.pw_uid, entry.pw_gid)
 
 
-def _create() -> None:
+def _create_account() -> None:
     command = ("useradd", "--system", "--user-group", "--no-create-home", "--shell", "/bin/false", NAME)
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 (nothing of it is input)

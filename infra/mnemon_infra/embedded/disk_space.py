@@ -8,7 +8,7 @@ from pathlib import Path
 import structlog
 
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
 
 log = structlog.get_logger("embedded")
 
@@ -29,7 +29,8 @@ class NoRoom(ServerFailed):
 
     def __init__(self, folder: Path, free: int, needed: int) -> None:
         super().__init__(
-            f"the disk of {folder} is full: {megabytes(free)} are free, {megabytes(needed)} are needed. "
+            f"the disk of {folder} is full: {format_megabytes(free)} are free, "
+            f"{format_megabytes(needed)} are needed. "
             "Make room there, or choose a folder on another disk: mnemon up --data DIR"
         )
 
@@ -40,12 +41,12 @@ def require_room(folder: Path) -> None:
     Raises:
         NoRoom: less than `TO_START` bytes are free on the disk of the folder.
     """
-    free = free_bytes(folder)
+    free = read_free_bytes(folder)
     if free < TO_START:
         raise NoRoom(folder, free, TO_START)
 
 
-async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
+async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
     """Log when the disk becomes full, and when there is room again. It never returns.
 
     Once nats-server could not write to a stream, it stores nothing in the stream and answers no publisher
@@ -60,26 +61,26 @@ async def watch(folder: Path, broker: ServerProcess | None, room_again: Callable
     seen = broker.log_path.stat().st_size if broker else 0
     while True:
         await asyncio.sleep(LOOK_EVERY)
-        free = free_bytes(folder)
+        free = read_free_bytes(folder)
         if free < LEAST and not is_full:
             is_full = True
             log.error(
                 "disk full, writes refused until space is freed",
                 folder=str(folder),
-                free=megabytes(free),
+                free=format_megabytes(free),
             )
         if broker:
-            said, seen = _said_since(broker.log_path, seen)
+            said, seen = _read_since(broker.log_path, seen)
             is_stuck = is_stuck or _STUCK in said.lower()
         if free >= 2 * LEAST and (is_full or is_stuck):
             is_full = is_stuck = False
-            log.warning("disk space freed, writes resumed", folder=str(folder), free=megabytes(free))
+            log.warning("disk space freed, writes resumed", folder=str(folder), free=format_megabytes(free))
             room_again()
             if broker:
                 broker.ask_to_end()
 
 
-def _said_since(path: Path, seen: int) -> tuple[bytes, int]:
+def _read_since(path: Path, seen: int) -> tuple[bytes, int]:
     """Return the bytes that were added to a log since a position, and the log's length now."""
     with path.open("rb") as lines:
         lines.seek(seen)

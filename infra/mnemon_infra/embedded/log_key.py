@@ -12,7 +12,7 @@ from hmac import compare_digest
 from pathlib import Path
 from typing import Final, TypedDict
 
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 VARIABLE: Final = "MNEMON_LOG_KEY"
 
@@ -42,7 +42,7 @@ def check_log_key(home: Path, key: str | None) -> None:
     Raises:
         LogKeyRefused: the streams are encrypted otherwise, or not encrypted.
     """
-    record = _read(home / RECORD)
+    record = _read_record(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))
     if key is None:
         if encrypted:
@@ -52,7 +52,7 @@ def check_log_key(home: Path, key: str | None) -> None:
             )
         return
     if record is not None:
-        if not compare_digest(_hash(key, record["salt"]), record["scrypt"]):
+        if not compare_digest(_hash_key(key, record["salt"]), record["scrypt"]):
             raise LogKeyRefused(
                 f"the log in {home} is encrypted with another key than {VARIABLE} has now: set the one that "
                 "the log was made with"
@@ -60,18 +60,18 @@ def check_log_key(home: Path, key: str | None) -> None:
         return
     if encrypted:
         raise LogKeyRefused(
-            f"the log in {home} is encrypted, and {RECORD}, which tells the key, is gone: put it back from a "
+            f"the log in {home} is encrypted, and {RECORD}, its key record, is missing: restore it from a "
             "backup of the folder"
         )
     if any(home.glob("jetstream/*/streams/*")):
         raise LogKeyRefused(
             f"the log in {home} is not encrypted, and {VARIABLE} is set: unset it, or choose a new folder "
-            "(--data DIR); how a log is encrypted afterwards is told in docs/security.md"
+            "(--data DIR); docs/security.md describes how to encrypt an existing log"
         )
-    _write(home / RECORD, key)
+    _write_record(home / RECORD, key)
 
 
-def _read(path: Path) -> _Record | None:
+def _read_record(path: Path) -> _Record | None:
     try:
         record: _Record = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -79,9 +79,9 @@ def _read(path: Path) -> _Record | None:
     return record
 
 
-def _write(path: Path, key: str) -> None:
+def _write_record(path: Path, key: str) -> None:
     salt = secrets.token_hex(16)
-    replace(path, json.dumps({"salt": salt, "scrypt": _hash(key, salt)}))
+    replace_file(path, json.dumps({"salt": salt, "scrypt": _hash_key(key, salt)}))
     # The record must be on the disk before any stream.
     for written in (path, path.parent):
         descriptor = os.open(written, os.O_RDONLY)
@@ -91,5 +91,5 @@ def _write(path: Path, key: str) -> None:
             os.close(descriptor)
 
 
-def _hash(key: str, salt: str) -> str:
+def _hash_key(key: str, salt: str) -> str:
     return hashlib.scrypt(key.encode(), salt=bytes.fromhex(salt), **_COST).hex()

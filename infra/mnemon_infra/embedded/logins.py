@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import get_args
 
 from mnemon_infra.broker.provisioning.authorization import Authorization, Login, LoginRole, quoted
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 
 @contextmanager
-def edited(path: Path) -> Iterator[Authorization]:
+def edit_authorization(path: Path) -> Iterator[Authorization]:
     """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
@@ -23,7 +23,7 @@ def edited(path: Path) -> Iterator[Authorization]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         authorization = Authorization.read(path)
         yield authorization
-        replace(path, authorization.text())
+        replace_file(path, authorization.text())
 
 
 class FolderLogins:
@@ -56,10 +56,10 @@ class FolderLogins:
     def edited(self) -> Iterator[Authorization]:
         """Yield the users for a change. It first issues logins for mnemon's own processes that lack one."""
         self._folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with edited(self.path) as authorization:
+        with edit_authorization(self.path) as authorization:
             for role in get_args(LoginRole):
                 if not authorization.has(role):
-                    replace(self._folder / role, authorization.issue(role).password)
+                    replace_file(self._folder / role, authorization.issue(role).password)
             yield authorization
 
     def login(self, role: LoginRole) -> Login:

@@ -14,7 +14,7 @@ from mnemon_infra.broker.provisioning.authorization import ACCOUNT, LoginRole, a
 from mnemon_infra.embedded.log_key import VARIABLE, check_log_key
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 MAX_PAYLOAD = 8 * 1024 * 1024
 """Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused one."""
@@ -58,7 +58,7 @@ class NatsServer(ServerProcess):
 
     def __init__(self, data: Path, port: int | None, key: str | None = None) -> None:
         super().__init__(data)
-        self._program, self.title = _installed()
+        self._program, self.title = _find_program()
         self._home = data / "nats"
         self._key = key
         self._logins = FolderLogins(data)
@@ -108,7 +108,7 @@ class NatsServer(ServerProcess):
             encryption=_ENCRYPTION if self._key else "",
             users=self._logins.included if self._guarded else anybody(),
         )
-        replace(Path(self.mark), configuration)
+        replace_file(Path(self.mark), configuration)
 
     def answers(self, pid: int) -> bool:
         try:
@@ -116,7 +116,7 @@ class NatsServer(ServerProcess):
         except (FileNotFoundError, ValueError):
             return False
         self._port = int(said["nats"][0].rpartition(":")[2])
-        replace(self._port_path, str(self._port))
+        replace_file(self._port_path, str(self._port))
         return True
 
     async def reload(self) -> bool:
@@ -139,7 +139,7 @@ class NatsServer(ServerProcess):
         process.send_signal(signal.SIGHUP)
         try:
             async with asyncio.timeout(_RELOAD_TIMEOUT):
-                while _RELOADED not in (said := _since(self.log_path, before)):
+                while _RELOADED not in (said := _read_since(self.log_path, before)):
                     if _NOT_RELOADED in said:
                         break
                     await asyncio.sleep(0.01)
@@ -147,7 +147,7 @@ class NatsServer(ServerProcess):
                     return
         except TimeoutError:
             pass
-        raise ServerFailed(f"{self.name} does not take the logins over: {self.log_path} says why")
+        raise ServerFailed(f"{self.name} did not load the logins: see {self.log_path}")
 
     def _name_account(self) -> None:
         """Move streams of the former nameless account to the account that owns streams now."""
@@ -164,13 +164,13 @@ class NatsServer(ServerProcess):
             return _ANY_PORT
 
 
-def _since(path: Path, position: int) -> bytes:
+def _read_since(path: Path, position: int) -> bytes:
     with path.open("rb") as log:
         log.seek(position)
         return log.read()
 
 
-def _installed() -> tuple[Path, str]:
+def _find_program() -> tuple[Path, str]:
     """Return the program's path, and its name with the version.
 
     Raises:

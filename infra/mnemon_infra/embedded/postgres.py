@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 import psutil
 
-from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 DATABASE = "mnemon"
 USER = "postgres"
@@ -39,13 +39,13 @@ class Postgres(ServerProcess):
 
     def __init__(self, data: Path, port: int | None) -> None:
         super().__init__(data)
-        self._programs = _programs()
+        self._programs = _find_programs()
         self._home = data / "postgres"
         self._lock_path = self._home / "postmaster.pid"
         self._password_path = data / "postgres-password"
         self._port = port
-        self._sockets = _socket_folder(self._home)
-        self.account = service_account()
+        self._sockets = _choose_socket_folder(self._home)
+        self.account = find_service_account()
 
     @property
     def url(self) -> str:
@@ -88,7 +88,9 @@ class Postgres(ServerProcess):
         if self.account:
             self.account.own(self._sockets)
         elif self._sockets.stat().st_uid != os.geteuid():
-            raise ServerFailed(f"{self._sockets} is another user's: choose a data folder with a shorter path")
+            raise ServerFailed(
+                f"{self._sockets} belongs to another user: choose a data folder with a shorter path"
+            )
         self._remove_stale_lock()
 
     def answers(self, pid: int) -> bool:
@@ -113,7 +115,7 @@ class Postgres(ServerProcess):
         draft = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=parent))
         cluster, password = draft / "cluster", draft / "password"
         if not self._password_path.exists():
-            replace(self._password_path, secrets.token_urlsafe(24))
+            replace_file(self._password_path, secrets.token_urlsafe(24))
         shutil.copyfile(self._password_path, password)
         if self.account:
             self.account.own(password)
@@ -129,7 +131,7 @@ class Postgres(ServerProcess):
             await self._run("postgres", "--single", "-F", "-D", str(cluster), "postgres", said=create)
             await self._run("initdb", "-D", str(cluster), "--sync-only")
             cluster.rename(self._home)
-            _sync(parent)
+            _sync_folder(parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
 
@@ -141,7 +143,7 @@ class Postgres(ServerProcess):
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
-            **run_as(self.account),
+            **build_account_arguments(self.account),
         )
         try:
             output, _ = await process.communicate(said.encode())
@@ -170,7 +172,7 @@ class Postgres(ServerProcess):
                 self._lock_path.unlink()
 
 
-def _programs() -> Path:
+def _find_programs() -> Path:
     """Return the folder of PostgreSQL's programs.
 
     The package is not imported: it would register locks and exit handlers of its own.
@@ -184,7 +186,7 @@ def _programs() -> Path:
     return Path(package.origin).resolve().parent / "pginstall18" / "bin"
 
 
-def _socket_folder(home: Path) -> Path:
+def _choose_socket_folder(home: Path) -> Path:
     """Return the cluster's own folder, unless its path is too long for a socket or would need quoting."""
     path = str(home / f".s.PGSQL.{_SOCKET_PORT:05}")
     if len(path) <= _SOCKET_PATH_LIMIT and re.fullmatch(r"[A-Za-z0-9/._+-]+", path):
@@ -192,7 +194,7 @@ def _socket_folder(home: Path) -> Path:
     return Path(tempfile.gettempdir()) / f"mnemon-{hashlib.sha256(path.encode()).hexdigest()[:12]}"
 
 
-def _sync(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

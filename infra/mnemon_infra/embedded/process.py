@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import structlog
 
-from mnemon_infra.embedded.account import Account, run_as
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.embedded.account import Account, build_account_arguments
+from mnemon_infra.process.data_folder import replace_file
 
 log = structlog.get_logger("embedded")
 
@@ -99,16 +99,16 @@ class ServerProcess(ABC):
                 # A Ctrl-C in the terminal goes to this process only, which ends the servers last.
                 start_new_session=True,
                 env={**os.environ, **self.environment},
-                **run_as(self.account),
+                **build_account_arguments(self.account),
             )
         try:
-            replace(self.pid_path, str(self._process.pid))
+            replace_file(self.pid_path, str(self._process.pid))
             await self._answered(self._process)
         except BaseException:
             await self.stop()
             raise
 
-    async def ended(self) -> int:
+    async def wait_for_end(self) -> int:
         """Wait until the server ends, for whatever reason, and return its exit code."""
         if self._process is None:
             raise RuntimeError(f"{self.name} was not started")
@@ -159,7 +159,7 @@ class ServerProcess(ABC):
                 process.send_signal(number)
             try:
                 async with asyncio.timeout(seconds):
-                    while _runs(process):  # noqa: ASYNC110 (an orphan is not our child: there is no event)
+                    while _is_running(process):  # noqa: ASYNC110 (an orphan is not our child: there is no event)
                         await asyncio.sleep(_POLL)
                 break
             except TimeoutError:
@@ -180,11 +180,11 @@ class ServerProcess(ABC):
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()
         reason = next((line for line in reversed(lines) if any(mark in line for mark in _FATAL)), None)
-        said = reason or (lines[-1] if lines else "it said nothing")
-        return f"{said} (the rest is in {self.log_path})"
+        said = reason or (lines[-1] if lines else "no output")
+        return f"{said} (see {self.log_path})"
 
 
-def _runs(process: psutil.Process) -> bool:
+def _is_running(process: psutil.Process) -> bool:
     """Return whether a process runs. A zombie does not: in containers some are never waited for."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

@@ -27,12 +27,12 @@ from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
-from mnemon_infra.embedded.disk_space import require_room, watch
+from mnemon_infra.embedded.disk_space import require_room, watch_disk
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.health.consistency import require_same_log
-from mnemon_infra.process.data_folder import Endpoints, held
+from mnemon_infra.process.data_folder import Endpoints, lock_folder
 
 log = structlog.get_logger("embedded")
 
@@ -84,11 +84,11 @@ class Stack:
             self._announce()
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def keep_servers(self) -> AsyncIterator[None]:
         """Restart each server that ends, and watch the disk, until the end of the block."""
         keepers = [asyncio.create_task(self._keep(server), name=server.name) for server in self.servers]
         broker = next((server for server in self.servers if server.part == "broker"), None)
-        keepers.append(asyncio.create_task(watch(self.data, broker, self._announce), name="disk"))
+        keepers.append(asyncio.create_task(watch_disk(self.data, broker, self._announce), name="disk"))
         try:
             yield
         finally:
@@ -97,7 +97,7 @@ class Stack:
             await asyncio.gather(*keepers, return_exceptions=True)
 
     @asynccontextmanager
-    async def surviving(
+    async def survive_restarts(
         self, start: Callable[[], AbstractAsyncContextManager[Started]]
     ) -> AsyncIterator[Started]:
         """Enter a context that needs the servers; enter it again if a server ended meanwhile.
@@ -129,7 +129,7 @@ class Stack:
 
     async def _keep(self, server: ServerProcess) -> None:
         while True:
-            code = await server.ended()
+            code = await server.wait_for_end()
             log.error("server exited, restarting", server=server.name, exit_code=code)
             self._down.add(server.name)
             self._is_whole.clear()
@@ -137,7 +137,7 @@ class Stack:
                 self._ends += 1
                 self._ended.notify_all()
             self._announce()
-            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_report):
+            async for attempt in AsyncRetrying(wait=_BACKOFF, before_sleep=_log_retry):
                 with attempt:
                     await server.start()
             log.warning("server recovered", server=server.name)
@@ -157,7 +157,7 @@ class Stack:
 
 
 @asynccontextmanager
-async def embedded(
+async def run_stack(
     data: Path, deployment: Deployment, *, nats_port: int | None = None, database_port: int | None = None
 ) -> AsyncIterator[Stack]:
     """Run in a folder the servers that the deployment does not configure; update streams and schema.
@@ -180,14 +180,14 @@ async def embedded(
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
     async with AsyncExitStack() as ends:
-        ends.enter_context(held(data))
+        ends.enter_context(lock_folder(data))
         Endpoints.remove(data)  # those of a killed run
         require_room(data)
-        broker = None if deployment.nats_url else NatsServer(data, nats_port, _log_key(deployment))
+        broker = None if deployment.nats_url else NatsServer(data, nats_port, _read_log_key(deployment))
         database = None if deployment.database_url else Postgres(data, database_port)
         servers = tuple(server for server in (broker, database) if server)
         ends.push_async_callback(_stop, servers)
-        await _together(*(_start(server) for server in servers))
+        await _run_all(*(_start(server) for server in servers))
         started: dict[str, Any] = {"nats_url": broker.url} if broker else {}
         started |= {"database_dsn": database.url} if database else {}
         if not (deployment.qdrant_url or deployment.vectors_folder):
@@ -200,11 +200,11 @@ async def embedded(
         # In this order: if the schema is that of a newer version, the streams do not change either.
         await _migrate(located)
         await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
-        await ends.enter_async_context(stack.kept())
+        await ends.enter_async_context(stack.keep_servers())
         yield stack
 
 
-def _log_key(deployment: Deployment) -> str | None:
+def _read_log_key(deployment: Deployment) -> str | None:
     return deployment.log_key.get_secret_value() if deployment.log_key else None
 
 
@@ -216,7 +216,7 @@ async def _start(server: ServerProcess) -> None:
         wait=_BACKOFF,
         stop=patience,
         retry=retry_if_exception_type(ServerFailed),
-        before_sleep=_report,
+        before_sleep=_log_retry,
         reraise=True,
     ):
         with attempt:
@@ -242,7 +242,7 @@ async def _migrate(deployment: Deployment) -> None:
     await asyncio.to_thread(migrate_schema, deployment.database_url, deployment.database_schema)
 
 
-async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
+async def _run_all(*tasks: Coroutine[Any, Any, None]) -> None:
     """Run all tasks. The first failure cancels the others and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
@@ -252,6 +252,6 @@ async def _together(*tasks: Coroutine[Any, Any, None]) -> None:
         raise failures.exceptions[0] from None
 
 
-def _report(state: RetryCallState) -> None:
+def _log_retry(state: RetryCallState) -> None:
     error = state.outcome.exception() if state.outcome else None
     log.warning("server start failed, retrying", attempt=state.attempt_number, error=str(error))

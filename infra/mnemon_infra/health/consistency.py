@@ -14,10 +14,10 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.dead_letters.origins import letters
+from mnemon_infra.broker.dead_letters.origins import summarise_letters
 from mnemon_infra.broker.provisioning.topology import reset_consumer
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.audit.events import find_missing_rows
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
@@ -56,7 +56,7 @@ async def require_same_log(connection: Client, database: Database) -> None:
     """
     # In this order: events that are written meanwhile are in the log before they are in the database.
     position = await database.run_query(find_newest_position())
-    end = await log_end(connection.jetstream())
+    end = await read_log_end(connection.jetstream())
     if position > end:
         raise LogLost(end, position)
 
@@ -72,15 +72,15 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
         nats.errors.Error: the server does not answer.
     """
     # In this order: an event that is ended later may get its row later.
-    applied = await applied_position(connection.jetstream())
+    applied = await read_applied_position(connection.jetstream())
     newest = await database.run_query(find_newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))
     dead: dict[int, str] | None = None
-    async with aclosing(whole(connection, LOG, up_to=applied, after=after)) as pages:
+    async with aclosing(read_stream(connection, LOG, up_to=applied, after=after)) as pages:
         async for page in pages:
             absent = await find_missing_rows(database, list(build_rows(delivery for _, delivery in page)))
             if absent and dead is None:
-                dead = (await letters(connection)).of_log.get("persist", {})
+                dead = (await summarise_letters(connection)).of_log.get("persist", {})
             for row in absent:
                 if row.seq not in (dead or {}):
                     return row.seq

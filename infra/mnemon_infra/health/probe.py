@@ -154,7 +154,7 @@ class ProcessProbe:
             return []
         try:
             async with asyncio.timeout(ANSWER_WAIT):
-                await self._vectors.require_kept()
+                await self._vectors.require_present()
                 if time.monotonic() - self._counted_at < COUNT_INTERVAL:
                     return []
                 counts = {str(each): await self._vectors.count(each) for each in Points}

@@ -53,17 +53,19 @@ HAN_CHARACTER = re.compile(f"[{HAN}]")
 YO = str.maketrans("ёЁ", "еЕ")
 
 
-def document(text: str) -> Sparse:
+def weigh_document(text: str) -> Sparse:
     """Return the weights of a text's words; empty for a text without words, such as an emoji."""
-    return _merged(encoder.embed_document(words) for encoder, words in _by_script(text))
+    return _merge_vectors(encoder.embed_document(words) for encoder, words in _split_by_script(text))
 
 
-def query(text: str) -> Sparse:
+def weigh_query(text: str) -> Sparse:
     """Return the weights of a query's words, each word once."""
-    return _merged(encoder.embed_query(words) for encoder, words in _by_script(text))
+    return _merge_vectors(encoder.embed_query(words) for encoder, words in _split_by_script(text))
 
 
-def _encoder(language: str, stop_words: StopwordsSet | None = None, *, ascii_folding: bool = False) -> Bm25:
+def _build_encoder(
+    language: str, stop_words: StopwordsSet | None = None, *, ascii_folding: bool = False
+) -> Bm25:
     return Bm25(
         Bm25Config(
             k=K,
@@ -76,16 +78,16 @@ def _encoder(language: str, stop_words: StopwordsSet | None = None, *, ascii_fol
     )
 
 
-_OTHERS = _encoder("english", ascii_folding=True)
+_OTHERS = _build_encoder("english", ascii_folding=True)
 """Encoder for Latin, numbers, and scripts without an entry below: English stems and stop words leave them."""
 
 _LANGUAGES = (
     (
         CYRILLIC,
-        _encoder("russian", StopwordsSet({Language.Russian}, set(RUSSIAN_STOP_WORDS.split()))),
+        _build_encoder("russian", StopwordsSet({Language.Russian}, set(RUSSIAN_STOP_WORDS.split()))),
     ),
-    (GREEK, _encoder("greek")),
-    (ARABIC, _encoder("arabic")),
+    (GREEK, _build_encoder("greek")),
+    (ARABIC, _build_encoder("arabic")),
 )
 
 _GRAMS = Bm25(
@@ -100,7 +102,7 @@ _GRAMS = Bm25(
 )
 
 
-def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
+def _split_by_script(text: str) -> Iterator[tuple[Bm25, str]]:
     """Split the words of a text by script, each with its encoder."""
     if text.isascii():
         yield _OTHERS, text
@@ -111,12 +113,12 @@ def _by_script(text: str) -> Iterator[tuple[Bm25, str]]:
             yield encoder, " ".join(words)
             rest = script.sub(" ", rest)
     if runs := UNSPACED.findall(rest):
-        yield _GRAMS, " ".join(gram for run in runs for gram in _grams(run))
+        yield _GRAMS, " ".join(gram for run in runs for gram in _split_grams(run))
         rest = UNSPACED.sub(" ", rest)
     yield _OTHERS, rest
 
 
-def _grams(run: str) -> Iterator[str]:
+def _split_grams(run: str) -> Iterator[str]:
     """Yield every pair of neighbouring characters, and every Chinese character.
 
     A word segmenter would split a query differently from a text.
@@ -125,7 +127,7 @@ def _grams(run: str) -> Iterator[str]:
     yield from HAN_CHARACTER.findall(run)
 
 
-def _merged(vectors: Iterable[SparseVector]) -> Sparse:
+def _merge_vectors(vectors: Iterable[SparseVector]) -> Sparse:
     first, *others = vectors
     if not others:
         return Sparse(first.indices, first.values)

@@ -25,19 +25,19 @@ async def open_embedder(settings: Embedding, deployment: Deployment) -> AsyncIte
         case "none":
             yield None
         case "wordllama":
-            from mnemon_infra.models.wordllama import MODEL, wordllama
+            from mnemon_infra.models.wordllama import MODEL, load_wordllama
 
             if settings.model not in (None, MODEL):
                 raise EmbeddingNotConfigured(f"wordllama has no model {settings.model}; it has {MODEL}")
-            yield await asyncio.to_thread(wordllama)
+            yield await asyncio.to_thread(load_wordllama)
         case "openai":
             from mnemon_infra.models.openai_embeddings import open_openai
 
             async with open_openai(settings.model, deployment) as model:
                 yield model
         case "fastembed":
-            from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
+            from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, load_fastembed
 
-            yield await asyncio.to_thread(fastembed, settings.model or USUAL_MODEL)
+            yield await asyncio.to_thread(load_fastembed, settings.model or USUAL_MODEL)
         case _:
             assert_never(settings.provider)

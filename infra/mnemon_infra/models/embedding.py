@@ -106,7 +106,7 @@ class Embedder(Protocol):
         """
 
 
-def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale vectors to length 1, for one vector or for rows of them; zeros stay zeros."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     normal: NDArray[np.float32] = np.divide(vectors, norms, out=np.zeros_like(vectors), where=norms > 0)

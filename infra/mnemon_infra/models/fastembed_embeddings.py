@@ -19,7 +19,7 @@ from mnemon_infra.models.embedding import (
     CorpusStatistics,
     EmbeddingNotConfigured,
     EmbeddingUnavailable,
-    of_length_1,
+    normalise_length,
 )
 
 USUAL_MODEL = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
@@ -56,7 +56,7 @@ class FastEmbed:
             found = await asyncio.to_thread(
                 lambda: list(self._transformer.passage_embed(list(said.values())))
             )
-            vectors[list(said)] = of_length_1(np.asarray(found, dtype=np.float32))
+            vectors[list(said)] = normalise_length(np.asarray(found, dtype=np.float32))
         return vectors
 
     async def statistics(self, texts: Sequence[str]) -> None:
@@ -67,11 +67,11 @@ class FastEmbed:
         if not text.strip():
             return np.zeros(self.dimension, dtype=np.float32)
         (found,) = await asyncio.to_thread(lambda: list(self._transformer.query_embed(text)))
-        return of_length_1(np.asarray(found, dtype=np.float32))
+        return normalise_length(np.asarray(found, dtype=np.float32))
 
 
 @cache
-def fastembed(name: str = USUAL_MODEL) -> FastEmbed:
+def load_fastembed(name: str = USUAL_MODEL) -> FastEmbed:
     """Return the model, loaded once per process and downloaded on first use on a machine.
 
     Raises:

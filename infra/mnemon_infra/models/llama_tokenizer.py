@@ -11,16 +11,16 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 from tokenizers import Tokenizer
 
 
-def package_folder() -> Path | None:
+def find_package_folder() -> Path | None:
     """Return the folder of `wordllama` without importing it; None if it is not installed."""
     found = find_spec("wordllama")
     return None if found is None or found.origin is None else Path(found.origin).parent
 
 
 @cache
-def llama_tokenizer() -> Tokenizer | None:
+def load_llama_tokenizer() -> Tokenizer | None:
     """Return the tokenizer, loaded once per process in 50 ms; None if `wordllama` is not installed."""
-    folder = package_folder()
+    folder = find_package_folder()
     if folder is None:
         return None
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))

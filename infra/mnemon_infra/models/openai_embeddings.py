@@ -19,7 +19,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingNotConfigured,
     EmbeddingRefused,
     EmbeddingUnavailable,
-    of_length_1,
+    normalise_length,
 )
 from mnemon_infra.telemetry import metrics
 
@@ -93,7 +93,7 @@ class _EmbeddingEndpoint:
         except (OpenAIError, ValueError) as error:
             raise EmbeddingUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
         try:
-            return _rows(answer, len(texts))
+            return _parse_rows(answer, len(texts))
         except (AttributeError, TypeError, ValueError):
             raise EmbeddingUnavailable(f"{self._at} does not answer with a vector for each text") from None
 
@@ -109,20 +109,20 @@ class _EmbeddingEndpoint:
         match status:
             case 401 | 403 if self._client.api_key == NO_KEY:
                 return self.refused(
-                    f"wants a key, and no key is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
+                    f"requires a key, and none is set (HTTP {status}): set MNEMON_EMBEDDING_API_KEY"
                 )
             case 401 | 403:
                 return self.refused(f"refuses the key (HTTP {status}): see MNEMON_EMBEDDING_API_KEY")
             case 404:
                 return self.refused(f"has no model {self._model}, or no /embeddings (HTTP 404)")
             case 408 | 409 | 429:
-                return EmbeddingUnavailable(f"{self._at} has no time (HTTP {status})")
+                return EmbeddingUnavailable(f"{self._at} is overloaded (HTTP {status})")
             case 400 | 413 | 422:
                 return _TextRefused(f"{self._at} refuses a text (HTTP {status})")
             case _ if status < 500:
-                return self.refused(f"refuses what model {self._model} is asked (HTTP {status})")
+                return self.refused(f"refuses requests to model {self._model} (HTTP {status})")
             case _:
-                return EmbeddingUnavailable(f"{self._at} fails (HTTP {status})")
+                return EmbeddingUnavailable(f"{self._at} failed (HTTP {status})")
 
 
 class OpenAIEmbeddings:
@@ -152,7 +152,7 @@ class OpenAIEmbeddings:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         try:
             async with asyncio.TaskGroup() as requests:
-                for batch in _batches(texts):
+                for batch in _split_batches(texts):
                     requests.create_task(self._embed(batch, vectors))
         except* EmbeddingUnavailable as errors:
             first = errors.exceptions[0]
@@ -171,7 +171,7 @@ class OpenAIEmbeddings:
             EmbeddingRefused: the endpoint refuses the request.
         """
         vectors = np.zeros((1, self.dimension), dtype=np.float32)
-        for batch in _batches([text]):
+        for batch in _split_batches([text]):
             await self._fill(batch, vectors)
         (vector,) = vectors
         return vector
@@ -190,7 +190,7 @@ class OpenAIEmbeddings:
             raise self._endpoint.refused(
                 f"answers with {found.shape[1]} numbers a text; {self.model} has {self.dimension}"
             )
-        vectors[list(batch)] = of_length_1(found)
+        vectors[list(batch)] = normalise_length(found)
 
     async def _fill_in_part(
         self, batch: TextBatch, vectors: NDArray[np.float32], refused: "_TextRefused"
@@ -230,7 +230,7 @@ async def open_openai(
     """
     name = model or USUAL_MODEL
     async with AsyncOpenAI(
-        api_key=_key(deployment),
+        api_key=_read_key(deployment),
         base_url=deployment.embedding_url or OPENAI,
         timeout=try_seconds,
         max_retries=retries,
@@ -240,7 +240,7 @@ async def open_openai(
         yield OpenAIEmbeddings(endpoint, name, dimension)
 
 
-def _key(deployment: Deployment) -> str:
+def _read_key(deployment: Deployment) -> str:
     secret = deployment.embedding_api_key
     key = "" if secret is None else secret.get_secret_value().strip()
     if not key and deployment.embedding_url is None:
@@ -248,11 +248,11 @@ def _key(deployment: Deployment) -> str:
             "no key is set: embedding.provider=openai needs OPENAI_API_KEY or MNEMON_EMBEDDING_URL"
         )
     if not (key.isascii() and key.isprintable()):
-        raise EmbeddingNotConfigured("the key for embeddings has characters that no key has")
+        raise EmbeddingNotConfigured("the key for embeddings has invalid characters: set it again")
     return key or NO_KEY
 
 
-def _batches(texts: Sequence[str]) -> Iterator[TextBatch]:
+def _split_batches(texts: Sequence[str]) -> Iterator[TextBatch]:
     batch: TextBatch = {}
     room = REQUEST_BYTES
     for row, text in enumerate(texts):
@@ -268,13 +268,13 @@ def _batches(texts: Sequence[str]) -> Iterator[TextBatch]:
         yield batch
 
 
-def _rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
+def _parse_rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
     """Return the vectors in the order of the texts.
 
     Raises:
         AttributeError, TypeError, ValueError: the answer does not have a vector for each text.
     """
-    by_index = {item.index: _numbers(item.embedding) for item in answer.data}
+    by_index = {item.index: _parse_vector(item.embedding) for item in answer.data}
     if len(answer.data) != wanted or by_index.keys() != set(range(wanted)):
         raise ValueError("not a vector for each text")
     rows = np.stack([by_index[index] for index in range(wanted)])
@@ -283,7 +283,7 @@ def _rows(answer: CreateEmbeddingResponse, wanted: int) -> NDArray[np.float32]:
     return rows
 
 
-def _numbers(vector: list[float] | str) -> NDArray[np.float32]:
+def _parse_vector(vector: list[float] | str) -> NDArray[np.float32]:
     """Decode a vector. Some servers answer with numbers although base64 was requested."""
     if isinstance(vector, str):
         return np.frombuffer(base64.b64decode(vector), dtype="<f4")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from mnemon_infra.models.llama_tokenizer import llama_tokenizer
+from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
 
 RECENT = 4096
 """Texts whose counts are cached: the texts of one context recur in the next."""
@@ -24,17 +24,17 @@ TokenSpans = Sequence[tuple[int, int]]
 
 
 @lru_cache(RECENT)
-def count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Count the tokens of a text; an empty one has none."""
-    return len(_spans(text))
+    return len(_find_spans(text))
 
 
-def cut(text: str, tokens: int) -> str:
+def cut_text(text: str, tokens: int) -> str:
     """Return the beginning of a text, at most `tokens` long.
 
     It ends at a word, unless that would leave less than half of the allowed length.
     """
-    spans = _spans(text)
+    spans = _find_spans(text)
     if len(spans) <= tokens:
         return text
     if tokens <= 0:
@@ -45,15 +45,15 @@ def cut(text: str, tokens: int) -> str:
     return (whole_words if 2 * len(whole_words) >= len(beginning) else beginning).rstrip()
 
 
-def _spans(text: str) -> TokenSpans:
-    tokenizer = llama_tokenizer()
+def _find_spans(text: str) -> TokenSpans:
+    tokenizer = load_llama_tokenizer()
     if tokenizer is None:
-        return list(_estimated(text))
+        return list(_estimate_spans(text))
     spans: TokenSpans = tokenizer.encode(text, add_special_tokens=False).offsets
     return spans
 
 
-def _estimated(text: str) -> Iterator[tuple[int, int]]:
+def _estimate_spans(text: str) -> Iterator[tuple[int, int]]:
     if text:
         yield 0, 0  # a first word may be split even if the same word after a space is not
     for piece in _PIECE.finditer(text):

@@ -12,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from mnemon_infra.models.embedding import CorpusStatistics, EmbeddingNotConfigured, Thresholds, of_length_1
-from mnemon_infra.models.llama_tokenizer import llama_tokenizer, package_folder
+from mnemon_infra.models.embedding import (
+    CorpusStatistics,
+    EmbeddingNotConfigured,
+    Thresholds,
+    normalise_length,
+)
+from mnemon_infra.models.llama_tokenizer import find_package_folder, load_llama_tokenizer
 
 MODEL = "l2_supercat_256"
 
@@ -64,7 +69,7 @@ class WordLlama:
         """Keep a tokenizer and a table with a row for each token."""
         self._tokenizer = tokenizer
         self._table = table
-        self._prior = _zipf(len(table)) * PRIOR_TOKENS
+        self._prior = _estimate_shares(len(table)) * PRIOR_TOKENS
         self._even = np.ones(LONGEST * 5, dtype=np.float32)
         self._usual = self._rarity(np.zeros(len(table)))
 
@@ -78,11 +83,11 @@ class WordLlama:
         The same text gives the same vector, whatever texts it is embedded with. Of a long text the first
         8,000 characters count. A text of nothing but white space gives zeros, which are similar to nothing.
         """
-        return await _apart(self._embed, texts)
+        return await _run_or_offload(self._embed, texts)
 
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics:
         """Return the rarity of tokens among a tenant's texts."""
-        return CorpusStatistics(self._rarity(await _apart(self._counts, texts)))
+        return CorpusStatistics(self._rarity(await _run_or_offload(self._counts, texts)))
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
         """Return the vector of a query, of length 1, or all zeros for white space.
@@ -91,7 +96,7 @@ class WordLlama:
         """
         weights = self._usual if statistics is None else statistics.weights
         (tokens,) = self._tokens([text])
-        return of_length_1(weights[tokens] @ self._table.take(tokens, axis=0))
+        return normalise_length(weights[tokens] @ self._table.take(tokens, axis=0))
 
     def embed_word(self, word: str) -> NDArray[np.float32]:
         """Return the vector of one word, of length 1."""
@@ -102,7 +107,7 @@ class WordLlama:
         sums = np.empty((len(texts), self.dimension), dtype=np.float32)
         for row, tokens in enumerate(self._tokens(texts)):
             sums[row] = self._even[: len(tokens)] @ self._table.take(tokens, axis=0)
-        return of_length_1(sums)
+        return normalise_length(sums)
 
     def _counts(self, texts: Sequence[str]) -> NDArray[np.float64]:
         counts = np.zeros(len(self._table))
@@ -123,13 +128,13 @@ class WordLlama:
 
 
 @cache
-def wordllama() -> WordLlama:
+def load_wordllama() -> WordLlama:
     """Return the model, loaded once per process in 0.1 s.
 
     Raises:
         EmbeddingNotConfigured: the package is not installed.
     """
-    folder, tokenizer = package_folder(), llama_tokenizer()
+    folder, tokenizer = find_package_folder(), load_llama_tokenizer()
     if folder is None or tokenizer is None:
         raise EmbeddingNotConfigured(
             'wordllama is not installed: pip install "mnemon[server]", or set another embedding.provider'
@@ -145,10 +150,10 @@ WORDS = 20_000
 
 
 @cache
-def word_similarity() -> Callable[[str, str], float] | None:
+def load_word_similarity() -> Callable[[str, str], float] | None:
     """Return the cosine similarity of words by static vectors; None if the package is not installed."""
     try:
-        model = wordllama()
+        model = load_wordllama()
     except EmbeddingNotConfigured:
         return None
 
@@ -163,14 +168,16 @@ def word_similarity() -> Callable[[str, str], float] | None:
     return similarity
 
 
-async def _apart(work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]) -> EmbeddingResult:
+async def _run_or_offload(
+    work: Callable[[Sequence[str]], EmbeddingResult], texts: Sequence[str]
+) -> EmbeddingResult:
     """Do short work in the caller's thread, and longer work in another one."""
     if sum(map(len, texts)) <= IN_PLACE:
         return work(texts)
     return await asyncio.to_thread(work, texts)
 
 
-def _zipf(tokens: int) -> NDArray[np.float64]:
+def _estimate_shares(tokens: int) -> NDArray[np.float64]:
     """Estimate each token's share of text from its position in the vocabulary (Zipf's law)."""
     place = np.arange(tokens, dtype=np.float64)
     rank = np.where(place < FIRST_CHARACTER, place - FIRST_MERGED + 1, place - FIRST_CHARACTER + 1)

@@ -14,14 +14,14 @@ _HEIGHTS: Final = {"stat": 4, "timeseries": 8}
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 
-def queries() -> Iterator[str]:
+def list_queries() -> Iterator[str]:
     """Yield all PromQL queries of the dashboard."""
     for _, panels in ROWS:
         for panel in panels:
             yield from (query for query, _ in panel.queries)
 
 
-def document() -> dict[str, Any]:
+def build_dashboard() -> dict[str, Any]:
     """Return the dashboard in Grafana's format."""
     return {
         "uid": "mnemon",
@@ -36,11 +36,11 @@ def document() -> dict[str, Any]:
                 {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
             ]
         },
-        "panels": list(_placed()),
+        "panels": list(_place_panels()),
     }
 
 
-def _placed() -> Iterator[dict[str, Any]]:
+def _place_panels() -> Iterator[dict[str, Any]]:
     number, top = 0, 0
     for title, panels in ROWS:
         number += 1
@@ -60,12 +60,12 @@ def _placed() -> Iterator[dict[str, Any]]:
             height = _HEIGHTS[panel.kind]
             number += 1
             place = {"x": left, "y": top, "w": panel.width, "h": height}
-            yield _drawn(panel) | {"id": number, "gridPos": place}
+            yield _draw_panel(panel) | {"id": number, "gridPos": place}
             left += panel.width
         top += height
 
 
-def _drawn(panel: Panel) -> dict[str, Any]:
+def _draw_panel(panel: Panel) -> dict[str, Any]:
     stacking = {"mode": "normal" if panel.stacked else "none"}
     custom = {"fillOpacity": 10, "showPoints": "never", "stacking": stacking}
     return {
@@ -98,10 +98,10 @@ _OPTIONS: Final[dict[PanelKind, dict[str, Any]]] = {
 }
 
 
-def spelled() -> str:
+def format_dashboard() -> str:
     """Return the text of the dashboard's file."""
-    return json.dumps(document(), indent=2) + "\n"
+    return json.dumps(build_dashboard(), indent=2) + "\n"
 
 
 if __name__ == "__main__":
-    FILE.write_text(spelled(), encoding="utf-8")
+    FILE.write_text(format_dashboard(), encoding="utf-8")

@@ -21,7 +21,7 @@ async def wait_for(answer: Awaitable[AwaitedValue], timeout: float | None) -> Aw
         return await answer
 
 
-def heed_cancellations() -> None:
+def patch_wait_for() -> None:
     """Replace `asyncio.wait_for` for every library, above all nats-py, which waits for each answer with it.
 
     Otherwise a Ctrl-C is lost now and then, and more often under load. Call it first in a process: a module
@@ -32,7 +32,7 @@ def heed_cancellations() -> None:
         patched.wait_for = wait_for
 
 
-def abandon_quietly(task: "asyncio.Future[Any]") -> None:
+def suppress_task_error(task: "asyncio.Future[Any]") -> None:
     """Keep asyncio from reporting a task that fails after its callers have gone. It is a done callback."""
     if not task.cancelled():
         task.exception()

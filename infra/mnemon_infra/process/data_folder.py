@@ -59,7 +59,7 @@ class Endpoints(BaseModel):
 
     def write(self, data: Path) -> None:
         """Write the file, which announces that every server answers."""
-        replace(data / "endpoints.json", self.model_dump_json() + "\n")
+        replace_file(data / "endpoints.json", self.model_dump_json() + "\n")
 
     @staticmethod
     def remove(data: Path) -> None:
@@ -67,17 +67,17 @@ class Endpoints(BaseModel):
         (data / "endpoints.json").unlink(missing_ok=True)
 
 
-def forget_killed(data: Path) -> None:
+def remove_stale_endpoints(data: Path) -> None:
     """Remove the endpoints of a killed run. `mnemon up` does it first, so that no script takes them for new.
 
     Raises:
         FolderInUse: the run is alive.
     """
-    with held(data):
+    with lock_folder(data):
         Endpoints.remove(data)
 
 
-def holder_of(data: Path) -> str | None:
+def find_holder(data: Path) -> str | None:
     """Return the process that runs a stack in the folder, in words; None without one. Write nothing."""
     import psutil  # most commands find a stack that answers, and need no processes
 
@@ -86,7 +86,7 @@ def holder_of(data: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     with lock:
-        pid, since = _holder(lock.read())
+        pid, since = _parse_holder(lock.read())
         # First: trying for the lock is in the way of a stack that is about to start.
         if pid is None or not psutil.pid_exists(pid):
             return None
@@ -98,7 +98,7 @@ def holder_of(data: Path) -> str | None:
 
 
 @contextmanager
-def held(data: Path) -> Iterator[None]:
+def lock_folder(data: Path) -> Iterator[None]:
     """Lock the folder, which is created if absent. The kernel releases the lock when the process ends.
 
     Raises:
@@ -110,7 +110,7 @@ def held(data: Path) -> Iterator[None]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
-            raise FolderInUse(data, *_holder(lock.read())) from None
+            raise FolderInUse(data, *_parse_holder(lock.read())) from None
         since = datetime.now().astimezone().isoformat(" ", "seconds")
         lock.truncate(0)
         lock.write(json.dumps({"pid": os.getpid(), "since": since}))
@@ -118,7 +118,7 @@ def held(data: Path) -> Iterator[None]:
         yield
 
 
-def replace(path: Path, text: str) -> None:
+def replace_file(path: Path, text: str) -> None:
     """Write a file that only this user may read. A reader finds the old text or the new one."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
@@ -126,7 +126,7 @@ def replace(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def _holder(said: str) -> tuple[int | None, str | None]:
+def _parse_holder(said: str) -> tuple[int | None, str | None]:
     try:
         holder = json.loads(said)
     except ValueError:

@@ -7,12 +7,12 @@ LEAST = 32 * 1024 * 1024
 """Bytes below which a disk counts as full: work that is under way at that moment needs room to end."""
 
 
-def megabytes(count: int) -> str:
+def format_megabytes(count: int) -> str:
     """Format bytes as megabytes."""
     return f"{count / 1024 / 1024:.0f} MB"
 
 
-def free_bytes(folder: Path) -> int:
+def read_free_bytes(folder: Path) -> int:
     """Return the bytes that users other than root may still write to the disk of a folder."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize

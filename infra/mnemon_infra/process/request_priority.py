@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from weakref import WeakKeyDictionary
 
-PATIENCE = 0.02
+LONGEST_WAIT = 0.02
 """Seconds that a piece of background work waits at most, whatever the number of requests."""
 
 REST = 0.003
@@ -44,7 +44,7 @@ def _front() -> _Front:
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def prioritise_request() -> Iterator[None]:
     """Have background work give way while the block runs."""
     front = _front()
     front.requests += 1
@@ -58,8 +58,8 @@ def answering() -> Iterator[None]:
             front.quiet.set()
 
 
-async def give_way() -> None:
-    """Wait while a request is being answered, `PATIENCE` seconds at most. Call it before each piece of work.
+async def yield_to_requests() -> None:
+    """Wait while requests are answered, `LONGEST_WAIT` seconds at most. Call it before each piece of work.
 
     It lets one piece of work begin at a time, and sees requests that arrive meanwhile before the next.
     Otherwise all waiting work would begin at once, and the next request would wait for all of it.
@@ -70,5 +70,5 @@ async def give_way() -> None:
         if not front.requests and front.left() <= 0:
             return
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(LONGEST_WAIT):
                 await front.rested()

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.generations import generation_repository as generations
@@ -75,11 +75,11 @@ class Site(NamedTuple):
         return found
 
     async def load_log_end(self) -> int:
-        return await log_end(self.connection.jetstream())
+        return await read_log_end(self.connection.jetstream())
 
     async def load_applied_position(self) -> int:
         """Return the applied position of the live generation."""
-        return await applied_position(self.connection.jetstream())
+        return await read_applied_position(self.connection.jetstream())
 
 
 @asynccontextmanager

@@ -10,8 +10,8 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, event_filter
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database, DatabaseRefused
 from mnemon_infra.database.generations import progress
 from mnemon_infra.database.projections.rows import Rows
@@ -67,7 +67,9 @@ class Replay:
         """
         page_writes: deque[_PageWrite] = deque()
         try:
-            reading = whole(self._connection, LOG, after=self.reached, up_to=position, page=EVENTS_PER_PAGE)
+            reading = read_stream(
+                self._connection, LOG, after=self.reached, up_to=position, page=EVENTS_PER_PAGE
+            )
             async with aclosing(reading) as answers:
                 async for read in answers:
                     page = [delivery for _, delivery in read]
@@ -96,7 +98,7 @@ class Replay:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.
         """
         erasures = event_filter("user.erased")
-        async with aclosing(pages(self._connection, erasures, self.reached)) as later:
+        async with aclosing(read_pages(self._connection, erasures, self.reached)) as later:
             async for page in later:
                 rows = Rows.of(page)
                 await self._write_page(page, rows)

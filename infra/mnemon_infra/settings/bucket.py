@@ -61,30 +61,30 @@ async def open_bucket(connection: Client) -> KeyValue:
         raise SettingsNotProvisioned("the bucket `settings` is absent: run `mnemon provision`") from error
 
 
-async def newest_default(bucket: KeyValue) -> SettingsEntry:
+async def read_newest_default(bucket: KeyValue) -> SettingsEntry:
     """Return the general settings. If the newest entry is not valid, the newest valid one applies."""
-    body, revision = await _newest(bucket, DEFAULT_KEY)
+    body, revision = await _read_newest(bucket, DEFAULT_KEY)
     try:
-        return SettingsEntry(valid_default(body), revision, body)
+        return SettingsEntry(parse_default(body), revision, body)
     except InvalidBody as error:
-        say_invalid(DEFAULT_KEY, revision, error)
-    for former in reversed(await entries(bucket, DEFAULT_KEY)):
+        log_invalid(DEFAULT_KEY, revision, error)
+    for former in reversed(await read_entries(bucket, DEFAULT_KEY)):
         with suppress(InvalidBody):
-            return SettingsEntry(valid_default(former.value), revision, body)
+            return SettingsEntry(parse_default(former.value), revision, body)
     return SettingsEntry(NOTHING, revision, body)
 
 
-async def newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
+async def read_newest_of_tenant(bucket: KeyValue, key: str) -> SettingsEntry:
     """Return a tenant's own settings; none if the newest entry is no document."""
-    body, revision = await _newest(bucket, key)
+    body, revision = await _read_newest(bucket, key)
     try:
         return SettingsEntry(read_document(body), revision, body)
     except InvalidBody as error:
-        say_invalid(key, revision, error)
+        log_invalid(key, revision, error)
         return SettingsEntry(NOTHING, revision, body)
 
 
-async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
+async def _read_newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
     try:
         # A tenant's key may have characters that nats-py refuses; the server takes any token.
         entry = await bucket.get(key, validate_keys=False)
@@ -93,7 +93,7 @@ async def _newest(bucket: KeyValue, key: str) -> tuple[bytes, int]:
     return entry.value or b"", entry.revision or 0
 
 
-async def put(connection: Client, key: str, body: bytes, last: int) -> int:
+async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int:
     """Write an entry with the connection's name in a header, which nats-py's `update` cannot send.
 
     Args:
@@ -124,7 +124,7 @@ async def put(connection: Client, key: str, body: bytes, last: int) -> int:
     return acknowledged.seq
 
 
-async def set_by(connection: Client, revision: int) -> str | None:
+async def read_setter(connection: Client, revision: int) -> str | None:
     """Return the name of the connection that set an entry; None if the entry names none.
 
     Raises:
@@ -137,7 +137,7 @@ async def set_by(connection: Client, revision: int) -> str | None:
     return (message.headers or {}).get(_BY) or None
 
 
-async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
+async def read_entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
     """Return all kept entries of a key, oldest first, deletions included.
 
     Raises:
@@ -145,12 +145,12 @@ async def entries(bucket: KeyValue, key: str) -> list[KeyValue.Entry]:
     """
     watcher = await bucket.watch(key, include_history=True)
     try:
-        return await entries_so_far(watcher)
+        return await read_present_entries(watcher)
     finally:
-        await stop(watcher)
+        await stop_watch(watcher)
 
 
-async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
+async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
     """Return the entries that exist when a watch begins.
 
     nats-py sets its end mark too early if the server has sent all entries and the last has not arrived yet.
@@ -177,13 +177,13 @@ async def entries_so_far(watcher: KeyValue.KeyWatcher) -> list[KeyValue.Entry]:
     return found
 
 
-async def stop(watcher: KeyValue.KeyWatcher) -> None:
+async def stop_watch(watcher: KeyValue.KeyWatcher) -> None:
     """End a watch, even if its connection has ended already."""
     with suppress(nats.errors.Error):
         await watcher.stop()  # type: ignore[no-untyped-call]
 
 
-def valid_default(body: bytes | None) -> Document:
+def parse_default(body: bytes | None) -> Document:
     """Parse a document of the general settings.
 
     Raises:
@@ -194,6 +194,6 @@ def valid_default(body: bytes | None) -> Document:
     return document
 
 
-def say_invalid(key: str, revision: int | None, error: ValueError) -> None:
+def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
     """Log that an entry is ignored, and why."""
     log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import DEFAULTS, flatten, resolve_settings
-from mnemon_infra.settings.store import documents
+from mnemon_infra.settings.store import read_documents
 
 Source = Literal["default", "set", "tenant"]
 """Source of a value: the built-in default, the general settings, or the tenant's own settings."""
@@ -29,7 +29,7 @@ class InForce(NamedTuple):
     problem: str | None = None
 
 
-async def shown(connection: Client, tenant: str | None = None) -> InForce:
+async def read_effective(connection: Client, tenant: str | None = None) -> InForce:
     """Return the settings in force, by their full names.
 
     Raises:
@@ -37,7 +37,7 @@ async def shown(connection: Client, tenant: str | None = None) -> InForce:
         nats.errors.Error: the server does not answer.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    default, own = await documents(connection, tenant)
+    default, own = await read_documents(connection, tenant)
     everybody = flatten(resolve_settings(default).model_dump(mode="json"))
     sources: dict[str, Source] = dict.fromkeys(DEFAULTS, "default")
     sources |= {name: "set" for name in flatten(default) if name in DEFAULTS}

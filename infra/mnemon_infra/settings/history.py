@@ -13,8 +13,8 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import NOTHING, Document, flatten, read_document, resolve_settings
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key
 from mnemon_infra.broker.provisioning.topology import SETTINGS_KEPT
-from mnemon_infra.settings.bucket import entries, newest_default, open_bucket, set_by
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.bucket import open_bucket, read_entries, read_newest_default, read_setter
+from mnemon_infra.settings.store import change_settings
 
 
 class NoSuchRevision(Exception):
@@ -44,7 +44,7 @@ class Revision:
     """Name of the connection that set it, such as `mnemon-admin`; None if the client gave none."""
 
 
-async def history(connection: Client, tenant: str | None = None) -> list[Revision]:
+async def read_history(connection: Client, tenant: str | None = None) -> list[Revision]:
     """Return the last 64 entries, oldest first.
 
     Raises:
@@ -54,17 +54,17 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
-    default = (await newest_default(bucket)).document
+    default = (await read_newest_default(bucket)).document
     revisions = []
     before = NOTHING
-    found = await entries(bucket, key)
-    setters = await asyncio.gather(*(set_by(connection, entry.revision or 0) for entry in found))
+    found = await read_entries(bucket, key)
+    setters = await asyncio.gather(*(read_setter(connection, entry.revision or 0) for entry in found))
     for entry, by in zip(found, setters, strict=True):
         changes: tuple[SettingChange, ...] = ()
         problem = None
         try:
             document = read_document(entry.value)
-            changes = tuple(_changes(before, document))
+            changes = tuple(_compare_documents(before, document))
             before = document
             resolve_settings(document) if tenant is None else resolve_settings(default, document)
         except InvalidBody as error:
@@ -75,7 +75,7 @@ async def history(connection: Client, tenant: str | None = None) -> list[Revisio
     return revisions
 
 
-async def in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
+async def read_in_force_at(connection: Client, tenant: str, moment: datetime) -> SettingsV1 | None:
     """Return the settings in force for a tenant at a former moment; None if not kept or not valid.
 
     Raises:
@@ -86,7 +86,7 @@ async def in_force_at(connection: Client, tenant: str, moment: datetime) -> Sett
     bucket = await open_bucket(connection)
     documents = []
     for key in (DEFAULT_KEY, settings_key(tenant)):
-        found: Any = await entries(bucket, key)
+        found: Any = await read_entries(bucket, key)
         former = [entry for entry in found if entry.created <= moment]
         if not former and len(found) >= SETTINGS_KEPT:
             return None
@@ -101,7 +101,7 @@ async def in_force_at(connection: Client, tenant: str, moment: datetime) -> Sett
         return None
 
 
-async def rollback(connection: Client, revision: int, tenant: str | None = None) -> int:
+async def roll_back_settings(connection: Client, revision: int, tenant: str | None = None) -> int:
     """Set the document of a former revision again, and change nothing else.
 
     Returns:
@@ -123,16 +123,16 @@ async def rollback(connection: Client, revision: int, tenant: str | None = None)
             f"there is no revision {revision} to go back to; see: mnemon settings history{whose}"
         ) from error
     document = read_document(entry.value)
-    return await change(connection, lambda _: document, tenant)
+    return await change_settings(connection, lambda _: document, tenant)
 
 
-def _changes(before: Document, after: Document) -> Iterator[SettingChange]:
+def _compare_documents(before: Document, after: Document) -> Iterator[SettingChange]:
     old, new = flatten(before), flatten(after)
     for name in {**old, **new}:
-        changed = SettingChange(name, _value(old, name), _value(new, name))
+        changed = SettingChange(name, _find_value(old, name), _find_value(new, name))
         if changed.before != changed.after:
             yield changed
 
 
-def _value(values: dict[str, Any], name: str) -> tuple[Any, ...]:
+def _find_value(values: dict[str, Any], name: str) -> tuple[Any, ...]:
     return (values[name],) if name in values else ()

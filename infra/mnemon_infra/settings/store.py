@@ -26,14 +26,14 @@ from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.connection import watch_reconnects
 from mnemon_infra.settings.bucket import (
-    entries_so_far,
-    newest_default,
-    newest_of_tenant,
+    log_invalid,
     open_bucket,
-    put,
-    say_invalid,
-    stop,
-    valid_default,
+    parse_default,
+    put_entry,
+    read_newest_default,
+    read_newest_of_tenant,
+    read_present_entries,
+    stop_watch,
 )
 
 log = structlog.get_logger("settings")
@@ -109,13 +109,16 @@ class LiveSettings:
         """
         while True:
             taking = asyncio.create_task(self._take_all(watch.watcher))
-            ends = [asyncio.create_task(reconnected.wait()), asyncio.create_task(_lost(connection, watch))]
+            ends = [
+                asyncio.create_task(reconnected.wait()),
+                asyncio.create_task(_wait_for_loss(connection, watch)),
+            ]
             try:
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for task in (taking, *ends):
                     task.cancel()
-                await stop(watch.watcher)
+                await stop_watch(watch.watcher)
             reconnected.clear()
             watch = await self._catch_up_patiently(connection, bucket)
 
@@ -143,13 +146,13 @@ class LiveSettings:
         created = (await connection.jetstream().stream_info(f"KV_{SETTINGS}")).created
         watcher = await bucket.watchall()
         try:
-            entries = await entries_so_far(watcher)
-            default = (await newest_default(bucket)).document
+            entries = await read_present_entries(watcher)
+            default = (await read_newest_default(bucket)).document
         except BaseException:
-            await stop(watcher)
+            await stop_watch(watcher)
             raise
         self._bodies = {
-            tenant: entry.value or b"" for entry in entries if (tenant := _tenant(entry)) is not None
+            tenant: entry.value or b"" for entry in entries if (tenant := _parse_tenant(entry)) is not None
         }
         self._of = {}
         self._put_in_force(default)
@@ -158,12 +161,12 @@ class LiveSettings:
     def _take(self, entry: KeyValue.Entry) -> None:
         if entry.key == DEFAULT_KEY:
             try:
-                default = valid_default(entry.value)
+                default = parse_default(entry.value)
             except InvalidBody as error:
-                say_invalid(entry.key, entry.revision, error)
+                log_invalid(entry.key, entry.revision, error)
                 return
             self._put_in_force(default)
-        elif (tenant := _tenant(entry)) is not None:
+        elif (tenant := _parse_tenant(entry)) is not None:
             self._bodies[tenant] = entry.value or b""
             self._renew(tenant)
         log.info("settings changed", key=entry.key, revision=entry.revision)
@@ -192,7 +195,7 @@ class _Watch(NamedTuple):
     created: datetime | None
 
 
-async def _lost(connection: Client, watch: _Watch) -> None:
+async def _wait_for_loss(connection: Client, watch: _Watch) -> None:
     """Return when the watched bucket was replaced or deleted, or when the server has dropped the watch."""
     assert watch.watcher._sub is not None
     while True:
@@ -209,29 +212,29 @@ async def _lost(connection: Client, watch: _Watch) -> None:
             log.warning("settings bucket check failed, retrying", error=repr(error))
 
 
-def _tenant(entry: KeyValue.Entry) -> str | None:
+def _parse_tenant(entry: KeyValue.Entry) -> str | None:
     try:
         return tenant_of(entry.key)
     except InvalidSubject as error:
-        say_invalid(entry.key, entry.revision, error)
+        log_invalid(entry.key, entry.revision, error)
         return None
 
 
-async def read(connection: Client, tenant: str | None = None) -> SettingsV1:
+async def read_settings(connection: Client, tenant: str | None = None) -> SettingsV1:
     """Return the settings in force: the default, or a tenant's.
 
     Raises:
         SettingsNotProvisioned: the bucket is absent.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
-    default, own = await documents(connection, tenant)
+    default, own = await read_documents(connection, tenant)
     try:
         return resolve_settings(default, own)
     except InvalidBody:
         return resolve_settings(default)
 
 
-async def documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
+async def read_documents(connection: Client, tenant: str | None = None) -> tuple[Document, Document]:
     """Return the general settings, and a tenant's own; the two together need not be valid.
 
     Raises:
@@ -240,12 +243,14 @@ async def documents(connection: Client, tenant: str | None = None) -> tuple[Docu
     """
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
-    default = await newest_default(bucket)
-    own = NOTHING if tenant is None else (await newest_of_tenant(bucket, key)).document
+    default = await read_newest_default(bucket)
+    own = NOTHING if tenant is None else (await read_newest_of_tenant(bucket, key)).document
     return default.document, own
 
 
-async def change(connection: Client, edit: Callable[[Document], Document], tenant: str | None = None) -> int:
+async def change_settings(
+    connection: Client, edit: Callable[[Document], Document], tenant: str | None = None
+) -> int:
     """Change settings in every process. A concurrent change by another writer is kept.
 
     Args:
@@ -265,8 +270,8 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
     key = settings_key(tenant)
     bucket = await open_bucket(connection)
     for attempt in range(ATTEMPTS):
-        default = await newest_default(bucket)
-        present = default if tenant is None else await newest_of_tenant(bucket, key)
+        default = await read_newest_default(bucket)
+        present = default if tenant is None else await read_newest_of_tenant(bucket, key)
         document = edit(present.document)
         if tenant is None:
             resolve_settings(document)
@@ -276,16 +281,16 @@ async def change(connection: Client, edit: Callable[[Document], Document], tenan
         if present.revision and body == present.body:
             return present.revision
         try:
-            return await put(connection, key, body, present.revision)
+            return await put_entry(connection, key, body, present.revision)
         except KeyWrongLastSequenceError:
             await asyncio.sleep(attempt * BACK_OFF)
-    raise SettingsContended("others change the same settings all the time; try again")
+    raise SettingsContended("other writers keep changing the same settings: try again")
 
 
-async def write(connection: Client, settings: SettingsV1) -> int:
-    """Replace the default by these settings, whatever was set before. It raises as `change` does.
+async def write_settings(connection: Client, settings: SettingsV1) -> int:
+    """Replace the default by these settings, whatever was set before. It raises as `change_settings` does.
 
     Returns:
         Their revision.
     """
-    return await change(connection, lambda _: build_document(settings))
+    return await change_settings(connection, lambda _: build_document(settings))

@@ -20,12 +20,12 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from mnemon_infra.telemetry.exposition import registry
-from mnemon_infra.telemetry.host_header import host_name, is_address_or_localhost, is_loopback
+from mnemon_infra.telemetry.exposition import build_registry
+from mnemon_infra.telemetry.host_header import is_address_or_localhost, is_loopback, parse_host_name
 
 log = structlog.get_logger("telemetry")
 
-PATIENCE: Final = 5.0
+PROBE_TIMEOUT: Final = 5.0
 """Seconds for the event loop to answer a health probe."""
 
 _POLL: Final = 0.1
@@ -40,7 +40,7 @@ class MetricsPortTaken(Exception):
 
 
 @asynccontextmanager
-async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
+async def serve_http(host: str, port: int, look: HealthProbe) -> AsyncIterator[None]:
     """Serve HTTP until the end of the block.
 
     Args:
@@ -53,7 +53,11 @@ async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterat
     """
     loop = asyncio.get_running_loop()
     handler = partial(
-        _MetricsHandler, ask=partial(_asked, loop), look=look, shown=registry(), is_local=is_loopback(host)
+        _MetricsHandler,
+        ask=partial(_run_probe, loop),
+        look=look,
+        shown=build_registry(),
+        is_local=is_loopback(host),
     )
     try:
         server = _MetricsServer((host, port), handler)
@@ -70,22 +74,22 @@ async def answering_http(host: str, port: int, look: HealthProbe) -> AsyncIterat
         server.server_close()
 
 
-def _asked(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
+def _run_probe(loop: asyncio.AbstractEventLoop, look: HealthProbe) -> Sequence[str]:
     """Run a health probe on the event loop, from another thread."""
     asked = asyncio.run_coroutine_threadsafe(look(), loop)
     try:
-        return asked.result(PATIENCE)
+        return asked.result(PROBE_TIMEOUT)
     except TimeoutError:
         asked.cancel()
-        return [f"the process finds nothing out within {PATIENCE:g} s"]
+        return [f"the health probe did not end within {PROBE_TIMEOUT:g} s"]
     except CancelledError:
         return ["it is ending"]
     except Exception as error:  # a probe that fails is a reason, too
         log.exception("health probe failed")
-        return [f"it cannot be found out: {error!r}"]
+        return [f"the health probe failed: {error!r}"]
 
 
-async def _turns() -> Sequence[str]:
+async def _report_alive() -> Sequence[str]:
     return []
 
 
@@ -115,7 +119,7 @@ class _MetricsHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         # At another address, scrapers may use any name of the machine.
-        if self._is_local and not is_address_or_localhost(host_name(self.headers.get("Host", ""))):
+        if self._is_local and not is_address_or_localhost(parse_host_name(self.headers.get("Host", ""))):
             error = {"error": "the header Host names another machine: use an address, or localhost"}
             self._json(HTTPStatus.MISDIRECTED_REQUEST, error)
             return
@@ -125,12 +129,12 @@ class _MetricsHandler(BaseHTTPRequestHandler):
                 encode, content_type = choose_encoder(self.headers.get("Accept", ""))
                 self._answer(HTTPStatus.OK, encode(self._shown), content_type)
             case "/healthz":
-                self._reasons("alive", self._ask(_turns))
+                self._reasons("alive", self._ask(_report_alive))
             case "/readyz":
                 self._reasons("ready", self._ask(self._look))
             case _:
                 paths = ["/metrics", "/healthz", "/readyz"]
-                self._json(HTTPStatus.NOT_FOUND, {"error": "there is nothing here", "paths": paths})
+                self._json(HTTPStatus.NOT_FOUND, {"error": "unknown path", "paths": paths})
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002
         """Log nothing: each probe would make a line."""

@@ -19,13 +19,13 @@ class _Counted(Collector):
     def collect(self) -> Iterable[Family]:
         for metric in list(Metric.all):
             if metric is not BUILD:
-                yield family(metric)
+                yield build_family(metric)
         build = GaugeMetricFamily(BUILD.name, BUILD.text, labels=("version",))
         build.add_metric((version("mnemon"),), 1)
         yield build
 
 
-def registry() -> CollectorRegistry:
+def build_registry() -> CollectorRegistry:
     """Return a registry of all metrics that a process shows."""
     shown = CollectorRegistry()
     ProcessCollector(registry=shown)
@@ -35,7 +35,7 @@ def registry() -> CollectorRegistry:
     return shown
 
 
-def family(metric: Metric) -> Family:
+def build_family(metric: Metric) -> Family:
     """Convert a metric with all its time series."""
     match metric:
         case Counter():

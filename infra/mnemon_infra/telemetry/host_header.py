@@ -4,7 +4,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 
-def host_name(host: str) -> str:
+def parse_host_name(host: str) -> str:
     """Return the host without its port; "" if there is none."""
     try:
         return urlsplit(f"//{host}").hostname or ""
@@ -14,16 +14,16 @@ def host_name(host: str) -> str:
 
 def is_address_or_localhost(name: str) -> bool:
     """Return whether a name is an address or `localhost`, which no other site can have."""
-    return name == "localhost" or _address(name) is not None
+    return name == "localhost" or _parse_address(name) is not None
 
 
 def is_loopback(name: str) -> bool:
     """Return whether a name means this machine only."""
-    address = _address(name)
+    address = _parse_address(name)
     return name == "localhost" or (address is not None and address.is_loopback)
 
 
-def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+def _parse_address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address(name)
     except ValueError:

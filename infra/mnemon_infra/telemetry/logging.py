@@ -7,7 +7,7 @@ from typing import TextIO
 import structlog
 from structlog.typing import EventDict, Processor
 
-from mnemon_infra.telemetry.tracing import logged
+from mnemon_infra.telemetry.tracing import build_log_fields
 
 _OURS = "mnemon"
 
@@ -21,14 +21,14 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
     person = stream.isatty()
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
-        _traced,
+        _add_trace,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if person else "iso", utc=not person),
     ]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=_logger,
+        logger_factory=_build_logger,
         wrapper_class=structlog.make_filtering_bound_logger(level),
         cache_logger_on_first_use=True,
     )
@@ -38,7 +38,7 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *(_for_person() if person else _for_program()),
+                *(_list_person_processors() if person else _list_program_processors()),
             ],
         )
     )
@@ -46,19 +46,19 @@ def configure_logging(stream: TextIO = sys.stderr, level: int = logging.INFO) ->
     logging.getLogger(_OURS).setLevel(level)
 
 
-def _logger(name: str = "") -> logging.Logger:
+def _build_logger(name: str = "") -> logging.Logger:
     return logging.getLogger(f"{_OURS}.{name}" if name else _OURS)
 
 
-def _traced(_: object, __: str, line: EventDict) -> EventDict:
+def _add_trace(_: object, __: str, line: EventDict) -> EventDict:
     """Add the ids of the present trace and span to a line, if there is one."""
-    return {**logged(), **line}
+    return {**build_log_fields(), **line}
 
 
-def _for_person() -> list[Processor]:
+def _list_person_processors() -> list[Processor]:
     # No tracebacks that show local variables: these hold messages of users.
     return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
 
 
-def _for_program() -> list[Processor]:
+def _list_program_processors() -> list[Processor]:
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(ensure_ascii=False)]

@@ -157,13 +157,13 @@ BUILD = Gauge("mnemon_build_info", "Always 1")
 _stored_at = attrgetter("stored_at")
 
 
-def show(consumer: str) -> None:
+def start_counts(consumer: str) -> None:
     """Start the counts of a consumer at 0: Prometheus misses the first event of a series that begins at 1."""
     for outcome in OUTCOMES:
         EVENTS.add(consumer, outcome, by=0)
 
 
-def batch(
+def count_batch(
     consumer: str, ends: Mapping[str, int], done: Sequence[Delivery], seconds: float, now: float
 ) -> None:
     """Count a batch, which takes 50 µs for a thousand messages.

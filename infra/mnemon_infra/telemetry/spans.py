@@ -46,7 +46,7 @@ class SpanFactory:
 
     def current(self) -> str | None:
         """Return the `traceparent` of the present span."""
-        return _traceparent(get_current_span())
+        return _format_traceparent(get_current_span())
 
     def logged(self) -> dict[str, str]:
         """Return the ids of the present trace and span for a log line."""
@@ -56,7 +56,7 @@ class SpanFactory:
     @contextmanager
     def span(self, name: str, traceparent: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
         """Trace the block as a span."""
-        with self._tracer.start_as_current_span(name, _context(traceparent), attributes=attributes):
+        with self._tracer.start_as_current_span(name, _parse_context(traceparent), attributes=attributes):
             yield
 
     def handled(
@@ -87,7 +87,11 @@ class SpanFactory:
             "mnemon.outcome": end,
         }
         span = self._tracer.start_span(
-            f"{consumer} process", _context(traceparent), SpanKind.CONSUMER, attributes, start_time=begun
+            f"{consumer} process",
+            _parse_context(traceparent),
+            SpanKind.CONSUMER,
+            attributes,
+            start_time=begun,
         )
         if end == "dead":
             span.set_status(StatusCode.ERROR)
@@ -95,7 +99,7 @@ class SpanFactory:
 
     def serving(self, verb: str, traceparent: str | None) -> "ServedSpan":
         """Begin a span for a request of this verb."""
-        context = _context(traceparent) if traceparent else Context()
+        context = _parse_context(traceparent) if traceparent else Context()
         attributes = {"rpc.system": "nats", "rpc.service": "mnemon", "rpc.method": verb}
         return ServedSpan(self._tracer.start_span(f"ask {verb}", context, SpanKind.SERVER, attributes))
 
@@ -106,7 +110,7 @@ class ServedSpan:
     def __init__(self, span: Span) -> None:
         self._span = span
         self._before: Token[Context] | None = None
-        traceparent = _traceparent(span)
+        traceparent = _format_traceparent(span)
         self.headers = {"traceparent": traceparent} if traceparent else {}
 
     def __enter__(self) -> Self:
@@ -124,11 +128,11 @@ class ServedSpan:
         self._span.end()
 
 
-def _context(traceparent: str) -> Context:
+def _parse_context(traceparent: str) -> Context:
     return _W3C.extract({"traceparent": traceparent}, Context())
 
 
-def _traceparent(span: Span) -> str | None:
+def _format_traceparent(span: Span) -> str | None:
     of = span.get_span_context()
     if not of.is_valid:
         return None

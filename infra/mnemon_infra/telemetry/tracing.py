@@ -38,7 +38,7 @@ _spans: "SpanFactory | None" = None
 """None if tracing is off."""
 
 
-def wanted(environment: Mapping[str, str]) -> bool:
+def is_configured(environment: Mapping[str, str]) -> bool:
     """Return whether OpenTelemetry's variables name a collector and do not switch tracing off."""
     is_off = (
         environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
@@ -48,10 +48,10 @@ def wanted(environment: Mapping[str, str]) -> bool:
 
 
 @asynccontextmanager
-async def traced(consumers: Sequence[str]) -> AsyncIterator[None]:
+async def trace_process(consumers: Sequence[str]) -> AsyncIterator[None]:
     """Trace this process until the end of the block, if the environment asks for it."""
     global _spans
-    if not wanted(os.environ):
+    if not is_configured(os.environ):
         yield
         return
     try:
@@ -73,30 +73,30 @@ def is_on() -> bool:
     return _spans is not None
 
 
-def current() -> str | None:
+def current_traceparent() -> str | None:
     """Return the `traceparent` for events and requests that are made now; None outside of a trace."""
     return None if _spans is None else _spans.current()
 
 
-def headers() -> dict[str, str]:
+def build_headers() -> dict[str, str]:
     """Return the present trace as headers of a message."""
-    traceparent = current()
+    traceparent = current_traceparent()
     return {} if traceparent is None else {TRACEPARENT: traceparent}
 
 
-def logged() -> dict[str, str]:
+def build_log_fields() -> dict[str, str]:
     """Return the present trace as fields of a log line."""
     return {} if _spans is None else _spans.logged()
 
 
-def logged_of(delivery: "Delivery") -> dict[str, str]:
+def build_event_log_fields(delivery: "Delivery") -> dict[str, str]:
     """Return the trace of an event of the log as fields of a log line."""
-    traceparent = of_event(delivery)
+    traceparent = derive_traceparent(delivery)
     return {} if traceparent is None else {"trace_id": traceparent[3:35]}
 
 
 @contextmanager
-def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
+def trace_block(name: str, traceparent: str | None, **attributes: str | int) -> Iterator[None]:
     """Trace the block as part of a trace; without a `traceparent`, run it untraced."""
     if _spans is None or traceparent is None:
         yield
@@ -105,7 +105,7 @@ def span(name: str, traceparent: str | None, **attributes: str | int) -> Iterato
         yield
 
 
-def of_event(delivery: "Delivery") -> str | None:
+def derive_traceparent(delivery: "Delivery") -> str | None:
     """Return the trace of an event of the log: the one that it carries, else one derived from its position.
 
     None if tracing is off, and for a trigger without a trace, which may be about many events.
@@ -122,7 +122,7 @@ def of_event(delivery: "Delivery") -> str | None:
     return f"00-{own[:32]}-{own[32:]}-{'01' if _spans.is_sampled(own[:32]) else '00'}"
 
 
-async def record(
+async def record_batch(
     consumer: str, deliveries: Sequence["Delivery"], ends: Sequence[str], begun: float, ended: float
 ) -> None:
     """Record in the trace of each event how a consumer handled it.
@@ -137,7 +137,7 @@ async def record(
     for place, (delivery, end) in enumerate(zip(deliveries, ends, strict=True)):
         if place % _AT_A_TIME == 0:
             await asyncio.sleep(0)
-        traceparent = of_event(delivery)
+        traceparent = derive_traceparent(delivery)
         if _spans is not None and traceparent is not None:
             _spans.handled(traceparent, consumer, delivery, end, len(deliveries), (begun, ended))
 
@@ -173,7 +173,7 @@ class _Untraced:
 _UNTRACED: Final = _Untraced()
 
 
-def serving(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
+def begin_request_trace(verb: str, received: Mapping[str, str] | None) -> RequestTrace:
     """Begin the trace of a request, as part of the trace that its headers name."""
     if _spans is None:
         return _UNTRACED

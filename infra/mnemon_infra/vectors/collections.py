@@ -26,9 +26,9 @@ from qdrant_client.models import (
 )
 
 from mnemon_infra.vectors.embedding_metadata import MadeBy
-from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT, USER
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias, answering
+from mnemon_infra.vectors.server import CONFLICT, QdrantServer, alias_of, translate_errors
 
 _INDEXES = {
     TENANT: KeywordIndexParams(type=KeywordIndexType.KEYWORD, enable_hnsw=False),
@@ -37,17 +37,17 @@ _INDEXES = {
 }
 
 
-async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> QdrantServer:
+async def open_collections(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> QdrantServer:
     """Return the vectors of a schema, and create absent collections.
 
     Raises:
         VectorsOutdated: another model made the vectors in them.
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
-        named = await _named(client)
+    with translate_errors():
+        named = await _read_aliases(client)
         for collection in Collection:
-            shown = alias(schema, collection)
+            shown = alias_of(schema, collection)
             name = named.get(shown, f"{schema}_{collection}")
             if shown not in named and name in named.values():
                 name = f"{schema}_{uuid4().hex[:8]}_{collection}"
@@ -58,110 +58,113 @@ async def serve(client: AsyncQdrantClient, schema: str, made_by: MadeBy) -> Qdra
             for field, index in _INDEXES.items():
                 await client.create_payload_index(name, field, index)
             if shown not in named:
-                await client.update_collection_aliases([_alias(name, shown)])
+                await client.update_collection_aliases([_create_alias(name, shown)])
     return QdrantServer(client, schema)
 
 
-async def are_there(client: AsyncQdrantClient, schema: str) -> bool:
+async def has_collections(client: AsyncQdrantClient, schema: str) -> bool:
     """Return whether a schema has collections.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
-        return bool(await _names(client, schema))
+    with translate_errors():
+        return bool(await _read_names(client, schema))
 
 
-async def exchange(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
+async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former: str) -> None:
     """Put a schema's collections in the place of the live ones, which become the former ones, in one step.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
-        named = await _named(client)
-        at_live, at_other = await _names(client, live), await _names(client, to)
+    with translate_errors():
+        named = await _read_aliases(client)
+        at_live, at_other = await _read_names(client, live), await _read_names(client, to)
         changes: list[CreateAliasOperation | DeleteAliasOperation] = []
         for collection in Collection:
             changes += [
                 DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=name))
-                for name in named.keys() & {alias(live, collection), alias(to, collection)}
+                for name in named.keys() & {alias_of(live, collection), alias_of(to, collection)}
             ]
-            changes.append(_alias(at_other[collection], alias(live, collection)))
+            changes.append(_create_alias(at_other[collection], alias_of(live, collection)))
             # An earlier version of mnemon may not have had this collection.
             if collection in at_live:
-                changes.append(_alias(at_live[collection], alias(former, collection)))
+                changes.append(_create_alias(at_live[collection], alias_of(former, collection)))
         await client.update_collection_aliases(changes)
 
 
-async def rename(client: AsyncQdrantClient, schema: str, to: str) -> None:
+async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) -> None:
     """Give the collections of a schema to another one, which has none.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
+    with translate_errors():
         changes: list[CreateAliasOperation | DeleteAliasOperation] = []
-        for collection, name in (await _names(client, schema)).items():
-            gone = DeleteAlias(alias_name=alias(schema, collection))
-            changes += [DeleteAliasOperation(delete_alias=gone), _alias(name, alias(to, collection))]
+        for collection, name in (await _read_names(client, schema)).items():
+            gone = DeleteAlias(alias_name=alias_of(schema, collection))
+            changes += [
+                DeleteAliasOperation(delete_alias=gone),
+                _create_alias(name, alias_of(to, collection)),
+            ]
         await client.update_collection_aliases(changes)
 
 
-async def made_by(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
+async def read_model(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
     """Return the model that made the vectors of a schema; None if it is not recorded, or there are none.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
-        for name in (await _names(client, schema)).values():
+    with translate_errors():
+        for name in (await _read_names(client, schema)).values():
             metadata = (await client.get_collection(name)).config.metadata
             return MadeBy.read((metadata or {}).get("made_by", ""))
     return None
 
 
-async def drop(client: AsyncQdrantClient, schema: str) -> None:
+async def drop_collections(client: AsyncQdrantClient, schema: str) -> None:
     """Remove the collections of a schema.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
-    with answering():
-        for name in (await _names(client, schema)).values():
+    with translate_errors():
+        for name in (await _read_names(client, schema)).values():
             await client.delete_collection(name)
 
 
-async def _named(client: AsyncQdrantClient) -> dict[str, str]:
+async def _read_aliases(client: AsyncQdrantClient) -> dict[str, str]:
     """Return the collection of each alias."""
     return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
 
 
-async def _names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
+async def _read_names(client: AsyncQdrantClient, schema: str) -> dict[Collection, str]:
     """Return the names of a schema's collections.
 
     Versions before aliases named a collection by its schema alone.
     """
     there = {each.name for each in (await client.get_collections()).collections}
-    named = await _named(client)
+    named = await _read_aliases(client)
     taken = set(named.values())
     plain = {each: f"{schema}_{each}" for each in Collection}
     return {
-        each: named.get(alias(schema, each), plain[each])
+        each: named.get(alias_of(schema, each), plain[each])
         for each in Collection
-        if alias(schema, each) in named or plain[each] in there - taken
+        if alias_of(schema, each) in named or plain[each] in there - taken
     }
 
 
-def _alias(collection: str, name: str) -> CreateAliasOperation:
+def _create_alias(collection: str, name: str) -> CreateAliasOperation:
     return CreateAliasOperation(create_alias=CreateAlias(collection_name=collection, alias_name=name))
 
 
 async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None:
     size = made_by.dimension
     dense = {} if size is None else {DENSE: VectorParams(size=size, distance=Distance.COSINE)}
-    compared = COMPARED * (size or 0) * 4 // 1024
-    with _unless_there_is_one():
+    compared = FULL_SCAN_POINTS * (size or 0) * 4 // 1024
+    with _ignore_existing():
         await client.create_collection(
             name,
             vectors_config=dense,
@@ -173,7 +176,7 @@ async def _create(client: AsyncQdrantClient, name: str, made_by: MadeBy) -> None
 
 
 @contextmanager
-def _unless_there_is_one() -> Iterator[None]:
+def _ignore_existing() -> Iterator[None]:
     """Ignore that another process has created the collection at the same moment."""
     try:
         yield

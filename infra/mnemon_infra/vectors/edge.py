@@ -26,12 +26,12 @@ from qdrant_edge import Point as EdgePoint
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense, Sparse
-from mnemon_infra.process.data_folder import FolderInUse, held, replace
-from mnemon_infra.process.request_priority import give_way
-from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, answering, require_room
+from mnemon_infra.process.data_folder import FolderInUse, lock_folder, replace_file
+from mnemon_infra.process.request_priority import yield_to_requests
+from mnemon_infra.vectors.edge_shard import WRITTEN_AT_ONCE, Shard, require_room, translate_errors
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
-from mnemon_infra.vectors.folder_swap import exchange, settle, undo
-from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders, undo_swap
+from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
@@ -87,17 +87,17 @@ class Edge:
             )
             for query in queries
         ]
-        with answering():
+        with translate_errors():
             found = shard.engine.query_batch(QueryBatchRequest(requests))
         return [
             [PointHit(cast("UUID", hit.id), hit.score, hit.payload or {}) for hit in hits] for hits in found
         ]
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         for shard in self._shards.values():
-            await shard.organised()
+            await shard.wait_until_optimised()
 
-    async def require_kept(self) -> None:
+    async def require_present(self) -> None:
         for shard in self._shards.values():
             if shard.is_lost:
                 raise VectorsLost(shard.folder)
@@ -113,13 +113,13 @@ class Edge:
         within, offset = _within(owner, where), None
         while True:
             request = ScrollRequest(offset=offset, limit=PAGE, filter=within, with_payload=_PAYLOAD)
-            with answering():
+            with translate_errors():
                 page, offset = self._shards[collection].engine.scroll(request)
             if page:
                 yield [StoredPoint(cast("UUID", record.id), record.payload or {}) for record in page]
             if offset is None:
                 return
-            await give_way()
+            await yield_to_requests()
 
     async def page(
         self,
@@ -128,17 +128,19 @@ class Edge:
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        await give_way()
+        await yield_to_requests()
         within = _within(owner, None) if owner else None
         request = ScrollRequest(begin, most, within, with_payload=True, with_vector=True)
-        with answering():
+        with translate_errors():
             records, following = self._shards[collection].engine.scroll(request)
-        points = [stored(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records]
+        points = [
+            restore_point(cast("UUID", each.id), each.payload or {}, _vectors(each)) for each in records
+        ]
         return PointPage(points, cast("UUID | None", following))
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         request = CountRequest(exact=True, filter=_within(owner, None) if owner else None)
-        with answering():
+        with translate_errors():
             return self._shards[collection].engine.count(request)
 
 
@@ -149,9 +151,9 @@ class _Opened:
         self.users = 0
         self._folder = folder
         self._made_by = made_by
-        settle(folder)
+        settle_swap(folder)
         with ExitStack() as failing:
-            failing.enter_context(alone_in(folder))
+            failing.enter_context(lock_vectors(folder))
             require_room(folder)
             _claim(folder, made_by)
             shards = self._loaded(failing)
@@ -165,11 +167,11 @@ class _Opened:
             await shard.rest()
         # No await from here on: readers see either the old shards or the new ones.
         with ExitStack() as failing:
-            failing.enter_context(alone_in(to))
+            failing.enter_context(lock_vectors(to))
             _claim(to, self._made_by)
-            exchange(self._folder, to)
+            swap_folders(self._folder, to)
             with ExitStack() as undoing:
-                undoing.callback(undo, self._folder, to)
+                undoing.callback(undo_swap, self._folder, to)
                 shards = self._loaded(failing)
                 undoing.pop_all()
             former, self._ends = self._ends, failing.pop_all()
@@ -182,7 +184,7 @@ class _Opened:
         former = self._ends
         former.close()
         with ExitStack() as failing:
-            failing.enter_context(alone_in(self._folder))
+            failing.enter_context(lock_vectors(self._folder))
             _claim(self._folder, self._made_by)
             shards = self._loaded(failing)
             self._ends = failing.pop_all()
@@ -195,7 +197,7 @@ class _Opened:
 
     def _loaded(self, ends: ExitStack) -> dict[Collection, Shard]:
         shards = {}
-        with answering():
+        with translate_errors():
             for collection in Collection:
                 shards[collection] = Shard(self._folder / collection, self._made_by.dimension)
                 ends.callback(shards[collection].close)
@@ -206,7 +208,7 @@ _opened: dict[Path, _Opened] = {}
 
 
 @asynccontextmanager
-async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
+async def open_edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
     """Open the vectors of a folder, and create it if absent. All who open it in one process share them.
 
     Raises:
@@ -230,10 +232,10 @@ async def edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
             opened.close()
 
 
-async def take_over(folder: Path, to: Path) -> None:
+async def swap_open_folder(folder: Path, to: Path) -> None:
     """Replace a folder that this process has open by another one, while searches continue.
 
-    Writers must pause meanwhile. Afterwards the former folder is at the path of `folder_swap.former_of`.
+    Writers must pause meanwhile. Afterwards the former folder is at the path of `folder_swap.former_path`.
 
     Raises:
         VectorsUnavailable: the swap failed; nothing has changed.
@@ -243,7 +245,7 @@ async def take_over(folder: Path, to: Path) -> None:
     await _opened[folder.resolve()].exchange(to.resolve())  # noqa: ASYNC240 (once in a while)
 
 
-def renew(folder: Path) -> None:
+def reopen_folder(folder: Path) -> None:
     """Open a folder of this process again after it was deleted; missing collections are empty.
 
     Raises:
@@ -253,14 +255,14 @@ def renew(folder: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def lock_vectors(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes for the duration of the block.
 
     Raises:
         VectorsInUse: another process holds the lock.
     """
     try:
-        with held(folder):
+        with lock_folder(folder):
             yield
     except FolderInUse as error:
         raise VectorsInUse(
@@ -274,7 +276,7 @@ def _claim(folder: Path, made_by: MadeBy) -> None:
     if record.exists():
         made_by.require(MadeBy.read(record.read_text(encoding="utf-8")), f"the vectors in {folder}")
     else:
-        replace(record, made_by.model_dump_json() + "\n")
+        replace_file(record, made_by.model_dump_json() + "\n")
 
 
 def _is(field: str, value: str | int) -> FieldCondition:
@@ -294,7 +296,7 @@ def _point(point: Point) -> EdgePoint:
     vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
-    return EdgePoint(point.id, vectors, kept(point))
+    return EdgePoint(point.id, vectors, build_payload(point))
 
 
 def _vectors(record: Record) -> dict[str, Any]:

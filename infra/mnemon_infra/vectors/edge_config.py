@@ -15,13 +15,13 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from mnemon_infra.vectors.layout import COMPARED, DENSE, SPARSE, TENANT, USER
+from mnemon_infra.vectors.layout import DENSE, FULL_SCAN_POINTS, SPARSE, TENANT, USER
 
 
-def created(path: Path, dimension: int | None) -> EdgeShard:
+def create_shard(path: Path, dimension: int | None) -> EdgeShard:
     """Create and open an empty shard; `dimension` is None without an embedder, for words only."""
     dense = {} if dimension is None else {DENSE: EdgeVectorParams(dimension, Distance.Cosine)}
-    compared_kilobytes = max(1, COMPARED * (dimension or 0) * 4 // 1024)
+    compared_kilobytes = max(1, FULL_SCAN_POINTS * (dimension or 0) * 4 // 1024)
     shard = EdgeShard.create(
         str(path),
         EdgeConfig(

@@ -16,7 +16,7 @@ from nats.aio.msg import Msg
 
 from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.process.gate import Gate
-from mnemon_infra.vectors.edge import take_over
+from mnemon_infra.vectors.edge import swap_open_folder
 from mnemon_infra.vectors.port import Collection, Point, PointPage, VectorStore, VectorsUnavailable
 
 log = structlog.get_logger("vectors")
@@ -30,7 +30,7 @@ MOST: Final = 64
 """Most points of a page: about a millisecond of the event loop, which also serves bots."""
 
 _MOST_BYTES: Final = 400_000
-_PATIENCE: Final = 20.0
+_TIMEOUT: Final = 20.0
 """Seconds to wait for an answer, and for running writes to end."""
 
 LEASE: Final = 60.0
@@ -81,7 +81,7 @@ class EdgeOwner:
         asked = OwnerRequest(collection, begin.bytes if begin else None, most)
         answer = await self._ask("page", asked)
         return PointPage(
-            [_read(each) for each in answer.points],
+            [_decode_point(each) for each in answer.points],
             UUID(bytes=answer.following) if answer.following else None,
         )
 
@@ -112,7 +112,7 @@ class EdgeOwner:
     async def _ask(self, verb: str, asked: OwnerRequest) -> OwnerReply:
         try:
             reply = await self._connection.request(
-                f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(asked), timeout=_PATIENCE + 5
+                f"{_SUBJECT}.{verb}", msgspec.msgpack.encode(asked), timeout=_TIMEOUT + 5
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
@@ -125,7 +125,7 @@ class EdgeOwner:
 
 
 @asynccontextmanager
-async def answering_for(
+async def serve_requests(
     connection: Client, vectors: VectorStore, folder: Path, gate: Gate
 ) -> AsyncIterator[None]:
     """Answer other processes' requests for this process's vectors, for the duration of the block.
@@ -141,7 +141,7 @@ async def answering_for(
     async def page(asked: OwnerRequest) -> OwnerReply:
         begin = UUID(bytes=asked.begin) if asked.begin else None
         found = await vectors.page(Collection(asked.collection), begin, min(asked.most, MOST))
-        return _cut(found)
+        return _fit_page(found)
 
     async def counts(asked: OwnerRequest) -> OwnerReply:
         return OwnerReply(counts={each.value: await vectors.count(each) for each in Collection})
@@ -152,19 +152,19 @@ async def answering_for(
             lease.cancel()
         lease = asyncio.get_running_loop().call_later(LEASE, gate.open)
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await gate.close()
         except TimeoutError:
             lease.cancel()
             gate.open()
-            return OwnerReply(error="what is being indexed takes too long: try again")
+            return OwnerReply(error="running writes did not end in time: try again")
         return OwnerReply()
 
     async def take(asked: OwnerRequest) -> OwnerReply:
         if gate.is_open:
-            return OwnerReply(error="something was indexed meanwhile: try again")
+            return OwnerReply(error="the pause of writers ended before the swap: try again")
         try:
-            await take_over(folder, Path(asked.to))
+            await swap_open_folder(folder, Path(asked.to))
             gate.exchanged()
             log.info("vectors swapped", folder=asked.to)
         finally:
@@ -175,7 +175,7 @@ async def answering_for(
 
     verbs = {"page": page, "counts": counts, "pause": pause, "take": take}
     subscriptions = [
-        await connection.subscribe(f"{_SUBJECT}.{verb}", cb=_answering(answer))
+        await connection.subscribe(f"{_SUBJECT}.{verb}", cb=_build_handler(answer))
         for verb, answer in verbs.items()
     ]
     try:
@@ -187,7 +187,7 @@ async def answering_for(
 
 
 @asynccontextmanager
-async def hearing_of_exchanges(connection: Client, gate: Gate) -> AsyncIterator[None]:
+async def watch_swaps(connection: Client, gate: Gate) -> AsyncIterator[None]:
     """Listen for swaps of a server's collections by other processes, for the duration of the block."""
 
     async def heard(message: Msg) -> None:
@@ -200,7 +200,7 @@ async def hearing_of_exchanges(connection: Client, gate: Gate) -> AsyncIterator[
         await subscription.unsubscribe()
 
 
-async def tell_of_exchange(connection: Client) -> None:
+async def announce_swap(connection: Client) -> None:
     """Tell all writers that a server's collections were swapped.
 
     Raises:
@@ -210,7 +210,9 @@ async def tell_of_exchange(connection: Client) -> None:
     await connection.flush()
 
 
-def _answering(answer: Callable[[OwnerRequest], Awaitable[OwnerReply]]) -> Callable[[Msg], Awaitable[None]]:
+def _build_handler(
+    answer: Callable[[OwnerRequest], Awaitable[OwnerReply]],
+) -> Callable[[Msg], Awaitable[None]]:
     async def handle(message: Msg) -> None:
         try:
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
@@ -222,12 +224,12 @@ def _answering(answer: Callable[[OwnerRequest], Awaitable[OwnerReply]]) -> Calla
     return handle
 
 
-def _cut(page: PointPage) -> OwnerReply:
+def _fit_page(page: PointPage) -> OwnerReply:
     """Return as much of a page as fits into a message."""
     points: list[PointMessage] = []
     size = 0
     for point in page.points:
-        written = _written(point)
+        written = _encode_point(point)
         size += sum(map(len, (written.indices, written.values, written.dense or b"")))
         if points and size > _MOST_BYTES:
             return OwnerReply(points=points, following=written.id)
@@ -235,7 +237,7 @@ def _cut(page: PointPage) -> OwnerReply:
     return OwnerReply(points=points, following=page.following.bytes if page.following else None)
 
 
-def _written(point: Point) -> PointMessage:
+def _encode_point(point: Point) -> PointMessage:
     return PointMessage(
         point.id.bytes,
         point.owner,
@@ -246,7 +248,7 @@ def _written(point: Point) -> PointMessage:
     )
 
 
-def _read(written: PointMessage) -> Point:
+def _decode_point(written: PointMessage) -> Point:
     dense = written.dense
     return Point(
         UUID(bytes=written.id),

@@ -24,10 +24,10 @@ from qdrant_edge import (
     UpdateOperation,
 )
 
-from mnemon_infra.process.data_folder import replace
-from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
-from mnemon_infra.process.request_priority import give_way
-from mnemon_infra.vectors.edge_config import created
+from mnemon_infra.process.data_folder import replace_file
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
+from mnemon_infra.process.request_priority import yield_to_requests
+from mnemon_infra.vectors.edge_config import create_shard
 from mnemon_infra.vectors.layout import TENANT
 from mnemon_infra.vectors.port import VectorsLost, VectorsUnavailable
 
@@ -52,15 +52,17 @@ def require_room(folder: Path, needed: int = 0) -> None:
         VectorsLost: the folder was deleted.
     """
     try:
-        free = free_bytes(folder)
+        free = read_free_bytes(folder)
     except FileNotFoundError:
         raise VectorsLost(folder) from None
     if free < LEAST + needed:
-        raise VectorsUnavailable(f"the disk of {folder} is full, {megabytes(free)} are free: make room there")
+        raise VectorsUnavailable(
+            f"the disk of {folder} is full, {format_megabytes(free)} are free: make room there"
+        )
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise `VectorsUnavailable` for errors of the engine that may pass."""
     try:
         yield
@@ -105,8 +107,8 @@ class Shard:
             self.engine = EdgeShard.load(str(self._path))
         else:
             self._path = folder / uuid4().hex
-            self.engine = created(self._path, dimension)
-            replace(self._current, self._path.name)
+            self.engine = create_shard(self._path, dimension)
+            replace_file(self._current, self._path.name)
         tenants = self.engine.facet(FacetRequest(key=TENANT, limit=2)).hits
         self.tenants = {str(hit.value) for hit in tenants}
         vectors = 1 if dimension is None else 2
@@ -151,7 +153,7 @@ class Shard:
             if self._missed is not None:
                 self._missed.removals.append(removal)
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         """Wait for a running optimisation if its copy lacks many points."""
         if self._organising and self._missed and len(self._missed.written) >= _MOST_MISSED:
             await asyncio.wait([self._organising])
@@ -169,7 +171,7 @@ class Shard:
             self._flushing.cancel()
             self._flushing = None
         require_room(self._path)
-        with answering():
+        with translate_errors():
             self.engine.flush()
 
     def close(self) -> None:
@@ -179,7 +181,7 @@ class Shard:
         if self._organising:
             self._organising.cancel()
         # A folder that was moved has been flushed before.
-        with suppress(VectorsUnavailable), answering():
+        with suppress(VectorsUnavailable), translate_errors():
             require_room(self._path)
             self.engine.flush()
         self.engine.close()
@@ -187,10 +189,10 @@ class Shard:
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
         """Hold the lock of writers for a short piece of work, and schedule a flush after it."""
-        await give_way()
+        await yield_to_requests()
         async with self._writing:
             require_room(self._path)
-            with answering():
+            with translate_errors():
                 yield
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(_FLUSH_AFTER, self._flush)
@@ -201,7 +203,7 @@ class Shard:
         self._flushing = None
         try:
             require_room(self._path)
-            with answering():
+            with translate_errors():
                 self.engine.flush()
         except VectorsUnavailable as error:
             log.warning("vector flush failed", error=str(error))
@@ -227,12 +229,12 @@ class Shard:
         try:
             async with self._writing:
                 self._unorganised = 0
-                require_room(former, 2 * _size(former))
-                with answering():
+                require_room(former, 2 * _measure_bytes(former))
+                with translate_errors():
                     self.engine.flush()
                 await asyncio.to_thread(shutil.copytree, former, draft)
                 self._missed = _Missed()
-            await _organised(draft)
+            await _optimise_folder(draft)
             async with self._writing:
                 await self._switch_to(draft, self._missed)
         finally:
@@ -245,21 +247,21 @@ class Shard:
 
         Removals go first, because a point may have been written again after its removal.
         """
-        with answering():
+        with translate_errors():
             fresh = EdgeShard.load(str(draft))
         try:
             for removal in missed.removals:
-                with answering():
+                with translate_errors():
                     fresh.update(removal)
-                await give_way()
+                await yield_to_requests()
             written = iter(missed.written)
             while some := list(islice(written, WRITTEN_AT_ONCE)):
-                with answering():
+                with translate_errors():
                     there = self.engine.retrieve(some, with_payload=True, with_vector=True)
                     points = [Point(each.id, each.vector or {}, each.payload) for each in there]
                     fresh.update(UpdateOperation.upsert_points(points))
-                await give_way()
-            replace(self._current, draft.name)
+                await yield_to_requests()
+            replace_file(self._current, draft.name)
         except BaseException:
             fresh.close()
             raise
@@ -267,12 +269,12 @@ class Shard:
         former.close()
 
 
-def _size(folder: Path) -> int:
+def _measure_bytes(folder: Path) -> int:
     """Return the bytes on disk; files of the engine have holes."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
 
 
-async def _organised(folder: Path) -> None:
+async def _optimise_folder(folder: Path) -> None:
     program = Path(__file__).with_name("shard_optimizer.py")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", str(program), str(folder)),

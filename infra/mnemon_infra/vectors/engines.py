@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.vectors.edge import alone_in, edge
+from mnemon_infra.vectors.edge import lock_vectors, open_edge
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
 from mnemon_infra.vectors.port import VectorsNotConfigured, VectorStore
 
@@ -30,13 +30,13 @@ async def open_vectors(
     made_by = MadeBy(model=model, dimension=dimension)
     if deployment.qdrant_url:
         # Imported on use: qdrant-client takes a second.
-        from mnemon_infra.vectors.collections import serve
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.collections import open_collections
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            yield await serve(client, deployment.database_schema, made_by)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            yield await open_collections(client, deployment.database_schema, made_by)
     elif deployment.vectors_folder:
-        async with edge(deployment.vectors_folder, made_by) as vectors:
+        async with open_edge(deployment.vectors_folder, made_by) as vectors:
             yield vectors
     else:
         raise _not_configured()
@@ -51,13 +51,13 @@ async def reset_vectors(deployment: Deployment) -> None:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
-        from mnemon_infra.vectors.collections import drop
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.collections import drop_collections
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            await drop(client, deployment.database_schema)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await drop_collections(client, deployment.database_schema)
     elif deployment.vectors_folder:
-        with alone_in(deployment.vectors_folder):
+        with lock_vectors(deployment.vectors_folder):
             for entry in deployment.vectors_folder.iterdir():
                 if entry.is_dir():
                     shutil.rmtree(entry)
@@ -68,5 +68,5 @@ async def reset_vectors(deployment: Deployment) -> None:
 
 def _not_configured() -> VectorsNotConfigured:
     return VectorsNotConfigured(
-        "nowhere to keep vectors: set MNEMON_QDRANT_URL to a server, or MNEMON_VECTORS_FOLDER to a folder"
+        "no vector store is configured: set MNEMON_QDRANT_URL, or MNEMON_VECTORS_FOLDER to a folder"
     )

@@ -12,12 +12,12 @@ _ASIDE: Final = "_aside"
 _FORMER: Final = "_before"
 
 
-def former_of(live: Path) -> Path:
+def former_path(live: Path) -> Path:
     """Return the path of the former folder after a swap."""
     return live.with_name(live.name + _FORMER)
 
 
-def exchange(live: Path, to: Path) -> None:
+def swap_folders(live: Path, to: Path) -> None:
     """Put a folder in the place of the live one, which becomes the former one; no former one may exist.
 
     Their files may be open for reading. Writes by path during the swap could reach the wrong folder.
@@ -25,17 +25,17 @@ def exchange(live: Path, to: Path) -> None:
     aside = live.with_name(live.name + _ASIDE)
     live.rename(aside)
     to.rename(live)
-    aside.rename(former_of(live))
+    aside.rename(former_path(live))
 
 
-def undo(live: Path, to: Path) -> None:
-    """Roll back `exchange`."""
+def undo_swap(live: Path, to: Path) -> None:
+    """Roll back `swap_folders`."""
     live.rename(to)
-    former_of(live).rename(live)
+    former_path(live).rename(live)
 
 
-def settle(live: Path) -> None:
+def settle_swap(live: Path) -> None:
     """Complete an interrupted swap, or roll it back if the new folder was not live yet."""
     aside = live.with_name(live.name + _ASIDE)
     if aside.exists():
-        aside.rename(former_of(live) if (live / RECORD).exists() else live)
+        aside.rename(former_path(live) if (live / RECORD).exists() else live)

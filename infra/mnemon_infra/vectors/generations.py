@@ -12,17 +12,17 @@ from typing import Final
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.generation_names import GenerationKind, name_of
-from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.vectors.edge import lock_vectors
 from mnemon_infra.vectors.embedding_metadata import RECORD, MadeBy
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.folder_swap import exchange, settle
+from mnemon_infra.vectors.folder_swap import settle_swap, swap_folders
 from mnemon_infra.vectors.port import VectorsInUse, VectorsNotMade, VectorStore
 
 _BLOCK: Final = 512
 """Bytes of a disk block; files of the engine have holes."""
 
 
-def of_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
+def locate_generation(deployment: Deployment, kind: GenerationKind, up_to: int | None = None) -> Deployment:
     """Return the deployment with the schema and the vectors folder of a generation.
 
     Raises:
@@ -50,8 +50,8 @@ async def open_as_of(
         VectorsNotMade: there are none.
         VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as of `open_vectors`.
     """
-    generation = of_generation(deployment, "as of", position)
-    if not await are_there(generation):
+    generation = locate_generation(deployment, "as of", position)
+    if not await has_vectors(generation):
         raise VectorsNotMade(
             f"there are no vectors as of position {position}: mnemon rebuild --until {position}"
         )
@@ -59,7 +59,7 @@ async def open_as_of(
         yield vectors
 
 
-async def are_there(deployment: Deployment) -> bool:
+async def has_vectors(deployment: Deployment) -> bool:
     """Return whether a deployment, or a generation of it, has vectors.
 
     Raises:
@@ -67,10 +67,10 @@ async def are_there(deployment: Deployment) -> bool:
     """
     if deployment.qdrant_url:
         from mnemon_infra.vectors import collections
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            return await collections.are_there(client, deployment.database_schema)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            return await collections.has_collections(client, deployment.database_schema)
     folder = deployment.vectors_folder
     return folder is not None and (folder / RECORD).exists()
 
@@ -82,11 +82,11 @@ async def drop_generation(deployment: Deployment) -> None:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
-        from mnemon_infra.vectors.collections import drop
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.collections import drop_collections
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            await drop(client, deployment.database_schema)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await drop_collections(client, deployment.database_schema)
     elif deployment.vectors_folder:
         shutil.rmtree(deployment.vectors_folder, ignore_errors=True)
 
@@ -98,16 +98,16 @@ async def rename_generation(deployment: Deployment, to: Deployment) -> None:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
-        from mnemon_infra.vectors.collections import rename
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.collections import rename_collections
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            await rename(client, deployment.database_schema, to.database_schema)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            await rename_collections(client, deployment.database_schema, to.database_schema)
     elif deployment.vectors_folder and to.vectors_folder:
         deployment.vectors_folder.rename(to.vectors_folder)
 
 
-async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
+async def swap_on_server(deployment: Deployment, to: Deployment) -> None:
     """Put a generation's collections in the place of the live ones, in one step.
 
     The live ones become the former ones.
@@ -115,16 +115,16 @@ async def exchange_at_server(deployment: Deployment, to: Deployment) -> None:
     Raises:
         VectorsUnavailable: the live collections are unchanged.
     """
-    from mnemon_infra.vectors.collections import exchange
-    from mnemon_infra.vectors.server import connected
+    from mnemon_infra.vectors.collections import swap_collections
+    from mnemon_infra.vectors.server import open_client
 
-    former = of_generation(deployment, "former").database_schema
+    former = locate_generation(deployment, "former").database_schema
     assert deployment.qdrant_url, "there is a server"
-    async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-        await exchange(client, deployment.database_schema, to.database_schema, former)
+    async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+        await swap_collections(client, deployment.database_schema, to.database_schema, former)
 
 
-def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
+def swap_closed_folder(deployment: Deployment, to: Deployment) -> None:
     """Put a generation's folder in the place of the live one; no process may have the live one open.
 
     Raises:
@@ -132,55 +132,55 @@ def exchange_at_rest(deployment: Deployment, to: Deployment) -> None:
     """
     assert deployment.vectors_folder, "they are in a folder"
     assert to.vectors_folder, "beside it"
-    with alone_in(deployment.vectors_folder):
-        exchange(deployment.vectors_folder, to.vectors_folder)
+    with lock_vectors(deployment.vectors_folder):
+        swap_folders(deployment.vectors_folder, to.vectors_folder)
 
 
-def is_held(deployment: Deployment) -> bool:
+def is_folder_open(deployment: Deployment) -> bool:
     """Return whether a process has the live folder open, this one included; False for a server."""
     folder = deployment.vectors_folder
     if deployment.qdrant_url or folder is None or not folder.exists():
         return False
     try:
-        with alone_in(folder):
+        with lock_vectors(folder):
             return False
     except VectorsInUse:
         return True
 
 
-def settle_exchange(deployment: Deployment) -> None:
+def settle_folder_swap(deployment: Deployment) -> None:
     """Complete or roll back an interrupted swap of folders; no other process may be swapping them."""
     if deployment.vectors_folder and not deployment.qdrant_url:
-        settle(deployment.vectors_folder)
+        settle_swap(deployment.vectors_folder)
 
 
-async def made_by_of(deployment: Deployment) -> MadeBy | None:
+async def read_model_record(deployment: Deployment) -> MadeBy | None:
     """Return the model that made the existing vectors; None if it is not recorded.
 
     Raises:
         VectorsUnavailable: the server does not answer.
     """
     if deployment.qdrant_url:
-        from mnemon_infra.vectors.collections import made_by
-        from mnemon_infra.vectors.server import connected
+        from mnemon_infra.vectors.collections import read_model
+        from mnemon_infra.vectors.server import open_client
 
-        async with connected(deployment.qdrant_url, deployment.qdrant_api_key) as client:
-            return await made_by(client, deployment.database_schema)
+        async with open_client(deployment.qdrant_url, deployment.qdrant_api_key) as client:
+            return await read_model(client, deployment.database_schema)
     folder = deployment.vectors_folder
     if folder is None or not (folder / RECORD).exists():
         return None
     return MadeBy.read((folder / RECORD).read_text(encoding="utf-8"))
 
 
-def bytes_of(deployment: Deployment) -> int | None:
+def measure_bytes(deployment: Deployment) -> int | None:
     """Return the bytes of the vectors on this disk; None if they are not in a folder."""
     folder = deployment.vectors_folder
     if deployment.qdrant_url or folder is None or not folder.exists():
         return None
-    return sum(map(_on_disk, folder.rglob("*")))
+    return sum(map(_measure_file, folder.rglob("*")))
 
 
-def _on_disk(path: Path) -> int:
+def _measure_file(path: Path) -> int:
     try:
         return path.stat().st_blocks * _BLOCK
     except FileNotFoundError:  # deleted since it was listed

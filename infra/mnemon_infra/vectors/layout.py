@@ -15,17 +15,17 @@ DENSE, SPARSE = "dense", "sparse"
 TENANT, USER = "tenant", "user"
 """Indexed fields in addition to those of the payload."""
 
-COMPARED = 2_000
+FULL_SCAN_POINTS = 2_000
 """Number of a user's points up to which the engine compares all of them; above it, it searches a graph."""
 
 
-def kept(point: Point) -> dict[str, Any]:
+def build_payload(point: Point) -> dict[str, Any]:
     """Return the fields that the engine stores."""
     tenant, user = point.owner
     return {**point.payload, TENANT: tenant, USER: user}
 
 
-def stored(place: UUID, payload: Mapping[str, Any], vectors: Mapping[str, Any]) -> Point:
+def restore_point(place: UUID, payload: Mapping[str, Any], vectors: Mapping[str, Any]) -> Point:
     """Return a point from the values that the engine has stored."""
     terms = vectors[SPARSE]
     weights = sorted(zip(terms.indices, terms.values, strict=True))

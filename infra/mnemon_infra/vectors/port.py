@@ -79,7 +79,7 @@ class VectorsLost(VectorsUnavailable):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(
-            f"the vectors in {folder} were deleted while they were open: they are made anew from the log"
+            f"the vectors in {folder} were deleted while they were open: mnemon rebuilds them from the log"
         )
 
 
@@ -139,7 +139,7 @@ class VectorStore(Protocol):
             ids: only points with these ids, or all others.
         """
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         """Wait until most writes are optimised; until then they take up memory.
 
         For writers that write without pause and that no request waits for.
@@ -148,7 +148,7 @@ class VectorStore(Protocol):
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         """Remove points; None removes all of the owner's."""
 
-    async def require_kept(self) -> None:
+    async def require_present(self) -> None:
         """Check that the stored points are still in their place.
 
         Raises:

@@ -12,7 +12,7 @@ import nats.errors
 import structlog
 
 from mnemon_infra.process.gate import Gate
-from mnemon_infra.vectors.edge import renew
+from mnemon_infra.vectors.edge import reopen_folder
 from mnemon_infra.vectors.port import (
     VectorsInUse,
     VectorsLost,
@@ -28,7 +28,7 @@ CHECK_INTERVAL = 1.0
 
 
 @asynccontextmanager
-async def recovering(
+async def recover_lost_vectors(
     vectors: VectorStore, folder: Path, gate: Gate, refill: Callable[[], Awaitable[int]]
 ) -> AsyncIterator[None]:
     """Reopen and refill the folder whenever it was deleted, for the duration of the block.
@@ -44,7 +44,7 @@ async def recovering(
         while True:
             await asyncio.sleep(CHECK_INTERVAL)
             try:
-                await vectors.require_kept()
+                await vectors.require_present()
             except VectorsLost as lost:
                 log.error("vectors lost, opening the folder again", problem=str(lost))
                 await recover()
@@ -54,7 +54,7 @@ async def recovering(
             await gate.close()
             # First: if the process is killed after this line, the next start does not repeat it.
             events = await refill()
-            renew(folder)
+            reopen_folder(folder)
             gate.exchanged()
             log.warning("vectors opened again, indexing the log from its start", events=events)
         except (VectorsUnavailable, VectorsInUse, VectorsOutdated, nats.errors.Error, OSError) as error:

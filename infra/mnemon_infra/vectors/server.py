@@ -26,7 +26,7 @@ from qdrant_client.models import (
 
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.models.embedding import Dense, Sparse
-from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, kept, stored
+from mnemon_infra.vectors.layout import DENSE, SPARSE, TENANT, USER, build_payload, restore_point
 from mnemon_infra.vectors.port import (
     PAGE,
     Collection,
@@ -59,7 +59,7 @@ _BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 
 @contextmanager
-def answering() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise `VectorsUnavailable` for errors of the server that may pass."""
     try:
         yield
@@ -75,7 +75,7 @@ def answering() -> Iterator[None]:
         raise VectorsUnavailable(f"Qdrant: {error}") from error
 
 
-def alias(schema: str, collection: Collection) -> str:
+def alias_of(schema: str, collection: Collection) -> str:
     """Return the alias that all processes use; a swap changes its collection."""
     return f"{schema}.{collection}"
 
@@ -89,9 +89,9 @@ class QdrantServer:
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
         for start in range(0, len(points), _WRITTEN_AT_ONCE):
-            with answering():
+            with translate_errors():
                 await self._client.upsert(
-                    alias(self._schema, collection),
+                    alias_of(self._schema, collection),
                     [_point(point) for point in points[start : start + _WRITTEN_AT_ONCE]],
                     wait=True,
                 )
@@ -119,25 +119,25 @@ class QdrantServer:
             )
             for query in queries
         ]
-        with answering():
-            found = await self._client.query_batch_points(alias(self._schema, collection), requests)
+        with translate_errors():
+            found = await self._client.query_batch_points(alias_of(self._schema, collection), requests)
         return [
             [PointHit(UUID(str(hit.id)), hit.score, hit.payload or {}) for hit in response.points]
             for response in found
         ]
 
-    async def organised(self) -> None:
+    async def wait_until_optimised(self) -> None:
         """Return at once: the server optimises its collections without help."""
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:
         which = [] if ids is None else [HasIdCondition(has_id=list(ids))]
         within = Filter(must=[_is(TENANT, owner[0]), _is(USER, owner[1]), *which])
-        with answering():
+        with translate_errors():
             await self._client.delete(
-                alias(self._schema, collection), FilterSelector(filter=within), wait=True
+                alias_of(self._schema, collection), FilterSelector(filter=within), wait=True
             )
 
-    async def require_kept(self) -> None:
+    async def require_present(self) -> None:
         """Return at once: requests report dropped collections themselves."""
 
     async def scroll(
@@ -145,9 +145,13 @@ class QdrantServer:
     ) -> AsyncIterator[Sequence[StoredPoint]]:
         within, offset = _within(owner, where), None
         while True:
-            with answering():
+            with translate_errors():
                 page, offset = await self._client.scroll(
-                    alias(self._schema, collection), within, limit=PAGE, offset=offset, with_payload=_PAYLOAD
+                    alias_of(self._schema, collection),
+                    within,
+                    limit=PAGE,
+                    offset=offset,
+                    with_payload=_PAYLOAD,
                 )
             if page:
                 yield [StoredPoint(UUID(str(record.id)), record.payload or {}) for record in page]
@@ -161,9 +165,9 @@ class QdrantServer:
         most: int = PAGE,
         owner: Owner | None = None,
     ) -> PointPage:
-        with answering():
+        with translate_errors():
             records, following = await self._client.scroll(
-                alias(self._schema, collection),
+                alias_of(self._schema, collection),
                 _within(owner, None) if owner else None,
                 limit=most,
                 offset=str(begin) if begin else None,
@@ -171,19 +175,19 @@ class QdrantServer:
                 with_vectors=True,
             )
         points = [
-            stored(UUID(str(each.id)), each.payload or {}, cast("dict[str, Any]", each.vector))
+            restore_point(UUID(str(each.id)), each.payload or {}, cast("dict[str, Any]", each.vector))
             for each in records
         ]
         return PointPage(points, UUID(str(following)) if following is not None else None)
 
     async def count(self, collection: Collection, owner: Owner | None = None) -> int:
         within = _within(owner, None) if owner else None
-        with answering():
-            return (await self._client.count(alias(self._schema, collection), within, exact=True)).count
+        with translate_errors():
+            return (await self._client.count(alias_of(self._schema, collection), within, exact=True)).count
 
 
 @asynccontextmanager
-async def connected(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
+async def open_client(url: str, api_key: SecretStr | None) -> AsyncIterator[AsyncQdrantClient]:
     """Open a client of the server; the server need not answer yet."""
     client = AsyncQdrantClient(
         url=url,
@@ -215,7 +219,7 @@ def _point(point: Point) -> PointStruct:
     vectors: dict[str, Any] = {SPARSE: _sparse(point.sparse)}
     if point.dense is not None:
         vectors[DENSE] = point.dense.tolist()
-    return PointStruct(id=str(point.id), vector=vectors, payload=kept(point))
+    return PointStruct(id=str(point.id), vector=vectors, payload=build_payload(point))
 
 
 def _sparse(vector: Sparse) -> SparseVector:

@@ -44,20 +44,20 @@ class Findable(NamedTuple):
     meaning: str
 
 
-def fact(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
+def build_fact_item(owner: Owner, fact_id: str, event_id: str, text: str) -> Findable:
     """Return the searchable item of a fact; `event_id` is of the event that wrote this version."""
     place = point_id(*owner, "fact", fact_id)
     return Findable(place, owner, {"fact_id": fact_id, "event_id": event_id}, text, text)
 
 
-def summary(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
+def build_summary_item(owner: Owner, summary_id: str, event_id: str, text: str) -> Findable:
     """Return the searchable item of a summary; `event_id` is of the event that wrote it."""
     place = point_id(*owner, "summary", summary_id)
     return Findable(place, owner, {"summary_id": summary_id, "event_id": event_id}, text, text)
 
 
 @asynccontextmanager
-async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[VectorIndex]:
+async def open_index(deployment: Deployment, settings: Embedding) -> AsyncIterator[VectorIndex]:
     """Open the vectors for the duration of the block.
 
     Raises:
@@ -69,29 +69,29 @@ async def opened(deployment: Deployment, settings: Embedding) -> AsyncIterator[V
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     async with open_embedder(settings, deployment) as model:
-        name, dimension = _made_by(model)
+        name, dimension = _describe_model(model)
         async with open_vectors(deployment, model=name, dimension=dimension) as vectors:
             yield VectorIndex(vectors, model)
 
 
 @asynccontextmanager
-async def opened_as_of(
+async def open_index_as_of(
     deployment: Deployment, position: int, live: VectorIndex
 ) -> AsyncIterator[VectorIndex]:
     """Open the vectors as of a former log position, for searches with the embedder of the live ones.
 
     It raises the same errors as `mnemon_infra.vectors.generations.open_as_of`.
     """
-    name, dimension = _made_by(live.embedder)
+    name, dimension = _describe_model(live.embedder)
     async with open_as_of(deployment, position, model=name, dimension=dimension) as vectors:
         yield VectorIndex(vectors, live.embedder)
 
 
-def _made_by(model: Embedder | None) -> tuple[str, int | None]:
+def _describe_model(model: Embedder | None) -> tuple[str, int | None]:
     return (model.model, model.dimension) if model else ("none", None)
 
 
-async def points(
+async def build_points(
     finding: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
     """Make the points of searchable items.
@@ -105,9 +105,9 @@ async def points(
         mnemon_infra.models.embedding.EmbeddingUnavailable: the provider does not answer.
     """
     if len(findables) <= IN_PLACE:
-        sparse = [bm25.document(each.words) for each in findables]
+        sparse = [bm25.weigh_document(each.words) for each in findables]
     else:
-        sparse = await asyncio.to_thread(lambda: [bm25.document(each.words) for each in findables])
+        sparse = await asyncio.to_thread(lambda: [bm25.weigh_document(each.words) for each in findables])
     if finding.embedder is None:
         return [
             Point(each.id, each.owner, each.payload, words)

@@ -14,14 +14,14 @@ from mnemon.admin.rendering.outages import Trouble
 from mnemon.operations.dead_letters import body_of, prospect
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
-from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, newest
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_newest_letters
 from mnemon_infra.broker.dead_letters.redrive import (
     AlreadyApplied,
     GivenBack,
     Kept,
-    drop,
-    original_of,
-    redrive,
+    drop_letter,
+    find_original,
+    redrive_letter,
 )
 from mnemon_infra.broker.provisioning.paused_consumers import list_paused, resume_consumer
 from mnemon_infra.database.projections.row_positions import is_applied
@@ -55,7 +55,7 @@ async def all_of_them(visit: Visit) -> Response:
     before = visit.query.number("before")
     connection = await visit.parts.broker()
     state = (await connection.jetstream().stream_info(DEAD)).state
-    found = await newest(connection, _wanted(filters), before, SHOWN + 1)
+    found = await read_newest_letters(connection, _wanted(filters), before, SHOWN + 1)
     return visit.page(
         "dead_letters.html",
         letters=found[:SHOWN],
@@ -76,10 +76,10 @@ async def one(visit: Visit) -> Response:
     if id_ is None:
         raise InvalidBody("id", "is not an id of a dead letter")
     connection = await visit.parts.broker()
-    found = await letter(connection, id_)
+    found = await read_letter(connection, id_)
     if found is None:
         return visit.refusal(_gone(id_))
-    original = await original_of(connection, found) if found.kind == "event" else None
+    original = await find_original(connection, found) if found.kind == "event" else None
     body = body_of(found, original)
     text = _pretty(body)
     return visit.page(
@@ -105,10 +105,10 @@ async def give_back(visit: Visit) -> Response:
     given: list[GivenBack] = []
     applied, kept = 0, list[str]()
     for id_ in chosen:
-        found = await letter(connection, id_)
+        found = await read_letter(connection, id_)
         if found is None:
             continue
-        match await redrive(connection, found, looking):
+        match await redrive_letter(connection, found, looking):
             case GivenBack() as back:
                 given.append(back)
             case AlreadyApplied():
@@ -127,7 +127,7 @@ async def ask(visit: Visit) -> Response:
     if not chosen:
         return visit.goto("/dead", "No letter was selected.")
     connection = await visit.parts.broker()
-    found = [each for id_ in chosen if (each := await letter(connection, id_))]
+    found = [each for id_ in chosen if (each := await read_letter(connection, id_))]
     return visit.page("dead_drop.html", letters=found)
 
 
@@ -138,8 +138,8 @@ async def remove(visit: Visit) -> Response:
     looking = partial(is_applied, await visit.parts.database())
     count = 0
     for id_ in _chosen(visit.form):
-        if found := await letter(connection, id_):
-            await drop(connection, found, looking)
+        if found := await read_letter(connection, id_):
+            await drop_letter(connection, found, looking)
             count += 1
     return visit.goto("/dead", f"{_letters(count)} deleted for good.")
 

@@ -17,9 +17,9 @@ from mnemon.operations.embedding_change import embedding_in_force, what_follows
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
-from mnemon_infra.settings.effective import InForce, Source, shown
-from mnemon_infra.settings.history import NoSuchRevision, history, rollback
-from mnemon_infra.settings.store import LiveSettings, SettingsContended, change
+from mnemon_infra.settings.effective import InForce, Source, read_effective
+from mnemon_infra.settings.history import NoSuchRevision, read_history, roll_back_settings
+from mnemon_infra.settings.store import LiveSettings, SettingsContended, change_settings
 
 pages = PageSection("Settings", "/settings")
 
@@ -90,7 +90,7 @@ async def save(visit: Visit) -> Response:
         return visit.goto(_home(tenant, visit.form["group"]), "Nothing was changed.")
     try:
         before = await embedding_in_force(connection)
-        revision = await change(connection, edit, tenant)
+        revision = await change_settings(connection, edit, tenant)
         follows = what_follows(before, await embedding_in_force(connection))
     except InvalidBody as error:
         return await _page(visit, connection, tenant, problems(error))
@@ -106,7 +106,7 @@ async def unset(visit: Visit) -> Response:
     """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
     connection = await visit.parts.broker()
-    revision = await change(connection, lambda document: unset_value(document, name), tenant)
+    revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)
     group = name.partition(".")[0] if "." in name else _ALONE
     return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is no longer set.")
 
@@ -116,7 +116,7 @@ async def revisions(visit: Visit) -> Response:
     """Show the former revisions, the newest first."""
     tenant = visit.query.get("tenant") or None
     connection = await visit.parts.broker()
-    found = await history(connection, tenant)
+    found = await read_history(connection, tenant)
     return visit.page(
         "settings_history.html",
         tenant=tenant,
@@ -133,7 +133,7 @@ async def back(visit: Visit) -> Response:
     if revision is None:
         raise InvalidBody("revision", "is missing")
     try:
-        made = await rollback(await visit.parts.broker(), revision, tenant)
+        made = await roll_back_settings(await visit.parts.broker(), revision, tenant)
     except NoSuchRevision as error:
         return visit.refusal(Trouble(409, "That revision is gone", str(error), "Reload the history."))
     return visit.goto(
@@ -144,7 +144,7 @@ async def back(visit: Visit) -> Response:
 async def _page(
     visit: Visit, connection: Client, tenant: str | None, refused: Mapping[str, str] | None = None
 ) -> Response:
-    found = await shown(connection, tenant)
+    found = await read_effective(connection, tenant)
     cards = [
         _card(group, knobs, found, tenant, visit.form, refused)
         for group, knobs in _KNOBS

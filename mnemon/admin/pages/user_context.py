@@ -10,7 +10,7 @@ from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.page_user import PageUser, shown
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection, Format
-from mnemon_infra.settings.store import read
+from mnemon_infra.settings.store import read_settings
 from mnemon_producers.errors import AskFailed
 
 pages = PageSection("Users", "/users")
@@ -37,7 +37,7 @@ async def context(visit: Visit) -> Response:
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
     }
-    usual = (await read(await visit.parts.broker(), whose.tenant)).context.budget
+    usual = (await read_settings(await visit.parts.broker(), whose.tenant)).context.budget
     reply, error = None, None
     try:
         reply = await _asked(visit, whose, asked)

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mnemon_infra.telemetry.host_header import host_name, is_address_or_localhost
+from mnemon_infra.telemetry.host_header import is_address_or_localhost, parse_host_name
 
 _POLICY: Final = "; ".join(
     (
@@ -57,7 +57,7 @@ class Guard:
         host = headers.get("host", "")
         if not self._is_ours(host):
             said = (
-                f"{host_name(host) or 'this'!r} is not a known name of this page. "
+                f"{parse_host_name(host) or 'this'!r} is not a known name of this page. "
                 "Use its address, or allow the name: mnemon admin --allow-host NAME\n"
             )
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
@@ -80,7 +80,7 @@ class Guard:
         await self._application(scope, receive, answer)
 
     def _is_ours(self, host: str) -> bool:
-        name = host_name(host)
+        name = parse_host_name(host)
         return name in self._names or is_address_or_localhost(name)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemon.admin.session.tokens import kept_in
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 SESSION_SECONDS: Final = 12 * 3600
 """Lifetime of a session in seconds."""
@@ -39,7 +39,7 @@ class EndedSessions:
         self._until[id_] = now + SESSION_SECONDS
         if self._path:
             text = "".join(f"{each} {until:.0f}\n" for each, until in self._until.items())
-            replace(self._path, text)
+            replace_file(self._path, text)
 
 
 def ended_sessions(data: Path) -> EndedSessions:

@@ -3,7 +3,7 @@
 import secrets
 from pathlib import Path
 
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 
 def token_of(data: Path) -> str:
@@ -19,7 +19,7 @@ def token_of(data: Path) -> str:
         kept = ""
     if not kept:
         kept = new_token()
-        replace(path, kept + "\n")
+        replace_file(path, kept + "\n")
     return kept
 
 

@@ -149,12 +149,12 @@ async def _list(deployment: "Deployment", wanted: "LetterFilter", limit: int, as
     from collections import deque
 
     from mnemon.cli.dead_letters.view import show_letters, summary
-    from mnemon_infra.broker.dead_letters.listing import letters
+    from mnemon_infra.broker.dead_letters.listing import read_letters
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
     async with _connected(deployment) as connection:
-        async for letter in letters(connection, wanted):
+        async for letter in read_letters(connection, wanted):
             count += 1
             newest.append(summary(letter))  # without the text, which may be long
     show_letters(newest, count, as_json)
@@ -163,19 +163,19 @@ async def _list(deployment: "Deployment", wanted: "LetterFilter", limit: int, as
 
 async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
     from mnemon.cli.dead_letters.view import show_letter
-    from mnemon_infra.broker.dead_letters.redrive import original_of
+    from mnemon_infra.broker.dead_letters.redrive import find_original
 
     async with _connected(deployment) as connection:
         letter = await _known(connection, letter_id)
-        original = await original_of(connection, letter) if letter.kind == "event" else None
+        original = await find_original(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
     return Ending.DONE
 
 
 async def _known(connection: "Client", letter_id: int) -> "Letter":
-    from mnemon_infra.broker.dead_letters.listing import letter
+    from mnemon_infra.broker.dead_letters.listing import read_letter
 
-    found = await letter(connection, letter_id)
+    found = await read_letter(connection, letter_id)
     if found is None:
         refuse(Ending.WRONG_USE, f"there is no dead letter {letter_id}", "List them: mnemon dead list")
     return found
@@ -188,11 +188,11 @@ async def _ids(
 
     Return None if the user does not confirm. End the command if a named letter does not exist.
     """
-    from mnemon_infra.broker.dead_letters.listing import letters
+    from mnemon_infra.broker.dead_letters.listing import read_letters
 
     if isinstance(chosen, list):
         return [(await _known(connection, each)).id for each in chosen]
-    found = [letter.id async for letter in letters(connection, chosen)]
+    found = [letter.id async for letter in read_letters(connection, chosen)]
     if len(found) > 1 and not yes and not _agreed(f"{question} {len(found):,} dead letters?"):
         return None
     return found
@@ -213,8 +213,8 @@ def _agreed(question: str) -> bool:
 async def _redrive(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
-    from mnemon_infra.broker.dead_letters.listing import letter
-    from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive
+    from mnemon_infra.broker.dead_letters.listing import read_letter
+    from mnemon_infra.broker.dead_letters.redrive import GivenBack, Kept, redrive_letter
 
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -224,10 +224,10 @@ async def _redrive(
         if ids is None:
             return Ending.NOT_SO
         for each in _with_progress(ids, "redriving"):
-            found = await letter(connection, each)
+            found = await read_letter(connection, each)
             if found is None:
                 continue  # another process has handled the letter
-            match await redrive(connection, found, is_applied):
+            match await redrive_letter(connection, found, is_applied):
                 case GivenBack(sequence):
                     given.append({"id": each, "stream": found.stream, "sequence": sequence})
                 case Kept(why):
@@ -248,16 +248,16 @@ async def _redrive(
 async def _drop(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
-    from mnemon_infra.broker.dead_letters.listing import letter
-    from mnemon_infra.broker.dead_letters.redrive import drop
+    from mnemon_infra.broker.dead_letters.listing import read_letter
+    from mnemon_infra.broker.dead_letters.redrive import drop_letter
 
     async with _connected(deployment) as connection, _looking(deployment) as is_applied:
         ids = await _ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return Ending.NOT_SO
         for each in _with_progress(ids, "removing"):
-            if found := await letter(connection, each):
-                await drop(connection, found, is_applied)
+            if found := await read_letter(connection, each):
+                await drop_letter(connection, found, is_applied)
     typer.echo(
         json.dumps({"dropped": ids}) if as_json else f"{len(ids):,} removed" if ids else "no dead letters"
     )

@@ -161,11 +161,11 @@ def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     """Open the logins of a folder or of a file for changes."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import NotOurs
-    from mnemon_infra.embedded.logins import FolderLogins, edited
+    from mnemon_infra.embedded.logins import FolderLogins, edit_authorization
 
     path = _path(data, file)
     try:
-        with FolderLogins(data).edited() if data else edited(path) as users:
+        with FolderLogins(data).edited() if data else edit_authorization(path) as users:
             yield users
     except (NotOurs, InvalidId) as error:
         refuse(Ending.WRONG_USE, str(error))

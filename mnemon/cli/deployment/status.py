@@ -29,9 +29,9 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `mnemon status --data ./memory --json`
     """
-    from mnemon_infra.process.data_folder import Endpoints, holder_of
+    from mnemon_infra.process.data_folder import Endpoints, find_holder
 
-    if data and Endpoints.read(data) is None and (holder := holder_of(data)):
+    if data and Endpoints.read(data) is None and (holder := find_holder(data)):
         perform(_status_of_silent(data, holder, as_json))
     perform(_status(target(data, "broker", "database"), data, as_json))
 

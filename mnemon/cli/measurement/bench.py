@@ -101,13 +101,13 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
     """Measure the decisions of `dedupe`, without servers."""
     from mnemon_bench.quality import calibration, dedupe_quality
-    from mnemon_infra.models.wordllama import wordllama
+    from mnemon_infra.models.wordllama import load_wordllama
 
     try:
         pairs = calibration.read_pairs(path or calibration.PAIRS)
     except calibration.InvalidPairs as error:
         refuse(Ending.WRONG_USE, str(error))
-    measured = await dedupe_quality.run(pairs, wordllama(), report=_report)
+    measured = await dedupe_quality.run(pairs, load_wordllama(), report=_report)
     if not as_json:
         _show_confusion(measured.pop("languages"))
     return _finish(measured, as_json)
@@ -132,14 +132,14 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
     from mnemon_bench.quality import recall
     from mnemon_bench.throughput import compact, dedupe, extract, ingest, publish, rebuild, scale, searchable
     from mnemon_infra.config import Deployment
-    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging(level=logging.ERROR)
 
     with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Ignore the servers of the environment: they may be production servers.
-        async with embedded(Path(folder), Deployment.model_construct()) as stack:
+        async with run_stack(Path(folder), Deployment.model_construct()) as stack:
             match name:
                 case Bench.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))

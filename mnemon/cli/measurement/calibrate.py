@@ -78,14 +78,14 @@ async def _calibrate(
 async def _embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.broker.connection import connect
-    from mnemon_infra.settings.store import read
+    from mnemon_infra.settings.store import read_settings
 
     if provider is not None:
         return Embedding.create_strict(provider=provider, model=model)
     usual = Embedding()
     if deployment.nats_url:
         async with await connect(deployment.nats_url, name="mnemon-calibrate") as connection:
-            usual = (await read(connection)).embedding
+            usual = (await read_settings(connection)).embedding
     return usual if model is None else Embedding.create_strict(provider=usual.provider, model=model)
 
 

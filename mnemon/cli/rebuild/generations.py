@@ -153,7 +153,7 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
     from mnemon.operations.rebuild.verification import VerifyingAll
     from mnemon_infra.database.generations.generation_repository import drop_schema
     from mnemon_infra.rebuild.verification import SETTLE_WAIT
-    from mnemon_infra.vectors.generations import drop_generation, of_generation
+    from mnemon_infra.vectors.generations import drop_generation, locate_generation
 
     async with alone(data) as (place, is_running, progress, _):
         async with made(place, "next", progress) as generation, live_pages(place) as live:
@@ -161,7 +161,7 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
             verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
         schema = generation.rows.schema
         if not keep:
-            await drop_generation(of_generation(place.deployment, "next"))
+            await drop_generation(locate_generation(place.deployment, "next"))
             await drop_schema(place.database, schema)
     if as_json:
         typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
@@ -174,10 +174,10 @@ async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
 async def until(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
     """Make a generation as of then."""
     from mnemon.operations.rebuild.generations import made
-    from mnemon_infra.broker.streams.stream_reader import position_at
+    from mnemon_infra.broker.streams.stream_reader import find_position
 
     async with alone(data) as (place, _, progress, _):
-        up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
+        up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
         end = await place.load_log_end()
         if not 0 < up_to <= end:
             refuse(

@@ -49,13 +49,13 @@ async def redecide(
     from mnemon_contracts.settings.document import resolve_settings
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.rebuild.generations import open_site
-    from mnemon_infra.settings.store import SettingsContended, change, documents
+    from mnemon_infra.settings.store import SettingsContended, change_settings, read_documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
     edit = _edit(changed_settings)
     async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         try:
-            resolve_settings(edit((await documents(place.connection))[0]))
+            resolve_settings(edit((await read_documents(place.connection))[0]))
         except InvalidBody as error:
             refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get dedupe")
         embedding = await embedding_of(place, place.deployment)
@@ -75,7 +75,7 @@ async def redecide(
             if changed_settings:
                 # Change the settings first: `dedupe` then decides on new proposals by them.
                 try:
-                    revision = await change(place.connection, edit)
+                    revision = await change_settings(place.connection, edit)
                 except SettingsContended as error:
                     refuse(Ending.NOT_SO, str(error))
             outcome = await _make(redeciding)

@@ -24,12 +24,12 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
     from mnemon.operations.rebuild.swap import finish, take_over
     from mnemon_infra.rebuild.generations import RebuildBlocked
     from mnemon_infra.vectors.embedding_metadata import MadeBy
-    from mnemon_infra.vectors.generations import are_there, made_by_of
-    from mnemon_infra.vectors.vector_index import opened
+    from mnemon_infra.vectors.generations import has_vectors, read_model_record
+    from mnemon_infra.vectors.vector_index import open_index
 
     embedding = _embedding(spelled)
     async with alone(data) as (place, _, progress, _):
-        if not await are_there(place.deployment):
+        if not await has_vectors(place.deployment):
             raise RebuildBlocked(
                 "no vectors exist yet",
                 f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
@@ -46,7 +46,7 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
             await generation.catch_up(place, progress)
             rebuilt = generation.vectors.finding
             former = await embedding_of(place, place.deployment)
-            async with opened(place.deployment, former) as live:
+            async with open_index(place.deployment, former) as live:
                 shown = Preview(_named(live), _named(rebuilt), await _points(rebuilt))
                 await preview(place, live, rebuilt, shown)
             if not as_json:
@@ -56,7 +56,7 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
                 return Ending.DONE
             await take_over(place, generation, progress)
         await finish(place, progress)
-        made_by = await made_by_of(place.deployment)
+        made_by = await read_model_record(place.deployment)
     tell(
         as_json,
         {**_values(shown), "switched": True},

@@ -39,12 +39,12 @@ def reindex(
 async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.provisioning.topology import reset_consumer
-    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.vectors.engines import reset_vectors
 
     async with AsyncExitStack() as ends:
         if data is not None:
-            deployment = (await ends.enter_async_context(embedded(data, deployment))).deployment
+            deployment = (await ends.enter_async_context(run_stack(data, deployment))).deployment
         connection = await ends.enter_async_context(
             await connect(str(deployment.nats_url), name="mnemon-reindex")
         )

@@ -101,10 +101,10 @@ def _claim(data: Path) -> None:
     This comes before the imports, which take seconds: no command may take the remains for a running stack.
     """
     from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
-    from mnemon_infra.process.data_folder import FolderInUse, forget_killed
+    from mnemon_infra.process.data_folder import FolderInUse, remove_stale_endpoints
 
     try:
-        forget_killed(data)
+        remove_stale_endpoints(data)
         require_room(data)
     except FolderInUse as error:
         refuse_folder(error)
@@ -128,7 +128,7 @@ async def _up(
     from mnemon.admin.page_port import PagePortTaken
     from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
-    from mnemon_infra.embedded.stack import embedded
+    from mnemon_infra.embedded.stack import run_stack
     from mnemon_infra.telemetry.logging import configure_logging
 
     begun = time.monotonic()
@@ -138,10 +138,10 @@ async def _up(
     try:
         with Stop() as stop:
             async with (
-                embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
+                run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 _by_words(stack.deployment, names),
-                stack.surviving(lambda: run_in_background(behind, shown_beside(stack.deployment))),
-                stack.surviving(lambda: run_consumers(front, stack.deployment)),
+                stack.survive_restarts(lambda: run_in_background(behind, shown_beside(stack.deployment))),
+                stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
                 _page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
                 with stack.announced(http=page and page.address):

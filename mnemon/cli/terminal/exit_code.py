@@ -60,10 +60,10 @@ def refuse_folder(error: "FolderInUse") -> NoReturn:
 
 def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
-    from mnemon_infra.process.cancellation import heed_cancellations
+    from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
 
-    heed_cancellations()
+    patch_wait_for()
     take_fault()  # discard the fault of an earlier command in this process
     try:
         ending = asyncio.run(command)

@@ -8,8 +8,8 @@ from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import AuditFaults
 from mnemon_contracts.subjects import Owner, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.database.audit.orphans import list_erased_rows
 from mnemon_infra.database.audit.removals import (
     GoneSummary,
@@ -34,7 +34,7 @@ async def examine_summaries(
         DatabaseUnavailable: the database cannot answer now.
         nats.errors.Error: the broker does not answer.
     """
-    position = await applied_position(connection.jetstream())
+    position = await read_applied_position(connection.jetstream())
     for each in await find_wrong_summary_removals(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
 
@@ -76,7 +76,7 @@ async def _lasting(
     """Return the deviations that are still there after `LOOKS` examinations."""
     found: list[WrongRemoval] = []
     for look in range(LOOKS):
-        position = await applied_position(connection.jetstream())
+        position = await read_applied_position(connection.jetstream())
         now = await find_wrong_removals(database, owners, limit=up_to, up_to=position)
         found = [each for each in now if not look or each in found]
         if not found:
@@ -88,4 +88,4 @@ async def _is_awaited(connection: Client, database: Database, owner: Owner, up_t
     """Return whether a sweep is due: a watermark beyond `up_to`, or a trigger that is not handled yet."""
     if await load_last_watermark(database, *owner) > up_to:
         return True
-    return bool(await waiting(connection, work_subject("persist", *owner)))
+    return bool(await list_waiting(connection, work_subject("persist", *owner)))

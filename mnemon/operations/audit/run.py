@@ -15,9 +15,9 @@ from mnemon.operations.audit.positions import PositionSet
 from mnemon.operations.audit.proposals import Proposals
 from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.dead_letters.origins import letters
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.dead_letters.origins import summarise_letters
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.audit.orphans import count_rows, find_highest_position, stream_row_places
 from mnemon_infra.database.engine import Database
@@ -63,14 +63,14 @@ async def examine(
     stream_context = connection.jetstream()
     # First: the log has the decisions on all proposals up to this position.
     await _must_be_there(connection)
-    decided = await applied_position(stream_context, "dedupe")
-    up_to = await applied_position(stream_context)
+    decided = await read_applied_position(stream_context, "dedupe")
+    up_to = await read_applied_position(stream_context)
     # After the positions: every handled event that failed has its dead letter by now.
-    dead = await letters(connection)
+    dead = await summarise_letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
     proposals = Proposals(database, decided)
-    async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
+    async with aclosing(read_stream(connection, LOG, up_to=up_to)) as log:
         async for page in log:
             deliveries = [delivery for _, delivery in page]
             await applied.take(deliveries)
@@ -91,7 +91,7 @@ async def examine(
         vectors = await VectorAudit(connection, database, pages, given_up, faults).examine()
     return Audit(
         up_to=up_to,
-        beyond=max(0, await log_end(stream_context) - up_to),
+        beyond=max(0, await read_log_end(stream_context) - up_to),
         every=sample.every,
         seconds=time.monotonic() - begun,
         persist=applied.found,
@@ -132,7 +132,7 @@ async def _find_beyond(connection: Client, database: Database, faults: AuditFaul
     """Add a fault for each row beyond the end of the log: from a deleted log, or a newer copy of this one."""
     # Database first: an event that arrives meanwhile is in the log before it is in the database.
     highest = await find_highest_position(database)
-    end = await log_end(connection.jetstream())
+    end = await read_log_end(connection.jetstream())
     if highest <= end:
         return
     async with aclosing(stream_row_places(database, highest, after=end)) as pages:

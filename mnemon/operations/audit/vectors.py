@@ -14,8 +14,8 @@ from mnemon.operations.audit.positions import PositionSet
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.indexable import (
     IndexableItem,
@@ -65,7 +65,9 @@ class VectorAudit:
         """
         # First: events up to these positions have their points when the points are read.
         stream_context = self._connection.jetstream()
-        up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))
+        up_to = min(
+            await read_applied_position(stream_context, "index"), await read_applied_position(stream_context)
+        )
         return {each: await self._look_at(each, up_to) for each in Collection}
 
     async def _look_at(self, collection: Collection, up_to: int) -> CollectionAudit:
@@ -143,7 +145,7 @@ class VectorAudit:
 
     async def _is_awaited(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
-        return bool(await waiting(self._connection, work_subject("index", *owner)))
+        return bool(await list_waiting(self._connection, work_subject("index", *owner)))
 
 
 def _event(point: Point) -> str:

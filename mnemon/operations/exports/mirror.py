@@ -18,7 +18,7 @@ from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
 from mnemon.operations.exports.run import everybody
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.broker.streams.log_tail import log_tail
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.memory.export import open_memory
@@ -100,7 +100,7 @@ class Mirror:
             OSError: a file cannot be written.
         """
         self._log = await self._log_identity()
-        end = await log_end(self._connection.jetstream())
+        end = await read_log_end(self._connection.jetstream())
         state = self._folder.load_state()
         if state is not None and state.log == self._log and state.position <= end:
             self.done.position = state.position

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import ExportedMemory, list_owners, open_memory
 
@@ -48,7 +48,7 @@ async def settled(connection: Client) -> int:
         NotProjected: the rows do not have them within `PATIENCE`.
         nats.errors.Error: the server does not answer.
     """
-    end = await log_end(connection.jetstream())
+    end = await read_log_end(connection.jetstream())
     position = Position()
     if await position.reach(connection.jetstream(), end, PATIENCE) < end:
         raise NotProjected(f"{end - position.value:,} events of the log are not in the database yet")

@@ -9,9 +9,9 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
-from mnemon_infra.broker.streams.applied_position import log_end
-from mnemon_infra.broker.streams.log_reader import delivery_of, stored
-from mnemon_infra.settings.store import read
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored
+from mnemon_infra.settings.store import read_settings
 
 NEWEST: Final = 1000
 """Newest positions of the log that are examined for the rate of each tenant."""
@@ -26,11 +26,11 @@ async def events_per_second(connection: Client) -> dict[str, float]:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    after = max(0, await log_end(connection.jetstream()) - NEWEST)
+    after = max(0, await read_log_end(connection.jetstream()) - NEWEST)
     counts: Counter[str] = Counter()
     first = now = datetime.now(UTC).timestamp()
-    async for page in stored(connection, LOG, "chat.>", after):
-        for delivery in map(delivery_of, page):
+    async for page in read_stored(connection, LOG, "chat.>", after):
+        for delivery in map(parse_delivery, page):
             try:
                 counts[parse_subject(delivery.subject).tenant] += 1
             except InvalidSubject:
@@ -51,7 +51,7 @@ async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, flo
         nats.errors.Error: the server does not answer.
         mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket is absent.
     """
-    bounds = {tenant: (await read(connection, tenant)).rates.events_per_second for tenant in busy}
+    bounds = {tenant: (await read_settings(connection, tenant)).rates.events_per_second for tenant in busy}
     return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}
 
 

@@ -13,7 +13,7 @@ from mnemon_consumers.model_reports import SUBJECT, read_reports
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import decode_token
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.models.language.circuit_breaker import FailingModel
 
 PASSING: Final = timedelta(minutes=5)
@@ -105,7 +105,7 @@ async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
     last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
     since: dict[tuple[str, str, str | None, str], list[float]] = {}
     for consumer in _CONSUMERS:
-        reading = whole(connection, DEAD, up_to=last, headers_only=True, subject=f"dead.{consumer}.>")
+        reading = read_stream(connection, DEAD, up_to=last, headers_only=True, subject=f"dead.{consumer}.>")
         async with aclosing(reading) as pages:
             async for page in pages:
                 for message, delivery in page:

@@ -26,7 +26,7 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, find_head_revision, is_known_revision, load_revision
 from mnemon_infra.health.clock_skew import compare_clocks
 from mnemon_infra.health.consistency import LogLost, find_first_missing, require_same_log
-from mnemon_infra.process.free_space import LEAST, free_bytes, megabytes
+from mnemon_infra.process.free_space import LEAST, format_megabytes, read_free_bytes
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 
 _PATIENCE = 5.0
@@ -157,7 +157,8 @@ def _folder_problems(folder: FolderState | None) -> list[str]:
     if folder is None or not folder.is_full:
         return []
     problem = (
-        f"the disk of {folder.path} is full, {megabytes(folder.free_bytes)} are free. Messages of bots "
+        f"the disk of {folder.path} is full, {format_megabytes(folder.free_bytes)} are free. "
+        "Messages of bots "
         "are refused with an error. Free space on the disk; mnemon then continues automatically"
     )
     return [problem]
@@ -261,7 +262,7 @@ async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]
 
 
 def _folder(data: Path) -> FolderState:
-    free = free_bytes(data)
+    free = read_free_bytes(data)
     return FolderState(path=str(data), free_bytes=free, is_full=free < LEAST)
 
 

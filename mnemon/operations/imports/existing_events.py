@@ -9,7 +9,7 @@ from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
 from mnemon_contracts.subjects import Owner, tenant_events, user_filters
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.projections.logged_events import stream_events
 
 
@@ -78,4 +78,4 @@ async def is_empty(connection: Client, tenant: str) -> bool:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    return not any([await last_position(connection, each) for each in tenant_events(tenant)])
+    return not any([await read_last_position(connection, each) for each in tenant_events(tenant)])

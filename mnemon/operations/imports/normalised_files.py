@@ -11,7 +11,7 @@ from mnemon.operations.exports.markdown import lines
 from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 
 PATIENCE: Final = 300.0
@@ -37,7 +37,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
         OSError: a file cannot be written.
     """
     subjects = [memory_subject(*owner, "fact.proposed") for owner in files.values()]
-    proposed = max([await last_position(connection, each) for each in subjects], default=0)
+    proposed = max([await read_last_position(connection, each) for each in subjects], default=0)
     if await Position("dedupe").reach(connection.jetstream(), proposed, PATIENCE) < proposed:
         raise NotProjected("dedupe has not decided on all imported facts yet")
     position = await settled(connection)

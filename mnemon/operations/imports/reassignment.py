@@ -8,7 +8,7 @@ from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_dela
 from mnemon.operations.imports.records import Recast
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import Owner, conversation_filter
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -46,7 +46,7 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
             continue
         where = f"conversation {recast.conversation!r} of user {user!r}"
         # Messages on `-` may belong to this conversation: an erasure would remove them, too.
-        on_current = await last_position(connection, conversation_filter(*owner, None))
+        on_current = await read_last_position(connection, conversation_filter(*owner, None))
         is_mixed = any(not str(message.id).startswith(recast.ids) for message in messages.values())
         if is_mixed or on_current > min(messages):
             done.append(
@@ -83,7 +83,7 @@ async def _forget(connection: Client, owner: Owner, conversation: str) -> None:
     where = f"conversation {conversation!r} of user {user!r}"
     try:
         await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
-        await waiting(last_position, connection, conversation_filter(*owner, conversation))
+        await waiting(read_last_position, connection, conversation_filter(*owner, conversation))
     except AskFailed as failed:
         raise NotRecast(f"{where} cannot be erased: {failed}") from failed
     except RetryError as error:

@@ -20,8 +20,8 @@ from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner
-from mnemon_infra.broker.streams.log_writer import LogEvent, append, insist
-from mnemon_infra.settings.store import read
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, retry_store
+from mnemon_infra.settings.store import read_settings
 
 BATCH: Final = 1000
 """Maximum number of events in one write to the log: the log takes no more at once."""
@@ -189,7 +189,7 @@ class Bringing:
     async def _policy(self, tenant: str) -> Policy:
         """Return the policy of a tenant: facts that it refuses, such as secrets, must not enter the log."""
         if tenant not in self._policies:
-            self._policies[tenant] = (await read(self._connection, tenant)).policy
+            self._policies[tenant] = (await read_settings(self._connection, tenant)).policy
         return self._policies[tenant]
 
     async def _known(self, owner: Owner) -> There:
@@ -215,7 +215,9 @@ class Bringing:
     async def _put(self, staged: list[_Staged]) -> None:
         if not staged:
             return
-        appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
+        appended = await retry_store(
+            partial(append_events, self._connection, [each.wire for each in staged]), PAUSE
+        )
         for each, done in zip(staged, appended, strict=True):
             seq = done.seq
             is_twice = done.known and await self._is_there(seq, each.wire)  # the source has it twice
@@ -241,7 +243,7 @@ class Bringing:
     async def _anew(self, event: LogEvent) -> int:
         """Publish an event without the id header, which the server would recognise; its body has the id."""
         publish = self._connection.jetstream().publish
-        return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
+        return (await retry_store(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
 
 
 def _is_said(event: Event) -> bool:

@@ -4,9 +4,9 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.settings.store import change, read
+from mnemon_infra.settings.store import change_settings, read_settings
 from mnemon_infra.vectors.embedding_metadata import provider_and_model
-from mnemon_infra.vectors.generations import is_held, made_by_of
+from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
 async def embedding_of(place: Site, generation: Deployment) -> Embedding:
@@ -16,8 +16,8 @@ async def embedding_of(place: Site, generation: Deployment) -> Embedding:
         VectorsUnavailable: the server does not answer.
         nats.errors.Error: the broker does not answer.
     """
-    made_by = await made_by_of(generation)
-    settings = (await read(place.connection)).embedding
+    made_by = await read_model_record(generation)
+    settings = (await read_settings(place.connection)).embedding
     if made_by is None:
         return settings
     provider, model = provider_and_model(made_by.model)
@@ -32,7 +32,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
         nats.errors.Error: the broker does not answer.
     """
     named = embedding.model_dump(mode="json", exclude_none=True)
-    await change(place.connection, lambda document: {**document, "embedding": named})
+    await change_settings(place.connection, lambda document: {**document, "embedding": named})
 
 
 async def is_embedding(place: Site) -> bool:
@@ -41,7 +41,7 @@ async def is_embedding(place: Site) -> bool:
     Raises:
         nats.errors.Error: the broker does not answer.
     """
-    if is_held(place.deployment):
+    if is_folder_open(place.deployment):
         return True
     context = place.connection.jetstream()
     return any([(await context.consumer_info(LOG, name)).num_waiting or 0 for name in ("index", "dedupe")])

@@ -14,9 +14,9 @@ from mnemon_infra.health.consistency import find_lost_collections, list_owners_t
 from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import SWAP_DISTANCE, RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
-from mnemon_infra.vectors.generations import are_there, drop_generation, of_generation
+from mnemon_infra.vectors.generations import drop_generation, has_vectors, locate_generation
 from mnemon_infra.vectors.port import VectorsOutdated
-from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 
 
 class Watching(RebuildProgress, Protocol):
@@ -77,16 +77,16 @@ async def made(
     Raises:
         RebuildBlocked: another generation or schema has its name.
         DatabaseUnavailable: the database cannot answer now.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
         rows = await ends.enter_async_context(generations.open_generation(place, kind, progress, up_to))
-        if not await are_there(place.deployment):
+        if not await has_vectors(place.deployment):
             yield Made(rows, None)
             return
         # The model of the live vectors: the settings may name another one for the next start.
         chosen = embedding or await embedding_of(place, place.deployment)
-        generation = of_generation(place.deployment, kind, up_to)
+        generation = locate_generation(place.deployment, kind, up_to)
         yield Made(
             rows, await ends.enter_async_context(vectors_of(place, rows, generation, chosen, progress))
         )
@@ -100,14 +100,14 @@ async def vectors_of(
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
         reached = await VECTORS.load_position(rows.database, rows.schema)
         finding: VectorIndex | None = None
-        if reached is not None and await are_there(generation):
+        if reached is not None and await has_vectors(generation):
             try:
-                finding = await ends.enter_async_context(opened(generation, embedding))
+                finding = await ends.enter_async_context(open_index(generation, embedding))
             except VectorsOutdated:
                 progress.say(
                     f"the vectors of {rows.schema} are of another model: they are indexed from the start"
@@ -116,7 +116,7 @@ async def vectors_of(
             reached = 0
             await drop_generation(generation)
             await VECTORS.restart(rows.database, rows.schema)
-            finding = await ends.enter_async_context(opened(generation, embedding))
+            finding = await ends.enter_async_context(open_index(generation, embedding))
         elif lost := await find_lost_collections(rows.database, finding.vectors):
             owners = await list_owners_to_sweep(rows.database, lost)
             await VECTORS.advance(rows.database, rows.schema, reached, owners)

@@ -7,7 +7,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.generation_repository import Generation
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
-from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_generation
+from mnemon_infra.vectors.generations import drop_generation, locate_generation, measure_bytes
 
 
 class Listed(NamedTuple):
@@ -36,9 +36,9 @@ async def listed(place: Site) -> list[Listed]:
     found = []
     for each in await place.list_generations():
         if each.is_made_here:
-            own = of_generation(place.deployment, each.kind, each.up_to)
+            own = locate_generation(place.deployment, each.kind, each.up_to)
             position = applied if each.kind == "live" else each.reached
-            found.append(Listed(each, position, own, await asyncio.to_thread(bytes_of, own)))
+            found.append(Listed(each, position, own, await asyncio.to_thread(measure_bytes, own)))
     return found
 
 
@@ -62,8 +62,8 @@ async def dropped(place: Site, name: str) -> str:
             f"{name} is live" if found else f"there is no generation {name!r}",
             "List the generations: mnemon rebuild --list",
         )
-    await drop_generation(of_generation(place.deployment, found.kind, found.up_to))
-    to = of_generation(place.deployment, "next")
+    await drop_generation(locate_generation(place.deployment, found.kind, found.up_to))
+    to = locate_generation(place.deployment, "next")
     if found.kind == "former" and not await place.find_generation(to.database_schema):
         # An interrupted return to this generation has renamed its vectors.
         await drop_generation(to)

@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from nats.aio.client import Client
 
 from mnemon_contracts.subjects import Owner, parse_owner
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.generations import are_there, is_held, made_by_of
+from mnemon_infra.vectors.generations import has_vectors, is_folder_open, read_model_record
 from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, VectorsOutdated
 
 
@@ -23,13 +23,13 @@ async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         VectorsUnavailable: the engine does not answer.
         VectorsOutdated: the vectors do not name the model that made them.
     """
-    if not await are_there(place.deployment):
+    if not await has_vectors(place.deployment):
         yield None
         return
-    if is_held(place.deployment):
+    if is_folder_open(place.deployment):
         yield EdgeOwner(place.connection)
         return
-    made_by = await made_by_of(place.deployment)
+    made_by = await read_model_record(place.deployment)
     if made_by is None:
         raise VectorsOutdated("the vectors do not say which embedding model made them: run `mnemon reindex`")
     async with open_vectors(place.deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
@@ -42,7 +42,7 @@ async def unswept(connection: Client) -> set[Owner]:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    return {parse_owner(subject) for subject in await waiting(connection, "work.index.>")}
+    return {parse_owner(subject) for subject in await list_waiting(connection, "work.index.>")}
 
 
 async def counted(place: Site, generation: Deployment) -> int | None:
@@ -55,10 +55,10 @@ async def counted(place: Site, generation: Deployment) -> int | None:
     Raises:
         VectorsUnavailable: the engine does not answer.
     """
-    made_by = await made_by_of(generation)
+    made_by = await read_model_record(generation)
     if made_by is None:
         return None
-    if is_held(generation):
+    if is_folder_open(generation):
         is_live = generation.vectors_folder == place.deployment.vectors_folder
         return sum((await EdgeOwner(place.connection).counts()).values()) if is_live else None
     try:

@@ -16,7 +16,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import count_fact_owners, list_fact_owners
 from mnemon_infra.models.embedding import Embedder
-from mnemon_infra.settings.store import documents
+from mnemon_infra.settings.store import read_documents
 
 FIRST: Final = 20
 """Maximum number of corrections that an outcome names."""
@@ -123,7 +123,7 @@ class Redeciding:
         return found
 
     async def _settings(self, tenant: str) -> SettingsV1:
-        default, own = await documents(self._connection, tenant)
+        default, own = await read_documents(self._connection, tenant)
         chosen = self._edit(default)
         try:
             return resolve_settings(chosen, own)

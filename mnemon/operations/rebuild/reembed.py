@@ -11,7 +11,7 @@ from mnemon_contracts.settings.groups import Dedupe
 from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.facts.fact_repository import list_fact_owners, load_facts
 from mnemon_infra.rebuild.generations import Site
-from mnemon_infra.settings.store import read
+from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 
@@ -99,7 +99,7 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
     while owners := await place.database.run_query(list_fact_owners(after)):
         for owner in owners:
             if owner[0] not in settings:
-                settings[owner[0]] = (await read(place.connection, owner[0])).dedupe
+                settings[owner[0]] = (await read_settings(place.connection, owner[0])).dedupe
             dedupe = settings[owner[0]]
             await _compare(place, owner, _Side(live, dedupe), _Side(rebuilt, dedupe), shown)
         after = owners[-1]

@@ -16,27 +16,27 @@ from mnemon.operations.rebuild.embedding import embedding_of, is_embedding, set_
 from mnemon.operations.rebuild.generations import Made, Watching, vectors_of
 from mnemon.operations.rebuild.live_vectors import unswept
 from mnemon.operations.rebuild.vector_replay import VectorReplay
-from mnemon_infra.broker.streams.applied_position import applied_position, delivered_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.rebuild import generations as making
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
-from mnemon_infra.vectors.edge_owner import EdgeOwner, tell_of_exchange
+from mnemon_infra.vectors.edge_owner import EdgeOwner, announce_swap
 from mnemon_infra.vectors.generations import (
-    are_there,
     drop_generation,
-    exchange_at_rest,
-    exchange_at_server,
-    is_held,
-    made_by_of,
-    of_generation,
+    has_vectors,
+    is_folder_open,
+    locate_generation,
+    read_model_record,
     rename_generation,
-    settle_exchange,
+    settle_folder_swap,
+    swap_closed_folder,
+    swap_on_server,
 )
 from mnemon_infra.vectors.port import VectorsInUse
-from mnemon_infra.vectors.vector_index import opened
+from mnemon_infra.vectors.vector_index import open_index
 
 EXCHANGE: Final = 20.0
 """Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
@@ -55,7 +55,7 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
     if made.vectors is None:
         await making.swap_rows(place, made.rows, progress)
         return
-    indexed = await applied_position(place.connection.jetstream(), "index")
+    indexed = await read_applied_position(place.connection.jetstream(), "index")
     owed = await unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
@@ -71,9 +71,9 @@ async def finish(place: Site, progress: Watching) -> bool:
     Raises:
         nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
             answer; the former vectors are live, and another call can finish the swap.
-        Exception: also the other errors of `mnemon_infra.vectors.vector_index.opened`.
+        Exception: also the other errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
-    settle_exchange(place.deployment)
+    settle_folder_swap(place.deployment)
     reached = await VECTORS.load_position(place.database, place.live)
     if reached is None:
         return False
@@ -99,15 +99,20 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
 
     Raises:
         RebuildBlocked: no former generation can take over.
-        Exception: also the errors of `mnemon_infra.vectors.vector_index.opened`.
+        Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with making.open_former_generation(place) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield Made(rows, None)
             return
-        source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
-        if await are_there(source):
-            if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedding(place):
+        source, to = (
+            locate_generation(place.deployment, "former"),
+            locate_generation(place.deployment, "next"),
+        )
+        if await has_vectors(source):
+            if await read_model_record(source) != await read_model_record(
+                place.deployment
+            ) and await is_embedding(place):
                 raise RebuildBlocked(
                     "mnemon is running, and the former vectors are of another embedding model",
                     "Stop mnemon, then run: mnemon rebuild --back",
@@ -124,17 +129,17 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
 
 
 async def _exchange_what_is_there(place: Site, reached: int, progress: Watching) -> None:
-    to = of_generation(place.deployment, "next")
-    if await are_there(to):
-        if await made_by_of(to) != await made_by_of(place.deployment):
+    to = locate_generation(place.deployment, "next")
+    if await has_vectors(to):
+        if await read_model_record(to) != await read_model_record(place.deployment):
             # Before the exchange: after an interruption no process mixes vectors of the two models.
             await set_embedding(place, await embedding_of(place, to))
         await _exchange(place, to, reached, progress)
 
 
 async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
-    holder = EdgeOwner(place.connection) if is_held(place.deployment) else None
-    async with opened(to, await embedding_of(place, to)) as finding:
+    holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
+    async with open_index(to, await embedding_of(place, to)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
         await _index(place, replay, progress)
         if holder:
@@ -143,15 +148,15 @@ async def _exchange(place: Site, to: Deployment, reached: int, progress: Watchin
     if holder and to.vectors_folder:
         await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
-        await exchange_at_server(place.deployment, to)
-        await tell_of_exchange(place.connection)
+        await swap_on_server(place.deployment, to)
+        await announce_swap(place.connection)
     else:
-        exchange_at_rest(place.deployment, to)
+        swap_closed_folder(place.deployment, to)
 
 
 async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
     """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
-    delivered = await delivered_position(place.connection.jetstream(), "index")
+    delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
 
@@ -160,7 +165,7 @@ async def _index_the_rest(place: Site, progress: Watching) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:
+    async with open_index(place.deployment, await embedding_of(place, place.deployment)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
         for _ in range(ROUNDS):
             before = replay.reached

@@ -11,7 +11,7 @@ from mnemon_consumers.index.decide import plan_batch
 from mnemon_consumers.index.point_writer import write_batch
 from mnemon_consumers.index.sweep import reconcile_points
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -65,12 +65,12 @@ class VectorReplay:
         """
         pages = 0
         async with aclosing(
-            whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            read_stream(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
         ) as reading:
             async for read in reading:
                 batch = plan_batch([delivery for _, delivery in read])
                 await write_batch(self.finding, batch)
-                await self.finding.vectors.organised()
+                await self.finding.vectors.wait_until_optimised()
                 await VECTORS.advance(self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys())
                 self.reached = read[-1][1].sequence
                 at(self.reached)

@@ -13,8 +13,8 @@ from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compared
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.database.generations.comparison import Difference
 from mnemon_infra.rebuild.generations import Site
 from mnemon_infra.rebuild.verification import (
@@ -124,13 +124,15 @@ class VerifyingAll:
         )
 
     async def _indexed(self) -> int:
-        return await applied_position(self._place.connection.jetstream(), "index")
+        return await read_applied_position(self._place.connection.jetstream(), "index")
 
     async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
         moving = await unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
-        reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.load_log_end())
+        reading = read_stream(
+            self._place.connection, LOG, after=after, up_to=await self._place.load_log_end()
+        )
         async with aclosing(reading) as pages:
             async for page in pages:
                 for _, delivery in page:

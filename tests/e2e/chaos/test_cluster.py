@@ -15,7 +15,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.log_reader import user_tail
+from mnemon_infra.broker.streams.log_reader import read_user_tail
 from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
 from tests.support.chaos.erasure_under_load import TENANT as OTHERS
 from tests.support.chaos.load import (
@@ -62,7 +62,7 @@ async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(thre
             user = f"u{place}-{number}"
             subject = chat_subject("acme", user, None, "message")
             said = await connection.jetstream().publish(subject, b"{}", stream=LOG)
-            assert [each.sequence for each in await user_tail(connection, "acme", user, 0)] == [said.seq]
+            assert [each.sequence for each in await read_user_tail(connection, "acme", user, 0)] == [said.seq]
     busy.cancel()
     for connection in connections:
         await connection.close()

@@ -18,12 +18,12 @@ from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_facts
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 from tests.support.facts.preset_embedder import PresetEmbedder
 from tests.support.processes.dedupe_workers import WORKERS
 from tests.support.processes.stack import PATIENCE
@@ -63,7 +63,7 @@ async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -
         LogEvent(memory_subject(TENANT, user, "fact.proposed"), event.body(), f"{user}:{event.id}")
         for user, event in mixed
     ]
-    return (await append(connection, events))[-1].seq
+    return (await append_events(connection, events))[-1].seq
 
 
 async def as_one_worker_decides(connection: Client) -> State:
@@ -72,7 +72,7 @@ async def as_one_worker_decides(connection: Client) -> State:
     state: State = {}
     for user in USERS:
         known = UserFacts()
-        async for page in pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
+        async for page in read_pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
             for delivery in page:
                 event = FactProposedV1.read(delivery.body)
                 vectors = await embedder.embed(
@@ -85,7 +85,7 @@ async def as_one_worker_decides(connection: Client) -> State:
                 ]
                 at = datetime.fromtimestamp(delivery.stored_at, UTC)
                 proposal = Proposal(str(delivery.message_id), at, event)
-                likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
+                likeness = Likeness(embedder.model, embedder.thresholds, load_word_similarity())
                 for _, decided in decide_proposal(proposal, known, nearest, settings, likeness):
                     known.apply(decided, str(decided.id), at)
         state[user] = sorted(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon_consumers.app import run_consumers
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
@@ -72,7 +72,7 @@ async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) ->
         await bury_said(stock, "x", f"{tenant}.u1.-")
     await bury_trigger(stock.connection, "work.index.acme.u1", b"1", "index-sweep")
     unreadable = Dead("unreadable", "no JSON")
-    await bury(
+    await store_letter(
         stock.connection, "extract", "memory.acme.u1.window.answered.v1", unreadable, {"answer": "?"}, "w"
     )
 

@@ -9,7 +9,7 @@ from psycopg import connect as connect_database
 
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 EVENTS = 20_000
@@ -39,7 +39,7 @@ async def filled(stack: Up) -> None:
     await fill_log(connection, EVENTS)
     async with asyncio.timeout(PATIENCE):
         context = connection.jetstream()
-        while await applied_position(context) < await log_end(context):
+        while await read_applied_position(context) < await read_log_end(context):
             await asyncio.sleep(0.1)
     await connection.close()
 

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import read
+from mnemon_infra.settings.store import read_settings
 from tests.support.processes.stack import mnemon
 from tests.support.stock_client import Stock
 
@@ -32,7 +32,7 @@ async def test_redecide_changes_facts_and_settings_and_reports_them(
         told = json.loads(changed.out)
         assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
         assert [each["user"] for each in told["first"]] == ["u1", "u1"]
-        assert (await read(connection)).dedupe.update_threshold == 0.05
+        assert (await read_settings(connection)).dedupe.update_threshold == 0.05
 
         again = await mnemon("rebuild", "--redecide", "--json", **servers)
         assert again.code == 0, again.err

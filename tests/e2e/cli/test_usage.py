@@ -16,10 +16,10 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.domain.spending.calls import build_call_event
 from mnemon_contracts.settings.models import Price, Spending
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from tests.support.processes.stack import PATIENCE, CommandResult, mnemon
 
 MILLION = 1_000_000
@@ -69,12 +69,12 @@ class Asking:
 
     async def is_known(self) -> None:
         """Wait until it can be summed."""
-        stored = await append(self._connection, self._events)
+        stored = await append_events(self._connection, self._events)
         end = stored[-1].seq
         assert await Position("persist").reach(self._connection.jetstream(), end, PATIENCE) >= end
 
     async def set_spending(self, spending: dict[str, Any], tenant: str | None = None) -> None:
-        await change(self._connection, lambda present: {**present, "spending": spending}, tenant)
+        await change_settings(self._connection, lambda present: {**present, "spending": spending}, tenant)
 
 
 @pytest_asyncio.fixture

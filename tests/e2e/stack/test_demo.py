@@ -20,7 +20,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.stack import embedded
+from mnemon_infra.embedded.stack import run_stack
 from tests.support.code_blocks import blocks
 
 PATIENCE = 90
@@ -211,7 +211,7 @@ async def test_stopped_demo_leaves_no_process_and_no_folder(
 async def test_demo_program_of_the_readme_runs(folder: Path) -> None:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8")
     async with (
-        embedded(folder, Deployment.model_construct()) as stack,
+        run_stack(folder, Deployment.model_construct()) as stack,
         run_consumers(CONSUMERS, stack.deployment),
     ):
         here = code.replace("connect(", f'connect("{stack.deployment.nats_url}", ')

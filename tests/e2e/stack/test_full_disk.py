@@ -15,7 +15,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
@@ -81,7 +81,7 @@ async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> 
 
 async def indexed(connection: Client, seq: int) -> None:
     async with asyncio.timeout(PATIENCE):
-        while await applied_position(connection.jetstream(), "index") < seq:
+        while await read_applied_position(connection.jetstream(), "index") < seq:
             await asyncio.sleep(0.05)
 
 

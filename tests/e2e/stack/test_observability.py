@@ -13,8 +13,8 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
-from mnemon_infra.monitoring.dashboard import queries
-from mnemon_infra.settings.store import write
+from mnemon_infra.monitoring.dashboard import list_queries
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.ports import free_port
 from tests.support.processes.stack import PATIENCE, Up, until
@@ -62,7 +62,7 @@ async def one_trace(up: Up, collector: Collector) -> None:
             extraction=Extraction(mode="online", idle_seconds=1),
             compaction=Compaction(after_messages=2, messages=1),
         )
-        await write(client, settings)
+        await write_settings(client, settings)
         await client.subscribe("memory.acme.u1.>", cb=learned.put)
         await client.flush()
         events: dict[str, Msg] = {}
@@ -112,7 +112,7 @@ async def logged_with_its_trace(up: Up, trace_id: str) -> None:
 async def all_panels(up: Up, watching: Prometheus) -> None:
     """While bots talk, every query of the dashboard has an answer, and every alert rule is evaluated."""
     assert up.endpoints
-    left = {query.replace("$__rate_interval", "1m") for query in queries()}
+    left = {query.replace("$__rate_interval", "1m") for query in list_queries()}
     assert len(left) > 30
     async with MemoryClient.connect(up.endpoints.nats, tenant="acme") as memory, asyncio.timeout(PATIENCE):
         for number in count():

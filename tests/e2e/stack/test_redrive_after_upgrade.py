@@ -11,7 +11,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -36,7 +36,7 @@ def environment(deployment: Deployment) -> dict[str, str]:
 
 async def persisted(connection: Client) -> None:
     jetstream = connection.jetstream()
-    end = await log_end(jetstream)
+    end = await read_log_end(jetstream)
     assert await Position().reach(jetstream, end, PATIENCE) == end
 
 

@@ -19,12 +19,12 @@ import pytest
 from mnemon_consumers.background_process import BackgroundFailed
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
-from mnemon_infra.embedded.account import run_as, service_account
+from mnemon_infra.embedded.account import build_account_arguments, find_service_account
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerFailed
-from mnemon_infra.embedded.stack import embedded
-from mnemon_infra.process.data_folder import Endpoints, FolderInUse, held
+from mnemon_infra.embedded.stack import run_stack
+from mnemon_infra.process.data_folder import Endpoints, FolderInUse, lock_folder
 
 
 @pytest.fixture
@@ -42,17 +42,17 @@ def data() -> Iterator[Path]:
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[bytes]]:
     """A process of PostgreSQL's account that has nothing to do with us."""
-    process = subprocess.Popen(["sleep", "600"], **run_as(service_account()))
+    process = subprocess.Popen(["sleep", "600"], **build_account_arguments(find_service_account()))
     yield process
     process.kill()
     process.wait()
 
 
 def test_a_folder_is_held_once(data: Path) -> None:
-    with held(data), pytest.raises(FolderInUse) as refused, held(data):
+    with lock_folder(data), pytest.raises(FolderInUse) as refused, lock_folder(data):
         pass
     assert refused.value.pid == os.getpid()
-    with held(data):
+    with lock_folder(data):
         pass
 
 
@@ -93,7 +93,7 @@ async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
     lingering.suspend()
     try:
         postmaster.kill()
-        await server.ended()
+        await server.wait_for_end()
         with pytest.raises(ServerFailed, match=r"FATAL: .*still in use"):
             await server.start()
     finally:
@@ -109,7 +109,7 @@ async def test_an_orphan_is_ended_before_the_next_start(data: Path) -> None:
     assert not orphan.is_running()
     assert server.url == abandoned.url
     await server.stop()
-    assert await abandoned.ended() is not None
+    assert await abandoned.wait_for_end() is not None
 
 
 async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ async def test_an_orphan_that_does_not_listen_is_killed(data: Path, monkeypatch:
     orphan.suspend()
     server = NatsServer(data, None)
     await server.start()
-    assert await abandoned.ended() == -signal.SIGKILL
+    assert await abandoned.wait_for_end() == -signal.SIGKILL
     await server.stop()
 
 
@@ -134,7 +134,7 @@ async def test_a_cancelled_stop_goes_on_to_the_harsher_signal(data: Path) -> Non
     stopping.cancel()
     with pytest.raises(asyncio.CancelledError):
         await stopping
-    assert await server.ended() == -signal.SIGKILL
+    assert await server.wait_for_end() == -signal.SIGKILL
 
 
 async def test_a_port_that_is_taken_is_named(data: Path) -> None:
@@ -182,7 +182,7 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         starts += 1
         if starts == 1:
             stack.servers[0].ask_to_end()
-            await stack.servers[0].ended()
+            await stack.servers[0].wait_for_end()
             raise BackgroundFailed("persist: they do not start")
         async with await connect(stack.endpoints.nats, name="test"):
             yield "ready"
@@ -192,12 +192,12 @@ async def test_a_start_is_tried_again_where_a_server_ended_meanwhile_and_only_th
         raise BackgroundFailed("compact: they do not start")
         yield
 
-    async with embedded(data, deployment) as stack:
-        async with stack.surviving(starting) as said:
+    async with run_stack(data, deployment) as stack:
+        async with stack.survive_restarts(starting) as said:
             assert (said, starts) == ("ready", 2)
         with pytest.raises(BackgroundFailed, match="compact"):
-            async with stack.surviving(refused):
+            async with stack.survive_restarts(refused):
                 pass
         with pytest.raises(LookupError):
-            async with stack.surviving(starting):
+            async with stack.survive_restarts(starting):
                 raise LookupError

@@ -24,8 +24,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.settings import store
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
-from mnemon_infra.settings.history import history, rollback
-from mnemon_infra.settings.store import LiveSettings, change, read, write
+from mnemon_infra.settings.history import read_history, roll_back_settings
+from mnemon_infra.settings.store import LiveSettings, change_settings, read_settings, write_settings
 from tests.support.settings_edit import Edit, setting
 
 PATIENCE = 60.0
@@ -65,10 +65,10 @@ async def bucket(connection: Client) -> KeyValue:
 async def test_without_a_bucket_the_error_says_what_to_do(nats_url: str) -> None:
     connection = await connect(nats_url, name="test")
     for act in (
-        read(connection),
-        change(connection, setting()),
-        history(connection),
-        rollback(connection, 1),
+        read_settings(connection),
+        change_settings(connection, setting()),
+        read_history(connection),
+        roll_back_settings(connection, 1),
     ):
         with pytest.raises(SettingsNotProvisioned, match="mnemon provision"):
             await act
@@ -84,7 +84,7 @@ async def test_setting_reaches_every_process_within_a_second(nats_url: str, conn
         assert [each.value for each in everywhere] == [SettingsV1()] * 3
         took = []
         for messages in range(20, 25):
-            await change(connection, setting(recent_messages=messages))
+            await change_settings(connection, setting(recent_messages=messages))
             took.append(
                 await until(lambda: {each.value.recent_messages for each in everywhere} == {messages})  # noqa: B023
             )
@@ -92,71 +92,71 @@ async def test_setting_reaches_every_process_within_a_second(nats_url: str, conn
 
 
 async def test_new_process_reads_current_settings(nats_url: str, connection: Client) -> None:
-    await write(connection, SettingsV1(recent_messages=3))
-    await change(connection, setting(recent_messages=4), "acme")
+    await write_settings(connection, SettingsV1(recent_messages=3))
+    await change_settings(connection, setting(recent_messages=4), "acme")
     async with watching(nats_url) as live:
         assert (live.value.recent_messages, live.of("acme").recent_messages) == (3, 4)
 
 
 async def test_tenant_overrides_only_differing_settings(live: LiveSettings, connection: Client) -> None:
-    await change(connection, setting(limits__per_user=60, wait_for_log_ms=7), "acme")
+    await change_settings(connection, setting(limits__per_user=60, wait_for_log_ms=7), "acme")
     await until(lambda: live.of("acme").limits.per_user == 60)
     assert live.of("globex") is live.value
     assert live.value == SettingsV1()
 
-    await change(connection, setting(recent_messages=33, wait_for_log_ms=8))
+    await change_settings(connection, setting(recent_messages=33, wait_for_log_ms=8))
     await until(lambda: live.value.recent_messages == 33)
     assert live.of("acme").recent_messages == 33
     assert live.of("acme").wait_for_log_ms == 7
     assert live.of("globex").wait_for_log_ms == 8
-    assert await read(connection, "acme") == live.of("acme")
+    assert await read_settings(connection, "acme") == live.of("acme")
 
-    await change(connection, lambda document: unset_value(document, "limits"), "acme")
+    await change_settings(connection, lambda document: unset_value(document, "limits"), "acme")
     await until(lambda: live.of("acme").limits == FactLimits())
     assert live.of("acme").wait_for_log_ms == 7
 
 
 async def test_null_of_tenant_overrides_the_default(live: LiveSettings, connection: Client) -> None:
-    await change(connection, setting(retrieval__threshold=0.4))
-    await change(connection, setting(retrieval__threshold=None), "acme")
+    await change_settings(connection, setting(retrieval__threshold=0.4))
+    await change_settings(connection, setting(retrieval__threshold=None), "acme")
     await until(lambda: live.value.retrieval.threshold == 0.4 and live.of("acme") is not live.value)
     assert live.of("acme").retrieval.threshold is None
 
 
 @pytest.mark.parametrize("tenant", ["-", "a.b", "акме 1", "100%", "default"])
 async def test_any_tenant_may_have_its_own(live: LiveSettings, connection: Client, tenant: str) -> None:
-    revision = await change(connection, setting(recent_messages=3), tenant)
-    await change(connection, setting(recent_messages=4), tenant)
+    revision = await change_settings(connection, setting(recent_messages=3), tenant)
+    await change_settings(connection, setting(recent_messages=4), tenant)
     await until(lambda: live.of(tenant).recent_messages == 4)
-    await rollback(connection, revision, tenant)
-    assert (await read(connection, tenant)).recent_messages == 3
-    assert len(await history(connection, tenant)) == 3
+    await roll_back_settings(connection, revision, tenant)
+    assert (await read_settings(connection, tenant)).recent_messages == 3
+    assert len(await read_history(connection, tenant)) == 3
     assert live.value == SettingsV1()
 
 
 async def test_invalid_tenant_is_refused(connection: Client) -> None:
     with pytest.raises(InvalidId):
-        await change(connection, setting(recent_messages=3), "")
+        await change_settings(connection, setting(recent_messages=3), "")
 
 
 async def test_override_in_conflict_with_default_is_ignored(live: LiveSettings, connection: Client) -> None:
-    await change(connection, setting(limits__per_user=60, recent_messages=3), "acme")
+    await change_settings(connection, setting(limits__per_user=60, recent_messages=3), "acme")
     await until(lambda: live.of("acme").limits.per_user == 60)
-    await change(connection, setting(limits__profile=100))
+    await change_settings(connection, setting(limits__profile=100))
     await until(lambda: live.value.limits.profile == 100)
     assert live.of("acme") is live.value
-    assert await read(connection, "acme") == live.value
+    assert await read_settings(connection, "acme") == live.value
 
-    await change(connection, setting(limits__profile=10), "acme")  # it can be mended
+    await change_settings(connection, setting(limits__profile=10), "acme")  # it can be mended
     await until(lambda: live.of("acme").limits.profile == 10)
     assert live.of("acme").recent_messages == 3
-    await change(connection, lambda document: unset_value(document, "limits.profile"))
+    await change_settings(connection, lambda document: unset_value(document, "limits.profile"))
     await until(lambda: live.value == SettingsV1())
     assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
 
 
 async def test_invalid_change_is_refused(connection: Client) -> None:
-    await write(connection, SettingsV1(recent_messages=3))
+    await write_settings(connection, SettingsV1(recent_messages=3))
     refusals = [
         (setting(recent_messages=0), None, "recent_messages"),
         (setting(limits__per_user=True), "acme", "limits.per_user"),
@@ -166,10 +166,10 @@ async def test_invalid_change_is_refused(connection: Client) -> None:
     ]
     for edit, tenant, field in refusals:
         with pytest.raises(InvalidBody) as refused:
-            await change(connection, edit, tenant)
+            await change_settings(connection, edit, tenant)
         assert refused.value.field == field
-    assert len(await history(connection)) == 1
-    assert await history(connection, "acme") == []
+    assert len(await read_history(connection)) == 1
+    assert await read_history(connection, "acme") == []
 
 
 async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client) -> None:
@@ -188,12 +188,12 @@ async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client
     for tenant in (None, "acme"):
         revisions = await asyncio.gather(
             *(
-                change(who, edit(name), tenant)
+                change_settings(who, edit(name), tenant)
                 for name, who in zip(numbers, [connection, second] * len(numbers), strict=False)
             )
         )
         assert len(set(revisions)) == len(numbers)
-        assert set((await read(connection, tenant)).context.sections.model_dump().values()) == {77}
+        assert set((await read_settings(connection, tenant)).context.sections.model_dump().values()) == {77}
     assert calls > 2 * len(numbers)  # or nobody came between
     await second.close()
 
@@ -202,36 +202,36 @@ async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client
 async def test_foreign_keys_are_ignored(
     nats_url: str, connection: Client, live: LiveSettings, bucket: KeyValue, rubbish: bytes
 ) -> None:
-    await write(connection, SettingsV1(recent_messages=3))
+    await write_settings(connection, SettingsV1(recent_messages=3))
     await until(lambda: live.value.recent_messages == 3)
     await bucket.put("default", rubbish)
     await bucket.put("tenant.acme", rubbish)
     await bucket.put("tenant.a.b", b"{}")
     await bucket.put("something", b"else")
-    await change(connection, setting(recent_messages=4), "last")
+    await change_settings(connection, setting(recent_messages=4), "last")
     await until(lambda: live.of("last").recent_messages == 4)
     assert live.value == live.of("acme") == SettingsV1(recent_messages=3)
-    assert await read(connection) == await read(connection, "acme") == live.value
+    assert await read_settings(connection) == await read_settings(connection, "acme") == live.value
     async with watching(nats_url) as later:
         assert later.value == later.of("acme") == live.value
 
-    assert [revision.problem is None for revision in await history(connection)] == [True, False]
-    await change(connection, setting(wait_for_log_ms=9))
+    assert [revision.problem is None for revision in await read_history(connection)] == [True, False]
+    await change_settings(connection, setting(wait_for_log_ms=9))
     await until(lambda: live.value == SettingsV1(recent_messages=3, wait_for_log_ms=9))
 
 
 async def test_deleted_setting_returns_to_the_default(
     connection: Client, live: LiveSettings, bucket: KeyValue
 ) -> None:
-    await change(connection, setting(recent_messages=3))
-    await change(connection, setting(recent_messages=4), "acme")
+    await change_settings(connection, setting(recent_messages=3))
+    await change_settings(connection, setting(recent_messages=4), "acme")
     await until(lambda: live.of("acme").recent_messages == 4)
     await bucket.delete("tenant.acme")
     await until(lambda: live.of("acme").recent_messages == 3)
     await bucket.delete("default")
     await until(lambda: live.value == SettingsV1())
-    assert [revision.deleted for revision in await history(connection)] == [False, True]
-    await change(connection, setting(wait_for_log_ms=5), "acme")
+    assert [revision.deleted for revision in await read_history(connection)] == [False, True]
+    await change_settings(connection, setting(wait_for_log_ms=5), "acme")
     await until(lambda: live.of("acme") == SettingsV1(wait_for_log_ms=5))
 
 
@@ -248,15 +248,15 @@ async def test_settings_are_current_after_a_server_restart(tmp_path: Path) -> No
             gaps.clear()
             server = await killed_and_started(server, tmp_path)
             await until(lambda: admin.is_connected)
-            await change(admin, setting(recent_messages=messages))
-            await change(admin, setting(recent_messages=messages + 10), "acme")
+            await change_settings(admin, setting(recent_messages=messages))
+            await change_settings(admin, setting(recent_messages=messages + 10), "acme")
             took = await until(lambda: live.of("acme").recent_messages == messages + 10)  # noqa: B023
             assert live.value.recent_messages == messages
             assert took < 8  # nats-py by itself looks every ten seconds, and the second time at the earliest
             assert gaps.is_set()
 
             # What comes after is heard of at once: the watch is a new one.
-            await change(admin, setting(recent_messages=messages + 20))
+            await change_settings(admin, setting(recent_messages=messages + 20))
             await until(lambda: live.value.recent_messages == messages + 20)  # noqa: B023
     await admin.close()
     await server.stop()
@@ -266,7 +266,7 @@ async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
     """The same server after `kill -9`, at the same address."""
     assert server._process is not None
     server._process.kill()
-    await server.ended()
+    await server.wait_for_end()
     again = NatsServer(data, int(server.url.rpartition(":")[2]))
     await again.start()
     return again
@@ -277,8 +277,8 @@ async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
 ) -> None:
     monkeypatch.setattr(store, "CHECK_INTERVAL", 0.05)
     monkeypatch.setattr(store, "PAUSE", 0.05)
-    await change(connection, setting(recent_messages=5))
-    await change(connection, setting(recent_messages=6), tenant="acme")
+    await change_settings(connection, setting(recent_messages=5))
+    await change_settings(connection, setting(recent_messages=6), tenant="acme")
     async with watching(nats_url) as live:
         with capture_logs() as lines:
             await connection.jetstream().delete_key_value(SETTINGS)
@@ -288,7 +288,7 @@ async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
             await until(lambda: live.value == live.of("acme") == SettingsV1())
         (said,) = [line["problem"] for line in lines if line["log_level"] == "error"]
         assert "`mnemon provision`" in said
-        await change(connection, setting(recent_messages=7))
+        await change_settings(connection, setting(recent_messages=7))
         await until(lambda: live.value.recent_messages == 7)
 
 
@@ -299,5 +299,5 @@ async def test_a_bucket_that_is_replaced_between_two_looks_is_followed(
     async with watching(nats_url) as live:
         await connection.jetstream().delete_key_value(SETTINGS)
         await provision(connection)
-        await change(connection, setting(recent_messages=7))
+        await change_settings(connection, setting(recent_messages=7))
         await until(lambda: live.value.recent_messages == 7)

@@ -12,68 +12,68 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import unset_value
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import SETTINGS
-from mnemon_infra.settings.history import NoSuchRevision, SettingChange, history, rollback
-from mnemon_infra.settings.store import LiveSettings, change, read
+from mnemon_infra.settings.history import NoSuchRevision, SettingChange, read_history, roll_back_settings
+from mnemon_infra.settings.store import LiveSettings, change_settings, read_settings
 from tests.support.settings_edit import setting
 
 
 async def test_history_lists_changes_with_times(connection: Client) -> None:
     begun = datetime.now(UTC) - timedelta(seconds=1)
-    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
-    other = await change(connection, setting(recent_messages=9), "acme")
-    second = await change(connection, lambda document: unset_value(document, "limits"))
-    third = await change(connection, setting(recent_messages=4))
-    revisions = await history(connection)
+    first = await change_settings(connection, setting(recent_messages=3, limits__per_user=100))
+    other = await change_settings(connection, setting(recent_messages=9), "acme")
+    second = await change_settings(connection, lambda document: unset_value(document, "limits"))
+    third = await change_settings(connection, setting(recent_messages=4))
+    revisions = await read_history(connection)
     assert [(each.revision, each.changes) for each in revisions] == [
         (first, (SettingChange("recent_messages", (), (3,)), SettingChange("limits.per_user", (), (100,)))),
         (second, (SettingChange("limits.per_user", (100,), ()),)),
         (third, (SettingChange("recent_messages", (3,), (4,)),)),
     ]
     assert all(begun < each.at < datetime.now(UTC) + timedelta(seconds=1) for each in revisions)
-    assert [each.revision for each in await history(connection, "acme")] == [other]
+    assert [each.revision for each in await read_history(connection, "acme")] == [other]
 
 
 async def test_history_names_the_tenants_with_settings(connection: Client) -> None:
     bucket = await connection.jetstream().key_value(SETTINGS)
-    await change(connection, setting(recent_messages=3))
+    await change_settings(connection, setting(recent_messages=3))
     await bucket.put("default", b'{"recent_messages": 4}')
-    assert [each.by for each in await history(connection)] == ["test", None]
+    assert [each.by for each in await read_history(connection)] == ["test", None]
 
 
 async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -> None:
-    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
-    second = await change(connection, setting(recent_messages=4, wait_for_log_ms=5))
-    again = await rollback(connection, first)
+    first = await change_settings(connection, setting(recent_messages=3, limits__per_user=100))
+    second = await change_settings(connection, setting(recent_messages=4, wait_for_log_ms=5))
+    again = await roll_back_settings(connection, first)
     assert again > second
-    assert await read(connection) == SettingsV1(recent_messages=3, limits=FactLimits(per_user=100))
-    assert (await history(connection))[-1].changes == (
+    assert await read_settings(connection) == SettingsV1(recent_messages=3, limits=FactLimits(per_user=100))
+    assert (await read_history(connection))[-1].changes == (
         SettingChange("recent_messages", (4,), (3,)),
         SettingChange("wait_for_log_ms", (5,), ()),
     )
-    await rollback(connection, second)
-    assert (await read(connection)).wait_for_log_ms == 5
+    await roll_back_settings(connection, second)
+    assert (await read_settings(connection)).wait_for_log_ms == 5
 
 
 async def test_rollback_to_missing_revision_is_refused(connection: Client) -> None:
     bucket = await connection.jetstream().key_value(SETTINGS)
-    await change(connection, setting(recent_messages=3))
-    other = await change(connection, setting(recent_messages=4), "acme")
+    await change_settings(connection, setting(recent_messages=3))
+    other = await change_settings(connection, setting(recent_messages=4), "acme")
     await bucket.delete("default")
-    deletion = (await history(connection))[-1].revision
+    deletion = (await read_history(connection))[-1].revision
     for revision in (other, deletion, 99, 2**62, 2**70):
         with pytest.raises(NoSuchRevision, match=rf"no revision {revision} .* mnemon settings history$"):
-            await rollback(connection, revision)
+            await roll_back_settings(connection, revision)
     with pytest.raises(NoSuchRevision, match=r"mnemon settings history --tenant acme$"):
-        await rollback(connection, 1, "acme")
+        await roll_back_settings(connection, 1, "acme")
     rubbish = await bucket.put("default", b'{"recent_messages": 0}')
     with pytest.raises(InvalidBody, match="recent_messages"):
-        await rollback(connection, rubbish)
+        await roll_back_settings(connection, rubbish)
 
 
 async def test_equal_value_makes_no_revision(connection: Client) -> None:
-    revision = await change(connection, setting(recent_messages=3))
-    assert await change(connection, setting(recent_messages=3)) == revision
-    assert len(await history(connection)) == 1
+    revision = await change_settings(connection, setting(recent_messages=3))
+    assert await change_settings(connection, setting(recent_messages=3)) == revision
+    assert len(await read_history(connection)) == 1
 
 
 @pytest.fixture
@@ -100,9 +100,11 @@ def _entries_arrive_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_entries_arrive_late")
 async def test_history_waits_for_late_entries(connection: Client) -> None:
-    revisions = [await change(connection, setting(recent_messages=messages)) for messages in (3, 4, 5)]
-    assert [each.revision for each in await history(connection)] == revisions
-    await change(connection, setting(recent_messages=6), "acme")
+    revisions = [
+        await change_settings(connection, setting(recent_messages=messages)) for messages in (3, 4, 5)
+    ]
+    assert [each.revision for each in await read_history(connection)] == revisions
+    await change_settings(connection, setting(recent_messages=6), "acme")
     live = LiveSettings()
     async with live.watched(connection):
         assert live.of("acme").recent_messages == 6

@@ -22,7 +22,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 from mnemon_producers.timeouts import Timeouts
@@ -242,7 +242,7 @@ class GuardedNatsServer(NatsServer):
             { user: bot, password: secret, permissions: {
               publish: ["chat.Acme.>", "ask.Acme.>"], subscribe: "_INBOX_bot.>" } }
         """
-        replace(Path(self.mark), configuration.replace('{"user": "anybody"}', users))
+        replace_file(Path(self.mark), configuration.replace('{"user": "anybody"}', users))
 
 
 @pytest_asyncio.fixture

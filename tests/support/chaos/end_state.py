@@ -15,7 +15,7 @@ import psycopg
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 
@@ -105,7 +105,7 @@ async def _worked_off(connection: Client) -> int | None:
     stream_context = connection.jetstream()
     try:
         consumers = [each for stream in (LOG, WORK) for each in await stream_context.consumers_info(stream)]
-        end = await log_end(stream_context)
+        end = await read_log_end(stream_context)
     except nats.errors.Error:
         return None
     waiting = any(each.num_pending or each.num_ack_pending for each in consumers if each.name not in PERIODIC)

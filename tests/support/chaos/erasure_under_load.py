@@ -12,8 +12,8 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
-from mnemon_infra.broker.streams.log_reader import last_position, pages
-from mnemon_infra.settings.store import change, write
+from mnemon_infra.broker.streams.log_reader import read_last_position, read_pages
+from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
 from tests.support.chaos.load import TIMEOUTS
@@ -53,9 +53,11 @@ class Forgetting:
     async def set(self) -> None:
         """Have a model read what this tenant's users say, and nobody else's."""
         unread = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
-        await write(self._connection, unread)
+        await write_settings(self._connection, unread)
         read = {"enabled": True, "provider": "openai", "idle_seconds": 1.0, "pool_seconds": 1.0}
-        await change(self._connection, setting(**{f"extraction__{n}": v for n, v in read.items()}), TENANT)
+        await change_settings(
+            self._connection, setting(**{f"extraction__{n}": v for n, v in read.items()}), TENANT
+        )
 
     async def told(self) -> None:
         """Both say what they like; returns when the provider has it."""
@@ -81,7 +83,7 @@ class Forgetting:
             batch.polls = 0
         proposed = memory_subject(TENANT, STAYS, "fact.proposed")
         async with asyncio.timeout(PATIENCE):
-            while not await last_position(self._connection, proposed):
+            while not await read_last_position(self._connection, proposed):
                 await asyncio.sleep(0.1)
 
     async def is_gone(self) -> None:
@@ -93,7 +95,7 @@ class Forgetting:
         left = [
             each.subject
             for pattern in user_filters(TENANT, GONE)
-            async for page in pages(self._connection, pattern, 0)
+            async for page in read_pages(self._connection, pattern, 0)
             for each in page
         ]
         assert set(left) == {memory_subject(TENANT, GONE, "user.erased")}

@@ -19,7 +19,7 @@ from pathlib import Path
 from mnemon.cli.terminal.exit_code import Ending
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.process.data_folder import Endpoints
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.timeouts import Timeouts
 from tests.support.chaos.end_state import State, differences, settled_state
@@ -54,7 +54,7 @@ class Arrangement:
         await self._dying.start()
         endpoints = await self.up.ready()
         connection = await connect(endpoints.nats, name="chaos")
-        await change(connection, lambda document: {**document, "extraction": SETTINGS})
+        await change_settings(connection, lambda document: {**document, "extraction": SETTINGS})
         await connection.close()
         return endpoints
 

@@ -5,7 +5,7 @@ from typing import Any
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letters
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.delivery import Delivery
 from tests.support.stock_client import Stock
@@ -38,4 +38,4 @@ async def bury_trigger(connection: Client, subject: str, body: bytes, durable: s
 
 async def kept(connection: Client) -> list[Letter]:
     """All letters that there are."""
-    return [each async for each in letters(connection, LetterFilter())]
+    return [each async for each in read_letters(connection, LetterFilter())]

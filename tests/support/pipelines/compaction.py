@@ -17,9 +17,9 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
@@ -72,7 +72,7 @@ class CompactionHarness:
     async def set(self, tenant: str | None = None, **values: Any) -> None:
         """Change settings of compaction, and of others by their whole names."""
         named = {name if "__" in name else f"compaction__{name}": value for name, value in values.items()}
-        await change(self.connection, setting(**named), tenant)
+        await change_settings(self.connection, setting(**named), tenant)
 
     @asynccontextmanager
     async def running(self, *consumers: str) -> AsyncIterator[None]:
@@ -122,7 +122,7 @@ class CompactionHarness:
     async def log_of(self, event: str, user: str = "*", tenant: str = "acme") -> list[dict[str, Any]]:
         """The events of a name, in log order; `seq`, `name` and `user` say where each came from."""
         found = []
-        async for page in pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
+        async for page in read_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
                 _, _, user_of_it, *name, _ = delivery.subject.split(".")
                 origin = {"seq": delivery.sequence, "name": ".".join(name), "user": user_of_it}
@@ -157,7 +157,7 @@ class CompactionHarness:
 
     async def said(self, user: str = "u1", conversation: str = "talk") -> list[int]:
         """Where the messages of a conversation are that were published under its name."""
-        found = pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
+        found = read_pages(self.connection, f"chat.acme.{user}.{conversation}.message.v1", 0)
         return [delivery.sequence async for page in found for delivery in page]
 
     async def letters(self) -> list[str]:

@@ -15,14 +15,14 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
-from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
+from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive_letter
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import BATCHES
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
@@ -59,7 +59,7 @@ class ExtractionHarness:
     async def set(self, tenant: str | None = None, **values: Any) -> None:
         """Change settings of extraction, and of others by their whole names."""
         named = {name if "__" in name else f"extraction__{name}": value for name, value in values.items()}
-        await change(self.connection, setting(**named), tenant)
+        await change_settings(self.connection, setting(**named), tenant)
 
     @asynccontextmanager
     async def running(self, *consumers: str) -> AsyncIterator[None]:
@@ -80,7 +80,7 @@ class ExtractionHarness:
     async def log_of(self, event: str, tenant: str = "*", user: str = "*") -> list[dict[str, Any]]:
         """The events of a name, in log order, each with `owner`."""
         found = []
-        async for page in pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
+        async for page in read_pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
             for delivery in page:
                 owner = tuple(delivery.subject.split(".")[1:3])
                 found.append({**json.loads(delivery.body), "owner": owner})
@@ -136,10 +136,10 @@ class ExtractionHarness:
         """Give back each dead letter, once it is there."""
         stream_context = self.connection.jetstream()
         async with asyncio.timeout(PATIENCE):
-            while not (found := [each async for each in letters(self.connection, LetterFilter())]):
+            while not (found := [each async for each in read_letters(self.connection, LetterFilter())]):
                 await asyncio.sleep(0.05)
         for each in found:
-            assert isinstance(await redrive(self.connection, each, _never_applied), GivenBack)
+            assert isinstance(await redrive_letter(self.connection, each, _never_applied), GivenBack)
         assert (await stream_context.stream_info(DEAD)).state.messages == 0
 
     async def letters(self) -> list[tuple[dict[str, str], dict[str, Any]]]:

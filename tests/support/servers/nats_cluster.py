@@ -15,7 +15,7 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import BUCKETS, STREAMS
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.embedded.nats_server import NatsServer
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 from tests.support.processes.stack import PATIENCE
 
 SERVERS = 3
@@ -44,7 +44,7 @@ class Member(NatsServer):
         configuration = Path(self.mark)
         routes = ", ".join(f'"nats-route://127.0.0.1:{port}"' for port in self._routes)
         alone = configuration.read_text().replace("server_name: mnemon", f"server_name: {self.member}")
-        replace(configuration, alone + _CLUSTER.format(port=self._route, routes=routes))
+        replace_file(configuration, alone + _CLUSTER.format(port=self._route, routes=routes))
 
     async def killed(self) -> None:
         """`kill -9`; returns when it is gone."""

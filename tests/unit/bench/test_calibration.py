@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from mnemon.cli.app import app
 from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, LabelledPair, calibrate, read_pairs
 from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
-from mnemon_infra.models.wordllama import wordllama
+from mnemon_infra.models.wordllama import load_wordllama
 
 PAIRS = Path(__file__).parents[3] / "bench" / "mnemon_bench" / "quality" / "pairs.jsonl"
 
@@ -90,11 +90,11 @@ async def test_where_nothing_is_precise_nothing_is_merged() -> None:
 
 
 async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
-    measured = await calibrate(wordllama(), read_pairs(PAIRS))
+    measured = await calibrate(load_wordllama(), read_pairs(PAIRS))
     english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
-    assert wordllama().thresholds.update_for(is_english=True) >= english["threshold"]
+    assert load_wordllama().thresholds.update_for(is_english=True) >= english["threshold"]
     assert english["precision"] >= PRECISION
-    assert (russian, wordllama().thresholds.update_for(is_english=False)) == (None, 1.0)
+    assert (russian, load_wordllama().thresholds.update_for(is_english=False)) == (None, 1.0)
 
 
 def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
@@ -130,7 +130,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown.exit_code == 0, shown.output
     assert "dedupe.update_threshold=" in shown.output
     found = CliRunner().invoke(app, ["calibrate", str(PAIRS), "--provider", "wordllama", "--json"])
-    assert json.loads(found.stdout)["model"] == wordllama().model
+    assert json.loads(found.stdout)["model"] == load_wordllama().model
     assert CliRunner().invoke(app, ["calibrate", str(tmp_path / "none.jsonl")]).exit_code == 2
     unknown = CliRunner().invoke(
         app, ["calibrate", str(PAIRS), "--provider", "wordllama", "--model", "other"]

@@ -15,15 +15,15 @@ from mnemon_consumers.dedupe.redecide.plan import FactVectors, collect_texts, re
 from mnemon_consumers.dedupe.state.log import Logged, build_log_event, fold_log
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import Owner, thing_filter
-from mnemon_infra.broker.streams.log_writer import append
-from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.broker.streams.log_writer import append_events
+from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.database.projections.rows import get_event_time
 from mnemon_infra.health.clock_skew import load_log_time
 from mnemon_infra.models.embedding import Dense, Embedder
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
 EMBEDDED_AT_ONCE: Final = 500
 """Texts per request to the embedder."""
@@ -59,7 +59,7 @@ class Redecider:
             return []
         async with hold_lock(self._database, *owner):
             needed = await self._plan_changes(owner, settings, meanings)
-            await append(self._connection, [build_log_event(owner, each) for each in needed.decided])
+            await append_events(self._connection, [build_log_event(owner, each) for each in needed.decided])
         return needed.changes
 
     async def _plan_changes(
@@ -72,12 +72,12 @@ class Redecider:
         for start in range(0, len(absent), EMBEDDED_AT_ONCE):
             some = absent[start : start + EMBEDDED_AT_ONCE]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
-        likeness = Likeness(self._embedder.model, self._embedder.thresholds, word_similarity())
+        likeness = Likeness(self._embedder.model, self._embedder.thresholds, load_word_similarity())
         anew = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
         return build_corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
 
     async def _read_log(self, owner: Owner) -> list[Logged]:
-        erased = await erasures_of(self._connection, owner)
+        erased = await read_erasures(self._connection, owner)
         pattern, after = thing_filter(*owner, "fact"), max(erased.below - 1, 0)
         return [
             (each.event, each.id, datetime.fromtimestamp(get_event_time(each.event, each.delivery), UTC))

@@ -70,7 +70,7 @@ def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_b
     """Return the cost of a request with the longest answer, in US dollars; 0 if the model has no price."""
     if find_price(model, spending.prices) is None:
         return 0.0
-    asked = tokens.count(request.instructions) + tokens.count(request.text)
+    asked = tokens.count_tokens(request.instructions) + tokens.count_tokens(request.text)
     return compute_cost(Usage(asked, 0, request.most_tokens), model, spending, in_batch=in_batch) or 0.0
 
 

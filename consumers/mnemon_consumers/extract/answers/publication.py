@@ -21,12 +21,12 @@ from mnemon_consumers.extract.answers.window_outcome import (
 )
 from mnemon_consumers.extract.window_requests import WindowRequest
 from mnemon_contracts.subjects import parse_subject
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.streams.log_writer import append_groups
-from mnemon_infra.broker.streams.trace_context import trace_at
+from mnemon_infra.broker.streams.trace_context import read_trace
 from mnemon_infra.database.windows.window_repository import FailedWindow, StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
-from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("extract")
@@ -54,10 +54,10 @@ class AnswerPublisher:
             nats.errors.Error: part of the events may be missing from the log.
         """
         judged: list[tuple[WindowRequest, WindowJudgement]] = []
-        await give_way()
+        await yield_to_requests()
         for question, outcome in sorted(answers, key=lambda each: each[0].window):
             await asyncio.sleep(0)  # let other tasks run, such as a bot's request
-            with tracing.span("extract answer", await trace_at(connection, question.window.to_seq)):
+            with tracing.trace_block("extract answer", await read_trace(connection, question.window.to_seq)):
                 each = _mark_trace(_judge_safely(question, outcome, asked))
                 judged.append((question, each))
                 if each.dead is not None:
@@ -90,7 +90,7 @@ class AnswerPublisher:
         if said is not None and (what := find_secret_in_long_text(said, policy)) is not None:
             letter |= {"answer": None, "withheld": f"The answer looks like {what}."}
         model = f"{asked.provider}/{asked.model}"
-        await bury(connection, "extract", end.subject, judged.dead, letter, end.id, model)
+        await store_letter(connection, "extract", end.subject, judged.dead, letter, end.id, model)
 
 
 def _judge_safely(
@@ -107,7 +107,7 @@ def _judge_safely(
 
 def _mark_trace(judged: WindowJudgement) -> WindowJudgement:
     """Return the outcome with its events marked as part of the current trace."""
-    traceparent = tracing.current()
+    traceparent = tracing.current_traceparent()
     if traceparent is None:
         return judged
     return replace(judged, events=[replace(event, traceparent=traceparent) for event in judged.events])

@@ -53,11 +53,15 @@ class BatchAssembler:
     """Claims due windows for batches."""
 
     def __init__(
-        self, database: Database, settings: LiveSettings, patience: CircuitBreaker, asking: OnlineRequester
+        self,
+        database: Database,
+        settings: LiveSettings,
+        circuit_breaker: CircuitBreaker,
+        asking: OnlineRequester,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._online_requests = asking
 
     async def claim_batches(self) -> None:
@@ -82,7 +86,7 @@ class BatchAssembler:
             if await self._online_requests.selects_all_windows(waiting.tenant) is not False:
                 continue
             of = self._settings.of(waiting.tenant).extraction
-            model = await self._patience.model(of.provider, of.model)
+            model = await self._circuit_breaker.open_model(of.provider, of.model)
             if model is None or model.batches is None:
                 continue
             same = of.provider, model.model, of.instructions

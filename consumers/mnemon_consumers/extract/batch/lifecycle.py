@@ -19,7 +19,7 @@ from mnemon_consumers.extract.batch.submission import (
     selects_batch,
 )
 from mnemon_contracts.events.memory import BatchFailedV1
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.windows.batches import StoredBatch, list_open_batches, load_batch, update_batch
@@ -66,14 +66,14 @@ class BatchLifecycle:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         pooling: BatchAssembler,
         submitting: BatchSubmitter,
         results: BatchResults,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._assembler = pooling
         self._submitter = submitting
         self._results = results
@@ -125,7 +125,7 @@ class BatchLifecycle:
             return
         if self._not_before.get(batch.batch_id, batch.created_at) > datetime.now(UTC):
             return
-        model = await self._patience.model(batch.provider, batch.model)
+        model = await self._circuit_breaker.open_model(batch.provider, batch.model)
         if model is None:
             return
         try:
@@ -209,7 +209,7 @@ class BatchLifecycle:
         now = datetime.now(UTC)
         owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
-        await append(connection, build_user_events(batch, owners, "batch.failed", event.body()))
+        await append_events(connection, build_user_events(batch, owners, "batch.failed", event.body()))
         left = await self._database.run_query(load_batch_windows(batch.batch_id))
         async with self._database.transaction() as held:
             if blame:

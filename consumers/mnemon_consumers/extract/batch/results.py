@@ -14,7 +14,7 @@ from mnemon_consumers.extract.batch.submission import build_user_events
 from mnemon_consumers.extract.projection_lag import ProjectionLag
 from mnemon_consumers.extract.window_requests import build_window_requests
 from mnemon_contracts.events.memory import BatchCompletedV1
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.facts.undecided_pairs import load_batch_pairs
@@ -117,7 +117,9 @@ class BatchResults:
         of = await self._database.run_query(count_answered_windows(batch.batch_id))
         for owner, (answered, all_) in of.items():
             event = BatchCompletedV1(batch_id=batch.batch_id, answered=answered, failed=all_ - answered)
-            await append(connection, build_user_events(batch, [owner], "batch.completed", event.body()))
+            await append_events(
+                connection, build_user_events(batch, [owner], "batch.completed", event.body())
+            )
         async with self._database.transaction() as held:
             await requeue_windows(held, again_.values())
             await update_batch(held, batch, "completed", datetime.now(UTC))

@@ -21,7 +21,7 @@ from mnemon_contracts.identity import derived_id
 from mnemon_contracts.settings.models import Extraction
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, update_batch
 from mnemon_infra.database.windows.window_repository import (
@@ -75,7 +75,7 @@ class BatchSubmitter:
     Args:
         database: the database of the windows and batches.
         settings: settings of all tenants.
-        patience: circuit breaker of the models.
+        circuit_breaker: circuit breaker of the models.
         budgets: what tenants may still spend.
         on_its_way: time for which an earlier request may still reach the provider.
     """
@@ -84,13 +84,13 @@ class BatchSubmitter:
         self,
         database: Database,
         settings: LiveSettings,
-        patience: CircuitBreaker,
+        circuit_breaker: CircuitBreaker,
         budgets: Budgets,
         on_its_way: timedelta,
     ) -> None:
         self._database = database
         self._settings = settings
-        self._patience = patience
+        self._circuit_breaker = circuit_breaker
         self._budgets = budgets
         self._on_its_way = on_its_way
         self._position = Position()
@@ -136,7 +136,7 @@ class BatchSubmitter:
             return
         batch = replace(batch, lines=len(lines))
         if batch.state == "claimed":
-            appended = await append(connection, _build_intentions(batch, asked))
+            appended = await append_events(connection, _build_intentions(batch, asked))
             # Once projected, the estimated cost is reserved in the database for every process.
             await self._position.reach(
                 connection.jetstream(), max(each.seq for each in appended), PROJECTION_WAIT
@@ -149,14 +149,14 @@ class BatchSubmitter:
             # The provider does not have the batch: there is nothing to search for.
             await self._change_state(batch, "intended", error=str(error))
             if model.batches is not None:
-                self._patience.failed(batch.provider, batch.model, error)
+                self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
             # The provider may have the batch or still receive it: the wait for that starts now.
             await self._change_state(batch, "intended")
-            self._patience.failed(batch.provider, batch.model, error)
+            self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
-        self._patience.answered(batch.provider, batch.model)
+        self._circuit_breaker.record_answer(batch.provider, batch.model)
         await self._record_submission(connection, batch, provider_batch_id)
 
     async def _record_submission(
@@ -166,7 +166,7 @@ class BatchSubmitter:
             window.owner for window in await self._database.run_query(load_batch_windows(batch.batch_id))
         }
         event = BatchSubmittedV1(batch_id=batch.batch_id, provider_batch_id=provider_batch_id)
-        await append(connection, build_user_events(batch, owners, "batch.submitted", event.body()))
+        await append_events(connection, build_user_events(batch, owners, "batch.submitted", event.body()))
         await self._change_state(batch, "submitted", provider_batch_id=provider_batch_id)
         log.info("batch submitted", batch=batch.batch_id, lines=batch.lines, provider=batch.provider)
 
@@ -211,7 +211,7 @@ class BatchSubmitter:
                 room -= size
                 asked.append(_AskedWindow(convert_window(window, question.pairs), usd))
                 lines.append(BatchRequest(f"{batch.batch_id}-{window.line}", request))
-        await append(connection, [build_gone_event(window, batch.batch_id) for window in cleared])
+        await append_events(connection, [build_gone_event(window, batch.batch_id) for window in cleared])
         async with self._database.transaction() as held:
             await mark_answered(held, cleared)
             await requeue_windows(held, over)

@@ -48,7 +48,7 @@ async def find_candidates(
     """
     if ids is not None and not ids.ids and not ids.is_excluded:
         return []
-    words = bm25.query(query)
+    words = bm25.weigh_query(query)
     queries: list[Dense | Sparse] = [words] if meaning is None else [words, meaning]
     by_words, *by_meaning = await vectors.search(collection, owner, queries, each_way, where, ids)
     return fuse_rankings(by_words, by_meaning[0] if by_meaning else None, each_way)

@@ -89,8 +89,10 @@ def compute_relevance(similarity: float | None, overlap: float) -> float:
 
 def measure_word_share(query: str, text: str) -> float:
     """Return the share of the query's words that a text has, 0 to 1, within the characters that are read."""
-    asked = set(bm25.query(query[:LOOKED_AT]).indices)
-    return len(asked.intersection(bm25.document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
+    asked = set(bm25.weigh_query(query[:LOOKED_AT]).indices)
+    return (
+        len(asked.intersection(bm25.weigh_document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
+    )
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:

@@ -134,7 +134,7 @@ class QueryIntent:
 
     @cached_property
     def _stem_set(self) -> frozenset[int]:
-        return frozenset(bm25.query(self.text).indices)
+        return frozenset(bm25.weigh_query(self.text).indices)
 
 
 def split_words(text: str) -> frozenset[str]:
@@ -166,7 +166,7 @@ def _speaks_of_others(text: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _stem_name(name: str) -> frozenset[int]:
-    return frozenset(bm25.query(name).indices)
+    return frozenset(bm25.weigh_query(name).indices)
 
 
 def _find_days(text: str) -> Iterator[Day]:

@@ -192,8 +192,8 @@ def _build_reply(
         layouts[context.language][request.format],
         request.budget or settings.context.budget,
         settings.context.sections,
-        tokens.count,
-        tokens.cut,
+        tokens.count_tokens,
+        tokens.cut_text,
         settings.context.characters,
     )
     seen = [

@@ -7,8 +7,8 @@ from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, memory_subject
 from mnemon_infra.broker.broker import Broker
-from mnemon_infra.broker.dead_letters.listing import Letter, rejected_events
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.dead_letters.listing import Letter, read_rejected_events
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.telemetry import tracing
 
 _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
@@ -36,7 +36,7 @@ class UserLog:
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
             event.body(),
             stream=LOG,
-            headers={"Nats-Msg-Id": event_id or str(uuid4()), **tracing.headers()},
+            headers={"Nats-Msg-Id": event_id or str(uuid4()), **tracing.build_headers()},
         )
         return int(acknowledgement.seq)
 
@@ -46,7 +46,7 @@ class UserLog:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await rejected_events(self._broker.connection, address.tenant, address.user)
+        return await read_rejected_events(self._broker.connection, address.tenant, address.user)
 
     async def read_end(self) -> int:
         """Return the log's last position. Verbs that change something first read everything up to it.
@@ -54,4 +54,4 @@ class UserLog:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await log_end(self._broker.stream_context)
+        return await read_log_end(self._broker.stream_context)

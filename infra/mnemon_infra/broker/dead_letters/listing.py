@@ -15,13 +15,13 @@ from nats.js.errors import APIError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token, find_origin, user_filters
-from mnemon_infra.broker.streams.log_reader import TIMEOUT, stored
+from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored
 
 LetterKind = Literal["event", "trigger", "answer"]
 """An event of the log; a trigger; or something outside the streams, such as a model's answer."""
 
 _SPAN: Final = 64
-"""Positions of the first range that `newest` reads. Each range before it has twice as many."""
+"""Positions of the first range that `read_newest_letters` reads. Each range before it has twice as many."""
 
 _WRITES_ROWS: Final = "persist"
 
@@ -93,21 +93,23 @@ class LetterFilter:
         )
 
 
-async def letters(connection: Client, wanted: LetterFilter, after: int = 0) -> AsyncGenerator[Letter, None]:
+async def read_letters(
+    connection: Client, wanted: LetterFilter, after: int = 0
+) -> AsyncGenerator[Letter, None]:
     """Yield the letters beyond a position that the filter covers, oldest first.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
-    async with aclosing(stored(connection, DEAD, ">", after)) as pages:
+    async with aclosing(read_stored(connection, DEAD, ">", after)) as pages:
         async for page in pages:
             for message in page:
-                letter = letter_of(message)
+                letter = parse_letter(message)
                 if wanted.covers(letter):
                     yield letter
 
 
-async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
+async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
     """Yield the subjects of all dead letters.
 
     Raises:
@@ -126,7 +128,9 @@ async def letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
         offset, total = offset + len(subjects), answer.get("total", 0) if subjects else 0
 
 
-async def newest(connection: Client, wanted: LetterFilter, before: int | None, most: int) -> list[Letter]:
+async def read_newest_letters(
+    connection: Client, wanted: LetterFilter, before: int | None, most: int
+) -> list[Letter]:
     """Return the newest letters that the filter covers, newest first. It reads little more than those.
 
     Args:
@@ -143,12 +147,12 @@ async def newest(connection: Client, wanted: LetterFilter, before: int | None, m
     span, found = _SPAN, list[Letter]()
     while end >= state.first_seq and len(found) < most:
         begin = max(end - span, state.first_seq - 1)
-        found += reversed(await _last_between(connection, wanted, begin, end, most - len(found)))
+        found += reversed(await _read_last_between(connection, wanted, begin, end, most - len(found)))
         end, span = begin, span * 2
     return found
 
 
-async def rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
+async def read_rejected_events(connection: Client, tenant: str, user: str) -> list[Letter]:
     """Return the letters of a user's events that `persist` rejected, in log order, without bodies.
 
     It reads the letters of this user only.
@@ -158,18 +162,18 @@ async def rejected_events(connection: Client, tenant: str, user: str) -> list[Le
     """
     found = list[Letter]()
     for pattern in user_filters(tenant, user):
-        async with aclosing(stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
+        async with aclosing(read_stored(connection, DEAD, dead_filter(_WRITES_ROWS, pattern), 0)) as pages:
             async for page in pages:
                 # Bodies may be large.
-                found += [replace(letter_of(message), body=b"") for message in page]
+                found += [replace(parse_letter(message), body=b"") for message in page]
     return sorted(found, key=attrgetter("sequence"))
 
 
-async def _last_between(
+async def _read_last_between(
     connection: Client, wanted: LetterFilter, after: int, up_to: int, most: int
 ) -> deque[Letter]:
     found: deque[Letter] = deque(maxlen=most)
-    async with aclosing(letters(connection, wanted, after)) as following:
+    async with aclosing(read_letters(connection, wanted, after)) as following:
         async for each in following:
             if each.id > up_to:
                 break
@@ -177,30 +181,30 @@ async def _last_between(
     return found
 
 
-async def letter(connection: Client, letter_id: int) -> Letter | None:
+async def read_letter(connection: Client, letter_id: int) -> Letter | None:
     """Return one letter; None when no letter has this id.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
     """
-    message = await stored_at(connection, DEAD, ">", letter_id)
-    return None if message is None else letter_of(message)
+    message = await find_message(connection, DEAD, ">", letter_id)
+    return None if message is None else parse_letter(message)
 
 
-async def stored_at(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
+async def find_message(connection: Client, stream: str, pattern: str, sequence: int) -> Msg | None:
     """Return the message at a position of a stream, if its subject matches the pattern; else None.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream is absent.
     """
-    async with aclosing(stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
+    async with aclosing(read_stored(connection, stream, pattern, sequence - 1, most=1)) as pages:
         async for page in pages:
             found = int((page[0].headers or {})["Nats-Sequence"])
             return page[0] if found == sequence else None
     return None
 
 
-async def remove(connection: Client, stream: str, sequence: int) -> None:
+async def remove_message(connection: Client, stream: str, sequence: int) -> None:
     """Remove a message from a stream for good. An absent message counts as removed.
 
     Raises:
@@ -209,12 +213,12 @@ async def remove(connection: Client, stream: str, sequence: int) -> None:
     try:
         await connection.jetstream().delete_msg(stream, sequence)
     except APIError:
-        if await stored_at(connection, stream, ">", sequence) is not None:
+        if await find_message(connection, stream, ">", sequence) is not None:
             raise
 
 
-def letter_of(message: Msg) -> Letter:
-    """Return a message that `stored` yielded as a letter."""
+def parse_letter(message: Msg) -> Letter:
+    """Return a message that `read_stored` yielded as a letter."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

@@ -9,7 +9,7 @@ from sys import intern
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.stream_reader import read_stream
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Letters:
             self.of_log.setdefault(consumer, {})[int(headers["Mnemon-Sequence"])] = reason
 
 
-async def letters(connection: Client) -> Letters:
+async def summarise_letters(connection: Client) -> Letters:
     """Read all dead letters, without their bodies.
 
     Raises:
@@ -39,7 +39,7 @@ async def letters(connection: Client) -> Letters:
     """
     last = (await connection.jetstream().stream_info(DEAD)).state.last_seq
     found = Letters()
-    async with aclosing(whole(connection, DEAD, up_to=last, headers_only=True)) as pages:
+    async with aclosing(read_stream(connection, DEAD, up_to=last, headers_only=True)) as pages:
         async for page in pages:
             for message, _ in page:
                 found.add(message.headers or {})

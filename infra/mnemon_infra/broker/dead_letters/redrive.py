@@ -13,9 +13,9 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
-from mnemon_infra.broker.dead_letters.listing import Letter, remove, stored_at
+from mnemon_infra.broker.dead_letters.listing import Letter, find_message, remove_message
 from mnemon_infra.broker.outcomes import HEADROOM
-from mnemon_infra.broker.streams.log_reader import delivery_of
+from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subject
 from mnemon_infra.delivery import Delivery
 
@@ -49,21 +49,21 @@ class Kept:
     why: str
 
 
-async def original_of(connection: Client, letter: Letter) -> Msg | None:
+async def find_original(connection: Client, letter: Letter) -> Msg | None:
     """Return the event that a letter is about, as the log has it; None when the log no longer has it.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
     # By position alone: the subject of a dead letter may be one that no request can name.
-    message = await stored_at(connection, LOG, ">", letter.sequence)
+    message = await find_message(connection, LOG, ">", letter.sequence)
     # Clients strip headers, so the letter lacks white space at the end of a subject.
     if message is None or (message.headers or {})["Nats-Subject"].strip() != letter.subject:
         return None
     return message
 
 
-async def redrive(
+async def redrive_letter(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> GivenBack | AlreadyApplied | Kept:
     """Publish the original of a letter again, then remove the letter.
@@ -76,14 +76,14 @@ async def redrive(
     """
     match letter.kind:
         case "event":
-            return await _event(connection, letter, is_applied)
+            return await _redrive_event(connection, letter, is_applied)
         case "trigger":
-            return await _trigger(connection, letter)
+            return await _redrive_trigger(connection, letter)
         case "answer":
-            return await _window(connection, letter)
+            return await _redrive_window(connection, letter)
 
 
-async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
+async def drop_letter(connection: Client, letter: Letter, is_applied: IsApplied) -> None:
     """Remove a letter for good, and its event if `persist` could not project it.
 
     If the event stayed, the next replay of the log would make the letter again.
@@ -92,13 +92,13 @@ async def drop(connection: Client, letter: Letter, is_applied: IsApplied) -> Non
         nats.errors.Error: it is unknown which steps were done.
     """
     if letter.kind == "event" and letter.consumer == PROJECTING:
-        original = await original_of(connection, letter)
-        if original is not None and await is_applied(delivery_of(original)) is False:
-            await remove(connection, LOG, letter.sequence)
-    await remove(connection, DEAD, letter.id)
+        original = await find_original(connection, letter)
+        if original is not None and await is_applied(parse_delivery(original)) is False:
+            await remove_message(connection, LOG, letter.sequence)
+    await remove_message(connection, DEAD, letter.id)
 
 
-async def _event(
+async def _redrive_event(
     connection: Client, letter: Letter, is_applied: IsApplied
 ) -> GivenBack | AlreadyApplied | Kept:
     """Move the event to the end of the log.
@@ -106,37 +106,37 @@ async def _event(
     It does not stay at its former position as well: a replay of the log after the fix would find it there,
     and put it before the events that users have been shown until now.
     """
-    original = await original_of(connection, letter)
+    original = await find_original(connection, letter)
     if original is None:
         return Kept("the log no longer has the event: it was erased, or was given back before")
-    if await is_applied(delivery_of(original)):
-        await remove(connection, DEAD, letter.id)
+    if await is_applied(parse_delivery(original)):
+        await remove_message(connection, DEAD, letter.id)
         return AlreadyApplied()
-    headers = _headers(original, letter)
-    if _size(headers, original.data) > connection.max_payload:
-        return Kept("with its identity it is larger than what the server takes")
+    headers = _build_headers(original, letter)
+    if _measure_message(headers, original.data) > connection.max_payload:
+        return Kept("with its identity it is larger than a message of the server may be")
     acknowledged = await connection.jetstream().publish(
         letter.subject, original.data, headers=headers, stream=LOG, timeout=TIMEOUT
     )
     if acknowledged.seq == letter.sequence:
         return Kept("it is so new that the server takes it for a repetition: try again in two minutes")
     if letter.consumer == PROJECTING:
-        await remove(connection, LOG, letter.sequence)
-    await remove(connection, DEAD, letter.id)
+        await remove_message(connection, LOG, letter.sequence)
+    await remove_message(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)
 
 
-async def _trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def _redrive_trigger(connection: Client, letter: Letter) -> GivenBack | Kept:
     if letter.left_out:
         return Kept(f"the letter had no room for {letter.left_out} of the trigger")
     acknowledged = await connection.jetstream().publish(
         letter.subject, letter.body, stream=WORK, timeout=TIMEOUT
     )
-    await remove(connection, DEAD, letter.id)
+    await remove_message(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)
 
 
-async def _window(connection: Client, letter: Letter) -> GivenBack | Kept:
+async def _redrive_window(connection: Client, letter: Letter) -> GivenBack | Kept:
     """Request the window of the letter once more."""
     if not letter.is_given_up or letter.owner is None:
         return Kept("what was proposed of the answer is in the log, and the rest is in the letter only")
@@ -147,23 +147,23 @@ async def _window(connection: Client, letter: Letter) -> GivenBack | Kept:
     acknowledged = await connection.jetstream().publish(
         given_up_subject(*letter.owner, window), msgspec.json.encode(window), stream=WORK, timeout=TIMEOUT
     )
-    await remove(connection, DEAD, letter.id)
+    await remove_message(connection, DEAD, letter.id)
     return GivenBack(acknowledged.seq)
 
 
-def _headers(original: Msg, letter: Letter) -> dict[str, str]:
+def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
     """Return the headers that the bot sent, and the event's identity if that came from its position."""
     sent = original.headers or {}
     # The other headers of NATS told the server how to treat the first publish.
     headers = {name: value for name, value in sent.items() if not name.startswith("Nats-")}
     if message_id := sent.get("Nats-Msg-Id"):
         headers["Nats-Msg-Id"] = message_id
-    elif not _own_id(letter.subject, original.data):
+    elif not _find_own_id(letter.subject, original.data):
         headers["Nats-Msg-Id"] = f"{letter.stream}:{letter.sequence}"
     return headers
 
 
-def _own_id(subject: str, body: bytes) -> object:
+def _find_own_id(subject: str, body: bytes) -> object:
     """Return the id in the body, as far as the body can be read."""
     try:
         return decode_event(parse_subject(subject), body).id
@@ -176,5 +176,5 @@ def _own_id(subject: str, body: bytes) -> object:
     return loose.get("id") if isinstance(loose, dict) else None
 
 
-def _size(headers: dict[str, str], body: bytes) -> int:
+def _measure_message(headers: dict[str, str], body: bytes) -> int:
     return HEADROOM + len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())

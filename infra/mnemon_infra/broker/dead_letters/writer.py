@@ -8,14 +8,14 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import dead_subject
-from mnemon_infra.broker.headers import header_value
+from mnemon_infra.broker.headers import fold_header
 from mnemon_infra.broker.outcomes import HEADROOM, Dead
 from mnemon_infra.telemetry import metrics
 
 log = structlog.get_logger("broker")
 
 
-async def bury(
+async def store_letter(
     connection: Client,
     consumer: str,
     subject: str,
@@ -42,11 +42,11 @@ async def bury(
         "Nats-Msg-Id": f"{consumer}:{letter_id}",
         "Mnemon-Consumer": consumer,
         "Mnemon-Reason": dead.reason,
-        "Mnemon-Error": header_value(dead.error),
+        "Mnemon-Error": fold_header(dead.error),
         "Mnemon-Subject": subject,
     }
     if model is not None:
-        headers["Mnemon-Model"] = header_value(model)
+        headers["Mnemon-Model"] = fold_header(model)
     body = json.dumps(letter, ensure_ascii=False).encode(errors="replace")
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
     if size + HEADROOM > connection.max_payload:

@@ -9,12 +9,12 @@ from nats.js import JetStreamContext
 from nats.js.errors import NotFoundError, ServiceUnavailableError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.process.cancellation import abandon_quietly
+from mnemon_infra.process.cancellation import suppress_task_error
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.1
 
 
-async def applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
+async def read_applied_position(stream_context: JetStreamContext, consumer: str = "persist") -> int:
     """Return the log position up to which a consumer has ended every event: applied, skipped or dead.
 
     It is the floor of the consumer's acknowledgements, so it holds over any number of processes. It may lag
@@ -30,7 +30,7 @@ async def applied_position(stream_context: JetStreamContext, consumer: str = "pe
     return info.ack_floor.stream_seq if info.ack_floor else 0
 
 
-async def delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
+async def read_delivered_position(stream_context: JetStreamContext, consumer: str) -> int:
     """Return the last log position that was ever delivered to a consumer; 0 for an absent consumer.
 
     Raises:
@@ -43,7 +43,7 @@ async def delivered_position(stream_context: JetStreamContext, consumer: str) ->
     return info.delivered.stream_seq if info.delivered else 0
 
 
-async def log_end(stream_context: JetStreamContext) -> int:
+async def read_log_end(stream_context: JetStreamContext) -> int:
     """Return the log's last position; 0 when the log is empty or absent.
 
     Raises:
@@ -55,7 +55,7 @@ async def log_end(stream_context: JetStreamContext) -> int:
         return 0
 
 
-async def first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
+async def find_first_from(stream_context: JetStreamContext, position: int) -> tuple[int, datetime] | None:
     """Return the first event at a log position or beyond, as its position and the time the log stored it.
 
     None when the log has no such event.
@@ -99,8 +99,8 @@ class Position:
             nats.errors.Error: the server does not answer.
         """
         if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(applied_position(stream_context, self._consumer))
-            self._asking.add_done_callback(abandon_quietly)
+            self._asking = asyncio.create_task(read_applied_position(stream_context, self._consumer))
+            self._asking.add_done_callback(suppress_task_error)
         self.value = max(self.value, await asyncio.shield(self._asking))
         return self.value
 

@@ -75,10 +75,10 @@ class ErasedUser:
         return [LogRange(each, 1, self.below) for each in user_filters(*self.owner)]
 
     def takes(self, delivery: Delivery) -> bool:
-        return delivery.sequence < self.below or made_of(delivery) < self.below
+        return delivery.sequence < self.below or find_first_source(delivery) < self.below
 
     def takes_letter(self, letter: Letter) -> bool:
-        begins = letter.sequence if letter.stream == LOG else _stretch(letter).get("from_seq")
+        begins = letter.sequence if letter.stream == LOG else _parse_window(letter).get("from_seq")
         return begins < self.below if isinstance(begins, int) else letter.at < self.at
 
 
@@ -145,10 +145,10 @@ class ErasedConversation:
             about = Delivery(letter.subject, letter.body, None, LOG, letter.sequence, 1, 0)
             return self.takes(about)
         if letter.kind == "answer":
-            about_stretch = _stretch(letter)
+            about_stretch = _parse_window(letter)
             conversation, begins = about_stretch.get("conversation"), about_stretch.get("from_seq")
             return isinstance(begins, int) and self.has_stretch(str(conversation), begins)
-        return letter.at < self.at and _of_trigger(letter) == self.conversation
+        return letter.at < self.at and _parse_trigger_conversation(letter) == self.conversation
 
     def has_said(self, conversation: str | None, seq: int) -> bool:
         """Return whether a message is removed.
@@ -203,12 +203,12 @@ _DERIVED: Final = "fact", "summary", "window"
 """Kinds of events that are derived from conversations."""
 
 
-def whole(owner: Owner) -> ErasedUser:
+def erase_everything(owner: Owner) -> ErasedUser:
     """Return the erasure of everything of a user."""
     return ErasedUser(owner, EVERYWHERE, datetime.max.replace(tzinfo=UTC))
 
 
-def made_of(delivery: Delivery) -> int:
+def find_first_source(delivery: Delivery) -> int:
     """Return the first log position that an event is made from: its own if it is made from nothing else."""
     try:
         event = decode_event(parse_subject(delivery.subject), delivery.body)
@@ -219,14 +219,14 @@ def made_of(delivery: Delivery) -> int:
     return min([delivery.sequence, from_seq, *lineage.sources])
 
 
-def _of_trigger(letter: Letter) -> str | None:
+def _parse_trigger_conversation(letter: Letter) -> str | None:
     try:
         return parse_conversation(letter.subject)[2]
     except InvalidSubject:
         return None
 
 
-def _stretch(letter: Letter) -> dict[str, object]:
+def _parse_window(letter: Letter) -> dict[str, object]:
     """Return the body of a letter about an unusable answer, which names its window; else empty."""
     if letter.kind != "answer":
         return {}

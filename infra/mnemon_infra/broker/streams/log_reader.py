@@ -34,21 +34,21 @@ TIMEOUT = 5.0
 _UNAVAILABLE = "503"
 
 
-async def user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
+async def read_user_tail(connection: Client, tenant: str, user: str, after: int) -> list[Delivery]:
     """Return the user's events beyond a log position, in log order, `TAIL_LIMIT` at most.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
     tails = await asyncio.gather(
-        *(_first(connection, pattern, after) for pattern in user_filters(tenant, user))
+        *(_read_first(connection, pattern, after) for pattern in user_filters(tenant, user))
     )
     return sorted((each for tail in tails for each in tail), key=lambda each: each.sequence)[:TAIL_LIMIT]
 
 
-async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]:
+async def _read_first(connection: Client, pattern: str, after: int) -> list[Delivery]:
     found: list[Delivery] = []
-    async with aclosing(pages(connection, pattern, after)) as answers:
+    async with aclosing(read_pages(connection, pattern, after)) as answers:
         async for page in answers:
             found += page
             if len(found) >= TAIL_LIMIT:
@@ -56,7 +56,7 @@ async def _first(connection: Client, pattern: str, after: int) -> list[Delivery]
     return found
 
 
-async def last_position(connection: Client, pattern: str) -> int:
+async def read_last_position(connection: Client, pattern: str) -> int:
     """Return the log position of the last event of a subject pattern; 0 when there is none.
 
     Raises:
@@ -68,7 +68,7 @@ async def last_position(connection: Client, pattern: str) -> int:
         return 0
 
 
-async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
+async def read_pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[list[Delivery], None]:
     """Yield the events of a subject pattern beyond a log position, in log order, page by page.
 
     It yields every event that the log has acknowledged. In a cluster any server with a copy answers, and its
@@ -79,11 +79,11 @@ async def pages(connection: Client, pattern: str, after: int) -> AsyncGenerator[
     """
     more = True
     while more:
-        async with aclosing(stored(connection, LOG, pattern, after)) as answers:
+        async with aclosing(read_stored(connection, LOG, pattern, after)) as answers:
             async for page in answers:
-                yield [delivery_of(message) for message in page]
+                yield [parse_delivery(message) for message in page]
                 after = int((page[-1].headers or {})["Nats-Sequence"])
-        beyond = await _next(connection, pattern, after) if _is_cluster(connection) else None
+        beyond = await _read_next(connection, pattern, after) if _is_cluster(connection) else None
         if beyond is not None:
             yield [beyond]
             after = beyond.sequence
@@ -94,25 +94,25 @@ def _is_cluster(connection: Client) -> bool:
     return "cluster" in connection._server_info
 
 
-async def _next(connection: Client, pattern: str, after: int) -> Delivery | None:
+async def _read_next(connection: Client, pattern: str, after: int) -> Delivery | None:
     """Return the next event of a subject pattern from the leader of the log."""
     try:
-        return await _of_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
+        return await _ask_leader(connection, {"seq": after + 1, "next_by_subj": pattern})
     except NotFoundError:
         return None
 
 
-async def delivery_at(connection: Client, position: int) -> Delivery:
+async def read_delivery(connection: Client, position: int) -> Delivery:
     """Return the event at a log position.
 
     Raises:
         nats.js.errors.NotFoundError: the log has no event there.
         nats.errors.Error: the server does not answer.
     """
-    return await _of_leader(connection, {"seq": position})
+    return await _ask_leader(connection, {"seq": position})
 
 
-async def _of_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
+async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
     """Ask the leader without nats-py's own function, which cuts the time to microseconds."""
     subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
     reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
@@ -134,7 +134,7 @@ async def _of_leader(connection: Client, request: Mapping[str, object]) -> Deliv
     )
 
 
-async def stored(
+async def read_stored(
     connection: Client, stream: str, pattern: str, after: int, most: int = PAGE
 ) -> AsyncGenerator[list[Msg], None]:
     """Yield the messages of a subject pattern beyond a position of a stream, up to `most` at a time.
@@ -176,15 +176,15 @@ async def events(
         nats.errors.Error: the server does not answer.
         InvalidSubject, UnknownEvent, InvalidBody: a message is no valid event.
     """
-    async with aclosing(pages(connection, pattern, after)) as answers:
+    async with aclosing(read_pages(connection, pattern, after)) as answers:
         async for page in answers:
             for delivery in page:
                 address = parse_subject(delivery.subject)
                 yield delivery, address, decode_event(address, delivery.body)
 
 
-def delivery_of(message: Msg) -> Delivery:
-    """Convert a message that `stored` yielded to the delivery that a consumer would get."""
+def parse_delivery(message: Msg) -> Delivery:
+    """Convert a message that `read_stored` yielded to the delivery that a consumer would get."""
     headers = message.headers or {}
     return Delivery(
         subject=headers["Nats-Subject"],

@@ -44,7 +44,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
     subject names the user and the event.
 
     Raises:
-        nats.errors.Error: the server has not answered for `PATIENCE` seconds, or there is no log.
+        nats.errors.Error: the server has not answered for `PAGE_TIMEOUT` seconds, or there is no log.
     """
     while True:
         consumer = await _open(connection, pattern, after)

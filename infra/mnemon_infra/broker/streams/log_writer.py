@@ -49,7 +49,7 @@ class Appended:
     known: bool = False
 
 
-async def insist(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
+async def retry_store(store: Callable[[], Awaitable[StoredT]], pause: float) -> StoredT:
     """Store something that was paid for, with retries, so that a short outage of the log does not lose it.
 
     Args:
@@ -63,33 +63,33 @@ async def insist(store: Callable[[], Awaitable[StoredT]], pause: float) -> Store
         retry=retry_if_exception_type(nats.errors.Error),
         stop=stop_after_attempt(TRIES),
         wait=wait_fixed(pause),
-        before_sleep=_say,
+        before_sleep=_log_retry,
         reraise=True,
     )
     return await trying(store)
 
 
-def _say(state: RetryCallState) -> None:
+def _log_retry(state: RetryCallState) -> None:
     error = state.outcome and state.outcome.exception()
     log.warning("event publish failed, retrying", error=repr(error))
 
 
-async def append(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
     """Append events to the log in their order, all or none for each `BATCH` of them.
 
     Raises:
         nats.errors.Error: it is unknown whether the events are stored.
     """
     if len(events) == 1:
-        return [await _one(connection, events[0])]
+        return [await _append_event(connection, events[0])]
     appended: list[Appended] = []
     for start in range(0, len(events), BATCH):
         batch = events[start : start + BATCH]
         try:
-            appended += await _atomically(connection, batch)
+            appended += await _append_atomically(connection, batch)
         except APIError:
             # Usually the log has one of them already, which makes the server refuse the whole batch.
-            appended += await asyncio.gather(*(_one(connection, event) for event in batch))
+            appended += await asyncio.gather(*(_append_event(connection, event) for event in batch))
     return appended
 
 
@@ -104,52 +104,56 @@ async def append_groups(connection: Client, groups: Sequence[Sequence[LogEvent]]
     together: list[Sequence[LogEvent]] = []
     for group in groups:
         if together and sum(map(len, together)) + len(group) > BATCH:
-            await _together(connection, together)
+            await _append_groups_atomically(connection, together)
             together = []
         together.append(group)
     if together:
-        await _together(connection, together)
+        await _append_groups_atomically(connection, together)
 
 
-async def _together(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
+async def _append_groups_atomically(connection: Client, groups: Sequence[Sequence[LogEvent]]) -> None:
     events = [event for group in groups for event in group]
     if len(groups) > 1 and events:
         try:
-            await _atomically(connection, events)
+            await _append_atomically(connection, events)
         except APIError:
             # Usually the log has one of them already, which makes the server refuse all, of other groups too.
             for group in groups:
-                await append(connection, group)
+                await append_events(connection, group)
         return
-    await append(connection, events)
+    await append_events(connection, events)
 
 
-async def _one(connection: Client, event: LogEvent) -> Appended:
+async def _append_event(connection: Client, event: LogEvent) -> Appended:
     acknowledged = await connection.jetstream().publish(
-        event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_headers(event)
+        event.subject, event.body, timeout=TIMEOUT, stream=LOG, headers=_build_headers(event)
     )
     return Appended(acknowledged.seq, bool(acknowledged.duplicate))
 
 
-async def _atomically(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
+async def _append_atomically(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
     batch = uuid4().hex
     for place, event in enumerate(events[:-1], 1):
-        await connection.publish(event.subject, event.body, headers=_headers(event) | _of_batch(batch, place))
+        await connection.publish(
+            event.subject, event.body, headers=_build_headers(event) | _build_batch_headers(batch, place)
+        )
     last = events[-1]
     acknowledged = await connection.jetstream().publish(
         last.subject,
         last.body,
         timeout=TIMEOUT,
         stream=LOG,
-        headers=_headers(last) | _of_batch(batch, len(events)) | {"Nats-Batch-Commit": "1"},
+        headers=_build_headers(last) | _build_batch_headers(batch, len(events)) | {"Nats-Batch-Commit": "1"},
     )
     return [Appended(acknowledged.seq - len(events) + place) for place in range(1, len(events) + 1)]
 
 
-def _headers(event: LogEvent) -> dict[str, str]:
-    traced = tracing.headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
+def _build_headers(event: LogEvent) -> dict[str, str]:
+    traced = (
+        tracing.build_headers() if event.traceparent is None else {tracing.TRACEPARENT: event.traceparent}
+    )
     return {"Nats-Msg-Id": event.id, **traced}
 
 
-def _of_batch(batch: str, place: int) -> dict[str, str]:
+def _build_batch_headers(batch: str, place: int) -> dict[str, str]:
     return {"Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(place)}

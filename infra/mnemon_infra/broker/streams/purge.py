@@ -22,28 +22,33 @@ from mnemon_contracts.subjects import (
     thing_filter,
     user_filters,
 )
-from mnemon_infra.broker.dead_letters.listing import Letter, letter_of, letter_subjects, remove
-from mnemon_infra.broker.dead_letters.redrive import original_of
+from mnemon_infra.broker.dead_letters.listing import (
+    Letter,
+    parse_letter,
+    read_letter_subjects,
+    remove_message,
+)
+from mnemon_infra.broker.dead_letters.redrive import find_original
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, Erasures, ErasureScope, LogRange
-from mnemon_infra.broker.streams.log_reader import delivery_of, last_position, pages, stored
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.log_reader import parse_delivery, read_last_position, read_pages, read_stored
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Messages that one call of `purge` overwrites, so that other work gets a turn; also those of a page."""
+"""Messages that one call of `purge_messages` overwrites, so that other work proceeds; also of a page."""
 
 
-async def erasures_of(connection: Client, owner: Owner) -> Erasures:
+async def read_erasures(connection: Client, owner: Owner) -> Erasures:
     """Return the erasures of a user that the log records.
 
     Raises:
         nats.errors.Error: the log does not answer.
     """
     pattern = thing_filter(*owner, "user")
-    if not await last_position(connection, pattern):  # the usual case
+    if not await read_last_position(connection, pattern):  # the usual case
         return Erasures()
     erased = Erasures()
-    async with aclosing(pages(connection, pattern, 0)) as answers:
+    async with aclosing(read_pages(connection, pattern, 0)) as answers:
         async for page in answers:
             for delivery in page:
                 try:
@@ -51,11 +56,11 @@ async def erasures_of(connection: Client, owner: Owner) -> Erasures:
                 except (UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 if isinstance(event, UserErasedV1):
-                    erased = _with(erased, owner, event, delivery)
+                    erased = _add_erasure(erased, owner, event, delivery)
     return erased
 
 
-def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Delivery) -> Erasures:
+def _add_erasure(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Delivery) -> Erasures:
     if event.conversation is None:
         return erased._replace(below=max(erased.below, min(event.up_to_seq, delivery.sequence)))
     at = datetime.fromtimestamp(delivery.stored_at, UTC)
@@ -63,7 +68,7 @@ def _with(erased: Erasures, owner: Owner, event: UserErasedV1, delivery: Deliver
     return erased._replace(conversations=(*erased.conversations, new))
 
 
-async def purge(connection: Client, erased: ErasureScope) -> bool:
+async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     """Remove the events, dead letters and triggers in the scope of an erasure.
 
     The server overwrites one text after another, which takes 5 to 20 ms each: a text that is only purged
@@ -79,79 +84,79 @@ async def purge(connection: Client, erased: ErasureScope) -> bool:
     for pattern in erased.triggers():
         await connection.jetstream().purge_stream(WORK, subject=pattern)
     left = AT_ONCE
-    async with aclosing(_taken(connection, erased)) as taken:
+    async with aclosing(_find_messages(connection, erased)) as taken:
         async for stream, position in taken:
             if not left:
                 return False
-            await remove(connection, stream, position)
+            await remove_message(connection, stream, position)
             left -= 1
     return True
 
 
-async def _taken(connection: Client, erased: ErasureScope) -> AsyncGenerator[tuple[str, int], None]:
+async def _find_messages(connection: Client, erased: ErasureScope) -> AsyncGenerator[tuple[str, int], None]:
     """Yield stream and position of each event and dead letter in the scope of an erasure."""
     for place in erased.places():
-        async with aclosing(_within(connection, place)) as deliveries:
+        async with aclosing(_read_range(connection, place)) as deliveries:
             async for delivery in deliveries:
                 if erased.takes(delivery):
                     yield LOG, delivery.sequence
     places = tuple(place.pattern.removesuffix(">") for place in erased.places())
-    async with aclosing(_letters_of(connection, erased.owner)) as letters:
+    async with aclosing(_read_letters(connection, erased.owner)) as letters:
         async for letter in letters:
             if not erased.takes_letter(letter):
                 continue
             # The log's copy goes first: only the letter leads to a subject with another spelling.
-            if not letter.subject.startswith(places) and await _event_of(connection, letter):
+            if not letter.subject.startswith(places) and await _find_event(connection, letter):
                 yield LOG, letter.sequence
             yield DEAD, letter.id
 
 
-async def _letters_of(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
+async def _read_letters(connection: Client, owner: Owner) -> AsyncGenerator[Letter, None]:
     """Yield a user's dead letters, whatever the spelling of the ids in their subjects."""
-    for pattern in [*letter_filters(*owner), *await _other_spellings(connection, owner)]:
-        async with aclosing(stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
+    for pattern in [*letter_filters(*owner), *await _find_other_spellings(connection, owner)]:
+        async with aclosing(read_stored(connection, DEAD, pattern, 0, AT_ONCE)) as answers:
             async for page in answers:
-                for letter in map(letter_of, page):
+                for letter in map(parse_letter, page):
                     if letter.owner == owner:
                         yield letter
 
 
-async def _other_spellings(connection: Client, owner: Owner) -> list[str]:
+async def _find_other_spellings(connection: Client, owner: Owner) -> list[str]:
     """Return the subjects of a user's dead letters that `letter_filters` do not match."""
     usual = tuple(f".{each.removesuffix('>')}" for each in user_filters(*owner))
-    async with aclosing(letter_subjects(connection)) as subjects:
+    async with aclosing(read_letter_subjects(connection)) as subjects:
         others = [each async for each in subjects if not any(prefix in each for prefix in usual)]
     return [each for each in others if (origin := find_letter_origin(each)) and origin.owner == owner]
 
 
-async def _event_of(connection: Client, letter: Letter) -> Msg | None:
-    return await original_of(connection, letter) if letter.kind == "event" else None
+async def _find_event(connection: Client, letter: Letter) -> Msg | None:
+    return await find_original(connection, letter) if letter.kind == "event" else None
 
 
-async def _within(connection: Client, place: LogRange) -> AsyncGenerator[Delivery, None]:
-    async with aclosing(stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
+async def _read_range(connection: Client, place: LogRange) -> AsyncGenerator[Delivery, None]:
+    async with aclosing(read_stored(connection, LOG, place.pattern, place.begin - 1, AT_ONCE)) as answers:
         async for page in answers:
-            for delivery in map(delivery_of, page):
+            for delivery in map(parse_delivery, page):
                 if delivery.sequence >= place.end:
                     return
                 yield delivery
 
 
-async def left_of(connection: Client, erased: ErasureScope) -> dict[str, int]:
+async def count_left(connection: Client, erased: ErasureScope) -> dict[str, int]:
     """Count the messages in the scope of an erasure that are still there, by store.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
     counts = {LOG: 0, DEAD: 0}
-    async with aclosing(_taken(connection, erased)) as taken:
+    async with aclosing(_find_messages(connection, erased)) as taken:
         async for stream, _ in taken:
             counts[stream] += 1
     work = [await _count_triggers(connection, each, erased.at) for each in erased.triggers()]
     return {"log": counts[LOG], "dead_letters": counts[DEAD], "work": sum(work)}
 
 
-async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, int]:
+async def count_matches(connection: Client, owner: Owner, words: str) -> dict[str, int]:
     """Count the events and dead letters of a user that contain some words, in upper or lower case.
 
     Raises:
@@ -160,19 +165,19 @@ async def found_in(connection: Client, owner: Owner, words: str) -> dict[str, in
     counts = {LOG: 0, DEAD: 0}
     usual = user_filters(*owner)
     for pattern in usual:
-        async with aclosing(stored(connection, LOG, pattern, 0)) as answers:
+        async with aclosing(read_stored(connection, LOG, pattern, 0)) as answers:
             async for page in answers:
-                counts[LOG] += sum(_has(message.data, words) for message in page)
-    async with aclosing(_letters_of(connection, owner)) as letters:
+                counts[LOG] += sum(_contains_words(message.data, words) for message in page)
+    async with aclosing(_read_letters(connection, owner)) as letters:
         async for letter in letters:
-            counts[DEAD] += _has(letter.body, words)
+            counts[DEAD] += _contains_words(letter.body, words)
             if not letter.subject.startswith(tuple(each.removesuffix(">") for each in usual)):
-                event = await _event_of(connection, letter)
-                counts[LOG] += event is not None and _has(event.data, words)
+                event = await _find_event(connection, letter)
+                counts[LOG] += event is not None and _contains_words(event.data, words)
     return {"log": counts[LOG], "dead_letters": counts[DEAD]}
 
 
-def _has(body: bytes, words: str) -> bool:
+def _contains_words(body: bytes, words: str) -> bool:
     """Return whether a body contains some words; JSON is compared without its escapes."""
     try:
         plain = json.dumps(json.loads(body), ensure_ascii=False)
@@ -184,7 +189,7 @@ def _has(body: bytes, words: str) -> bool:
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
     """Count the triggers of a pattern that were stored before a time. Each subject has one at most."""
     count = 0
-    for subject in await waiting(connection, pattern):
+    for subject in await list_waiting(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile
             at = (await connection.jetstream().get_last_msg(WORK, subject)).time
             count += at is not None and at < before

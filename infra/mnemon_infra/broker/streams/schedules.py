@@ -11,7 +11,7 @@ SCHEDULE: Final = "Nats-Schedule"
 TARGET: Final = "Nats-Schedule-Target"
 
 
-async def every(connection: Client, subject: str, seconds: float, target: str) -> None:
+async def schedule_every(connection: Client, subject: str, seconds: float, target: str) -> None:
     """Have the server send an empty message to `target` every so many seconds.
 
     A schedule with the same `subject` replaces this one.
@@ -23,7 +23,7 @@ async def every(connection: Client, subject: str, seconds: float, target: str) -
     await connection.jetstream().publish(subject, b"", stream=WORK, headers=headers)
 
 
-async def once(connection: Client, subject: str, at: datetime, target: str) -> None:
+async def schedule_once(connection: Client, subject: str, at: datetime, target: str) -> None:
     """Have the server send an empty message to `target` at a time.
 
     A schedule with the same `subject` replaces this one.

@@ -24,17 +24,17 @@ PAGE: Final = 1000
 PAGE_BYTES: Final = 16 * 1024 * 1024
 """Bytes of a page, at most: more than the largest message that a server takes here."""
 
-PATIENCE: Final = 10.0
+PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
 
 TRIES: Final = 6
 """Attempts in succession that may yield no message before the reader gives up."""
 
-FORGOTTEN_AFTER: Final = 60.0
+CONSUMER_LIFETIME: Final = 60.0
 """Seconds after which the server drops the consumer of a reader that is gone."""
 
 
-async def whole(
+async def read_stream(
     connection: Client,
     stream: str,
     *,
@@ -74,7 +74,7 @@ async def whole(
         try:
             if not place.num_pending:
                 return
-            async with aclosing(_from(connection, place, page)) as pages:
+            async with aclosing(_read_pages(connection, place, page)) as pages:
                 async for read in pages:
                     after, tries = read[-1][1].sequence, 0
                     if wanted := [each for each in read if each[1].sequence <= up_to]:
@@ -88,7 +88,7 @@ async def whole(
         raise nats.errors.TimeoutError
 
 
-async def position_at(connection: Client, moment: datetime) -> int:
+async def find_position(connection: Client, moment: datetime) -> int:
     """Return the log position of the last event before a moment; 0 if there is none.
 
     Raises:
@@ -107,13 +107,13 @@ async def open_consumer(connection: Client, stream: str, **start: Any) -> Consum
         ack_policy=AckPolicy.NONE,
         mem_storage=True,
         num_replicas=1,
-        inactive_threshold=FORGOTTEN_AFTER,
+        inactive_threshold=CONSUMER_LIFETIME,
         **start,
     )
     return await connection.jetstream().add_consumer(stream, config)
 
 
-async def _from(
+async def _read_pages(
     connection: Client, place: ConsumerInfo, page: int
 ) -> AsyncGenerator[list[StreamMessage], None]:
     """Yield the pages of a consumer until the stream ends or a message was lost on its way."""
@@ -150,7 +150,7 @@ class _Pages:
         if not self._remaining:
             return []
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._is_whole.wait(), PATIENCE)
+            await asyncio.wait_for(self._is_whole.wait(), PAGE_TIMEOUT)
         arrived, self._arrived = self._arrived, []
         read: list[StreamMessage] = []
         for message in arrived:

@@ -6,18 +6,18 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.streams.log_reader import delivery_at
+from mnemon_infra.broker.streams.log_reader import read_delivery
 from mnemon_infra.telemetry import tracing
 
 log = structlog.get_logger("broker")
 
 
-async def trace_at(connection: Client, position: int) -> str | None:
+async def read_trace(connection: Client, position: int) -> str | None:
     """Return the trace of the event at a log position; None without tracing or without such an event."""
     if not tracing.is_on():
         return None
     try:
-        return tracing.of_event(await delivery_at(connection, position))
+        return tracing.derive_traceparent(await read_delivery(connection, position))
     except NotFoundError:
         return None
     except (nats.errors.Error, TimeoutError) as error:

@@ -48,12 +48,12 @@ async def publish_said(
     """
     left = iter(users.items())
     while some := list(islice(left, USERS)):
-        seq, body = max(seq for _, seq in some), encode(owner for owner, _ in some)
+        seq, body = max(seq for _, seq in some), encode_users(owner for owner, _ in some)
         for consumer in consumers:
             await connection.publish(message_trigger_subject(consumer, seq), body, headers={"Nats-TTL": KEPT})
 
 
-async def waiting(connection: Client, pattern: str) -> list[str]:
+async def list_waiting(connection: Client, pattern: str) -> list[str]:
     """Return the subjects of a pattern whose triggers no consumer has taken yet.
 
     Raises:
@@ -63,19 +63,19 @@ async def waiting(connection: Client, pattern: str) -> list[str]:
     return list(info.state.subjects or ())
 
 
-def encode(users: Iterable[tuple[str, str]]) -> bytes:
+def encode_users(users: Iterable[tuple[str, str]]) -> bytes:
     """Encode the body of a trigger."""
     return msgspec.json.encode({"users": list(users)})
 
 
-def decode(body: bytes) -> list[tuple[str, str]]:
+def decode_users(body: bytes) -> list[tuple[str, str]]:
     """Decode the users that a trigger names, by tenant and user.
 
     Raises:
         InvalidBody: it names none.
     """
     try:
-        return [_owner(named) for named in json.loads(body)["users"]]
+        return [_parse_owner(named) for named in json.loads(body)["users"]]
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidBody("users", "expected a list of [tenant, user], each an id") from error
 
@@ -99,7 +99,7 @@ def decode_given_up(body: bytes) -> GivenUp:
     return window
 
 
-def _owner(named: object) -> tuple[str, str]:
+def _parse_owner(named: object) -> tuple[str, str]:
     match named:
         case [str(tenant), str(user)] if encode_token(tenant) and encode_token(user):
             return tenant, user

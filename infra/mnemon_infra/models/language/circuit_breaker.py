@@ -21,7 +21,7 @@ from mnemon_infra.models.language.registry import LanguageModels
 
 log = structlog.get_logger("models")
 
-REFUSED: Final = 60.0
+REFUSAL_PAUSE: Final = 60.0
 """Seconds of pause after a refusal.
 
 It is short for a person who corrects a key, and long enough to keep the log short.
@@ -33,10 +33,10 @@ PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 The first failure causes no pause: it may be the fault of the request, and others need not wait for that.
 """
 
-LONGEST: Final = 300.0
+LONGEST_PAUSE: Final = 300.0
 """Longest pause in seconds, whatever the provider asks for."""
 
-FORGOTTEN: Final = 600.0
+REPORTED_FOR: Final = 600.0
 """Seconds after which a failed model without requests is no longer reported: the settings name another."""
 
 _Key = tuple[Provider, str | None]
@@ -76,57 +76,57 @@ class CircuitBreaker:
     def failing(self) -> Sequence[FailingModel]:
         """Models whose last request failed, as long as requests for them continue."""
         now = time.monotonic()
-        return [each for key, each in self._failing.items() if now - self._until.get(key, now) < FORGOTTEN]
+        return [each for key, each in self._failing.items() if now - self._until.get(key, now) < REPORTED_FOR]
 
-    def seconds(self, provider: Provider, name: str | None) -> float:
+    def measure_pause(self, provider: Provider, name: str | None) -> float:
         """Return the seconds for which a model is paused; 0 if it may be called."""
         return max(0.0, self._until.get(self._key(provider, name), 0.0) - time.monotonic())
 
-    async def model(self, provider: Provider, name: str | None) -> LanguageModel | None:
+    async def open_model(self, provider: Provider, name: str | None) -> LanguageModel | None:
         """Return a provider's model; None while it is paused. The reason has been logged."""
-        if self.seconds(provider, name):
+        if self.measure_pause(provider, name):
             return None
         try:
-            model = await self._models.of(provider, name)
+            model = await self._models.open_model(provider, name)
         except ModelNotConfigured as error:
-            self._note(provider, name, str(error), is_refused=True)
-            self._leave((provider, name), REFUSED, str(error))
+            self._record_failing(provider, name, str(error), is_refused=True)
+            self._pause_model((provider, name), REFUSAL_PAUSE, str(error))
             return None
         if (provider, name) not in self._usual:
             self._failing.pop((provider, name), None)  # it can be opened now
             self._usual[provider, name] = provider, model.model
-        return None if self.seconds(provider, name) else model
+        return None if self.measure_pause(provider, name) else model
 
-    def answered(self, provider: Provider, name: str | None) -> None:
+    def record_answer(self, provider: Provider, name: str | None) -> None:
         """Record an answer: the model no longer counts as failing."""
         self._failed.pop(self._key(provider, name), None)
         self._failing.pop(self._key(provider, name), None)
 
-    def failed(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
+    def record_failure(self, provider: Provider, name: str | None, error: ModelUnavailable) -> None:
         """Record a failure, and pause the model."""
         key = self._key(provider, name)
-        self._note(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
+        self._record_failing(provider, name, str(error), is_refused=isinstance(error, ModelRefused))
         self._failed[key] = failed = self._failed.get(key, 0) + 1
         if isinstance(error, ModelRefused):
-            pause = REFUSED
+            pause = REFUSAL_PAUSE
         else:
             pause = max(PAUSES[min(failed, len(PAUSES)) - 1], error.retry_after or 0.0)
-        self._leave(key, min(pause, LONGEST), str(error))
+        self._pause_model(key, min(pause, LONGEST_PAUSE), str(error))
 
     def _key(self, provider: Provider, name: str | None) -> _Key:
         """Return the key of a model, the same for the provider's default whether it is named or not."""
         return self._usual.get((provider, name), (provider, name))
 
-    def _note(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:
+    def _record_failing(self, provider: Provider, name: str | None, error: str, *, is_refused: bool) -> None:
         key = self._key(provider, name)
         known = self._failing.get(key)
         is_same = known is not None and known.is_refused == is_refused
         since = known.since if known is not None and is_same else datetime.now(UTC)
         self._failing[key] = FailingModel(provider, key[1], name, error, is_refused, since)
 
-    def _leave(self, key: _Key, pause: float, error: str) -> None:
+    def _pause_model(self, key: _Key, pause: float, error: str) -> None:
         provider, name = key
-        if pause and not self.seconds(provider, name):
+        if pause and not self.measure_pause(provider, name):
             log.warning(
                 "circuit breaker opened, requests wait",
                 provider=provider,

@@ -66,13 +66,13 @@ class Usage(NamedTuple):
     output: int = 0
 
     @classmethod
-    def of_counts(cls, asked: object, cached: object, output: object) -> Self:
+    def from_counts(cls, asked: object, cached: object, output: object) -> Self:
         """Return the counts that a provider gives; 0 for each that is no count."""
-        counted = _count(asked)
-        return cls(counted, min(counted, _count(cached)), _count(output))
+        counted = _parse_count(asked)
+        return cls(counted, min(counted, _parse_count(cached)), _parse_count(output))
 
 
-def _count(given: object) -> int:
+def _parse_count(given: object) -> int:
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < float("inf"):
         return 0
     return min(int(given), MOST_TOKENS)
@@ -239,7 +239,7 @@ class RequestRefused(Exception):
     """The provider will never take this request, such as one that is too long; it takes others.
 
     Attributes:
-        error: the provider's description; `explained` adds it to the message without the request's content.
+        error: the provider's description; `add_explanation` adds it without the request's content.
         usage: usage of another call, which showed that the request is the reason; None if none was answered.
     """
 
@@ -248,9 +248,9 @@ class RequestRefused(Exception):
         self.error = error
         self.usage = usage
 
-    def explained(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
+    def add_explanation(self, request: ModelRequest, usage: Usage | None) -> "RequestRefused":
         """Return the refusal with the provider's description, without the content of the request."""
-        said = self.error.described(request.instructions, request.text)
+        said = self.error.describe(request.instructions, request.text)
         return RequestRefused(f"{self}: {said}" if said else str(self), self.error, usage)
 
 

@@ -11,23 +11,23 @@ NAME_BEGINNING: Final = 100
 """Characters of a speaker's name that are shown; names have no limit."""
 
 
-def instructed(instructions: str, own: str | None) -> str:
+def join_instructions(instructions: str, own: str | None) -> str:
     """Append a tenant's instructions to mnemon's; both together form the prefix that providers cache."""
     return f"{instructions}\nFurther instructions\n\n{own}\n" if own else instructions
 
 
-def shown_name(name: str | None) -> str | None:
+def shorten_name(name: str | None) -> str | None:
     """Return a speaker's name on one line, shortened if it is long; None without a name."""
     name = " ".join((name or "").split())
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
-def time_stamp(said: PromptMessage) -> str:
+def format_time(said: PromptMessage) -> str:
     """Format the time of a message with date, time and weekday, so that models can resolve "next Friday"."""
     return f"[{said.at:%Y-%m-%d %H:%M} {WEEKDAYS[said.at.weekday()]}]"
 
 
-def speech(said: PromptMessage) -> str:
+def format_speech(said: PromptMessage) -> str:
     """Format a message with its speaker."""
     speaker = f"{said.role} ({said.name})" if said.name else said.role
     # Continuation lines are indented, so that they cannot pass for the beginning of another message.

@@ -40,7 +40,7 @@ class ProviderError(NamedTuple):
     message: object = None
 
     @classmethod
-    def of_body(cls, body: object) -> "ProviderError":
+    def from_body(cls, body: object) -> "ProviderError":
         """Parse the body of an error of OpenAI or Anthropic, or of a server with their formats."""
         error = body.get("error", body) if isinstance(body, Mapping) else None
         if not isinstance(error, Mapping):
@@ -48,14 +48,14 @@ class ProviderError(NamedTuple):
         code = error.get("code") or error.get("type")
         return cls(code, error.get("param"), error.get("message") or error.get("detail"))
 
-    def described(self, instructions: str, text: str) -> str:
+    def describe(self, instructions: str, text: str) -> str:
         """Return code, parameter and message, as far as they repeat nothing of the request's text."""
         named = [
             f"{what} {name}"
             for what, name in (("code", self.code), ("param", self.param))
             if isinstance(name, str | int) and _NAME.fullmatch(str(name))
         ]
-        message = clean(self.message, instructions, text) if isinstance(self.message, str) else ""
+        message = remove_content(self.message, instructions, text) if isinstance(self.message, str) else ""
         return ": ".join(filter(None, [", ".join(named), message]))
 
 
@@ -63,7 +63,7 @@ UNEXPLAINED: Final = ProviderError()
 """An error without a description."""
 
 
-def clean(message: str, instructions: str, text: str) -> str:
+def remove_content(message: str, instructions: str, text: str) -> str:
     """Remove everything from a message that may come from a text.
 
     Args:

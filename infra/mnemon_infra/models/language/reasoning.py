@@ -7,7 +7,7 @@ BEGIN: Final = "<think>"
 END: Final = "</think>"
 
 
-async def without_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
+async def strip_thoughts(pieces: AsyncIterator[str]) -> AsyncGenerator[str, None]:
     """Yield the pieces of an answer without the thoughts before it, between `<think>` and `</think>`."""
     waiting = ""
     async for piece in pieces:

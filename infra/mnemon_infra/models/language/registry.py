@@ -33,7 +33,7 @@ class LanguageModels:
         self._opening = asyncio.Lock()
         self._free = asyncio.Semaphore(deployment.model_requests)
 
-    async def of(self, provider: Provider, model: str | None) -> LanguageModel:
+    async def open_model(self, provider: Provider, model: str | None) -> LanguageModel:
         """Return a provider's model; None is its default.
 
         All models together have at most `model_requests` calls in flight.
@@ -45,8 +45,8 @@ class LanguageModels:
         if key not in self._models:
             async with self._opening:
                 if key not in self._models:
-                    await _imported(provider)
-                    opening = _opening(provider, model, self._deployment)
+                    await _import_provider(provider)
+                    opening = _open_provider(provider, model, self._deployment)
                     self._models[key] = _Bounded(await self._opened.enter_async_context(opening), self._free)
         return self._models[key]
 
@@ -73,7 +73,7 @@ class _Bounded:
                 answer = await self._model.complete(request)
                 outcome = "answered"
             except (ModelUnavailable, RequestRefused) as error:
-                outcome = _outcome(error)
+                outcome = _name_outcome(error)
                 raise
             finally:
                 of = self.provider, request.purpose
@@ -82,7 +82,7 @@ class _Bounded:
             return answer
 
 
-def _outcome(error: ModelUnavailable | RequestRefused) -> str:
+def _name_outcome(error: ModelUnavailable | RequestRefused) -> str:
     match error:
         case ModelBusy():
             return "busy"
@@ -94,13 +94,13 @@ def _outcome(error: ModelUnavailable | RequestRefused) -> str:
 
 
 @asynccontextmanager
-async def language_models(deployment: Deployment) -> AsyncIterator[LanguageModels]:
+async def open_language_models(deployment: Deployment) -> AsyncIterator[LanguageModels]:
     """Open the models for the duration of the block."""
     async with AsyncExitStack() as opened:
         yield LanguageModels(deployment, opened)
 
 
-async def _imported(provider: Provider) -> None:
+async def _import_provider(provider: Provider) -> None:
     """Import a provider's package in another thread: it takes a second or two, and a bot may be waiting."""
     try:
         await asyncio.to_thread(import_module, f"{__package__}.{provider}.model")
@@ -112,14 +112,14 @@ async def _imported(provider: Provider) -> None:
         ) from None
 
 
-def _opening(
+def _open_provider(
     provider: Provider, model: str | None, deployment: Deployment
 ) -> AbstractAsyncContextManager[LanguageModel]:
     match provider:
         case "offline":
-            from mnemon_infra.models.language.offline.model import offline
+            from mnemon_infra.models.language.offline.model import build_offline_model
 
-            rules = offline()
+            rules = build_offline_model()
             if model not in (None, rules.model):
                 raise ModelNotConfigured(f"offline has no model {model}; it has {rules.model}")
             return nullcontext(rules)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds to wait; None if the headers have none, or a date."""
     try:
         return max(0.0, float(headers.get("retry-after", "")))

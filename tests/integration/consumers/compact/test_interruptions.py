@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import compaction as module
-from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append
+from mnemon_infra.broker.streams.log_writer import Appended, LogEvent, append_events
 from mnemon_infra.database.engine import DatabaseUnavailable, Query
 from mnemon_infra.database.messages.unsummarised import (
     CoveredBy,
@@ -56,9 +56,9 @@ async def test_summary_of_conversation_cleared_last_is_never_shown(
     async def appended(connection: Client, events: Sequence[LogEvent]) -> list[Appended]:
         if not clears:
             clears.append(await stock.publish("chat.acme.u1.talk.cleared.v1"))
-        return await append(connection, events)
+        return await append_events(connection, events)
 
-    monkeypatch.setattr(module, "append", appended)
+    monkeypatch.setattr(module, "append_events", appended)
     async with compaction.running("persist", "compact", "retrieve"):
         await compaction.talk(17)
         await compaction.settled()
@@ -85,12 +85,12 @@ async def test_answer_survives_an_outage_of_the_log(
         tries.append(len(events))
         # The second time the events are there, and nobody hears of it.
         if len(tries) > 1:
-            await append(connection, events)
+            await append_events(connection, events)
         if len(tries) < 3:
             raise nats.errors.TimeoutError
-        return await append(connection, events)
+        return await append_events(connection, events)
 
-    monkeypatch.setattr(module, "append", appended)
+    monkeypatch.setattr(module, "append_events", appended)
     monkeypatch.setattr(module, "APPEND_PAUSE", 0.05)
     async with compaction.running():
         await compaction.talk(17)

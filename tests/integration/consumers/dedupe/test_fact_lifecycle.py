@@ -23,11 +23,11 @@ from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.settings.store import change, write
+from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -70,7 +70,7 @@ class Remembering:
         return [delivery.sequence for delivery in await self._deliveries(event)]
 
     async def _deliveries(self, event: str) -> list[Delivery]:
-        found = [page async for page in pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
+        found = [page async for page in read_pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
         return [delivery for page in found for delivery in page]
 
     async def is_settled(self) -> None:
@@ -175,7 +175,9 @@ async def test_paraphrase_is_kept_once(memory: Remembering) -> None:
         await memory.save(text)
     assert list((await memory.facts()).values()) == ["Питон — любимый язык пользователя"]
 
-    await write(memory.stock.connection, SettingsV1.model_validate({"dedupe": {"on_duplicate": "confirm"}}))
+    await write_settings(
+        memory.stock.connection, SettingsV1.model_validate({"dedupe": {"on_duplicate": "confirm"}})
+    )
     await memory.save("The user drinks green tea")
     async with asyncio.timeout(PATIENCE):
         while (again := await memory.save("Tea that is green is what they have"))["decision"] != "confirmed":
@@ -246,7 +248,7 @@ async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Rememb
 
 async def test_full_archive_evicts_the_least_important_oldest_fact(memory: Remembering) -> None:
     limits = FactLimits(per_user=3, profile=2, working=2)
-    await write(memory.stock.connection, SettingsV1(limits=limits))
+    await write_settings(memory.stock.connection, SettingsV1(limits=limits))
     await memory.save("The user keeps a thing-1 somewhere", tier="archive", importance=5)
     await memory.save("The user keeps a thing-2 somewhere", tier="archive", importance=2)
     await memory.save("The user keeps a thing-3 somewhere", tier="profile", importance=5)
@@ -268,7 +270,7 @@ async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) ->
     connection = memory.stock.connection
     evicted = await connection.subscribe("memory.acme.u1.fact.evicted.v1")
     own = {"limits": {"profile": 2}}
-    await change(connection, lambda document: own, tenant="acme")
+    await change_settings(connection, lambda document: own, tenant="acme")
     has_begun = False
     while not has_begun:
         # As the server's schedule does once an hour; the setting may still be on its way.

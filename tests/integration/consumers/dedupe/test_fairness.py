@@ -13,13 +13,13 @@ from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
 from mnemon_contracts.subjects import memory_subject, thing_filter
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex
 from tests.support.pipelines.compaction import CompactionHarness
@@ -42,7 +42,7 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
     """The events of a user's facts beyond the proposals, once there are so many."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            found = [page async for page in pages(connection, thing_filter("acme", user, "fact"), 0)]
+            found = [page async for page in read_pages(connection, thing_filter("acme", user, "fact"), 0)]
             decided = [each for page in found for each in page if "proposed" not in each.subject]
             if len(decided) >= number:
                 return decided
@@ -52,8 +52,8 @@ async def decisions(connection: Client, user: str, number: int) -> Sequence[Deli
 async def test_fact_is_decided_during_the_flood_of_another_user(
     connection: Client, deployment: Deployment, database: Database, tmp_path: Path
 ) -> None:
-    await write(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))
-    appended = await append(connection, [*proposals("flood", FLOOD), *proposals("quiet", 1)])
+    await write_settings(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))
+    appended = await append_events(connection, [*proposals("flood", FLOOD), *proposals("quiet", 1)])
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
         open_vectors(located, model="none", dimension=None) as vectors,
@@ -66,13 +66,15 @@ async def test_fact_is_decided_during_the_flood_of_another_user(
         saved = [json.loads(each.body)["fact"]["text"] for each in flood]
         assert saved == [f"flood keeps a notebook with the number {each}" for each in range(FLOOD)]
         async with asyncio.timeout(PATIENCE):
-            while await applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
+            while await read_applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
                 await asyncio.sleep(0.05)
         assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
 
 
 async def test_only_the_user_with_too_many_requests_is_refused(stock: Stock, deployment: Deployment) -> None:
-    await write(stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000))
+    await write_settings(
+        stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000)
+    )
     seq = await stock.say("something that nobody has persisted yet")
     async with run_consumers(("retrieve",), deployment):
         asking = [asyncio.create_task(stock.ask("history", min_seq=seq)) for _ in range(3)]

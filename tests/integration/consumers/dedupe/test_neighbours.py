@@ -14,7 +14,7 @@ from mnemon_contracts.events.memory import Decision, Fact, FactForgottenV1, Fact
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import VectorIndex, fact, opened, points
+from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points, open_index
 
 ANNA = ("acme", "anna")
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ HARP = "Plays the harp in a small band"
 
 @pytest.fixture
 async def vector_index(tmp_path: Path) -> AsyncIterator[VectorIndex]:
-    async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
+    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
         yield finding
 
 
@@ -166,7 +166,7 @@ async def test_point_of_former_version_matches_no_fact(vector_index: VectorIndex
     known = UserState()
     await turn(vector_index, known, saved("ar_001", TEA))
     known.findable = True
-    stale = await points(vector_index, [fact(ANNA, "ar_001", "of long ago", TEA)])
+    stale = await build_points(vector_index, [build_fact_item(ANNA, "ar_001", "of long ago", TEA)])
     await vector_index.vectors.upsert(Collection.MEMORIES, stale)
     neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up_texts([MORE_TEA])

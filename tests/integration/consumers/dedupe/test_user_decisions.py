@@ -21,12 +21,12 @@ from mnemon_contracts.settings.groups import Embedding, FactLimits, SettingsV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import memory_subject, thing_filter
 from mnemon_infra.broker.streams.log_reader import events
-from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import WordLlama
 from mnemon_infra.settings.store import LiveSettings
-from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 
 ANNA, BORIS = ("acme", "anna"), ("acme", "boris")
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -51,7 +51,7 @@ class Anna:
             )
             for text in texts
         ]
-        return (await append(self.connection, proposed))[-1].seq
+        return (await append_events(self.connection, proposed))[-1].seq
 
     async def decide(self, limits_at: datetime | None = None) -> int | None:
         return await self.deciding.decide(self.connection, ANNA, limits_at=limits_at)
@@ -64,7 +64,7 @@ class Anna:
 
 @pytest_asyncio.fixture
 async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncIterator[Anna]:
-    async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
+    async with open_index(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
         settings = LiveSettings()
         yield Anna(connection, finding, settings, ProposalProcessor(database, finding, settings))
 
@@ -107,7 +107,9 @@ async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     last = await anna.propose("Keeps bees")
     decision = scope_event_id(*ANNA, derive_decision_id(scope_event_id(*ANNA, "p0")))
     other = FactRejectedV1(id="x", proposal_id="x", reason="other", detail="")
-    await append(anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)])
+    await append_events(
+        anna.connection, [LogEvent(memory_subject(*BORIS, "fact.rejected"), other.body(), decision)]
+    )
 
     assert await anna.decide() is None
 

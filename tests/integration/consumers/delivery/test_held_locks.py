@@ -17,13 +17,13 @@ from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.outcomes import ACK, Retry
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import _hash_name, hold_lock
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
-from mnemon_infra.settings.store import LiveSettings, change
+from mnemon_infra.settings.store import LiveSettings, change_settings
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.pipelines.extraction import MODEL, WAITING, ExtractionHarness
 from tests.support.settings_edit import setting
@@ -113,16 +113,16 @@ async def test_facts_expire_under_the_user_s_lock(
             await persisted(connection)
             await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
             await is_waited_for(database, *OWNER)
-            assert not await last_position(connection, "memory.acme.u1.fact.expired.v1")
+            assert not await read_last_position(connection, "memory.acme.u1.fact.expired.v1")
         async with asyncio.timeout(PATIENCE):
-            while not await last_position(connection, "memory.acme.u1.fact.expired.v1"):
+            while not await read_last_position(connection, "memory.acme.u1.fact.expired.v1"):
                 await asyncio.sleep(0.02)
 
 
 async def test_conversation_locked_by_another_process_is_not_compacted(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
-    await change(connection, setting(compaction__provider="offline"))
+    await change_settings(connection, setting(compaction__provider="offline"))
     for number in range(60):
         await stock.say(f"I like thing {number}, and I say so at some length.", "acme.u1.talk")
     async with run_consumers(("persist",), deployment):
@@ -134,10 +134,10 @@ async def test_conversation_locked_by_another_process_is_not_compacted(
         compacting = Compactor(database, settings, patience, Budgets(database, settings))
         async with hold_lock(database, *place, "compact"):
             assert await compacting.compact(connection, place) == Retry(BUSY_DELAY)
-            assert not await last_position(connection, SUMMARIES)
+            assert not await read_last_position(connection, SUMMARIES)
         ended = await compacting.compact(connection, place)
         assert ended == ACK or isinstance(ended, Retry), "the next step waits for what it has written"
-        assert await last_position(connection, SUMMARIES)
+        assert await read_last_position(connection, SUMMARIES)
 
 
 async def test_batches_claimed_by_another_process_are_skipped(

@@ -6,7 +6,7 @@ from typing import Any, Final
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from tests.integration.consumers.delivery.test_hostile_input import NOTHING, UNSTORABLE, audit, memory_of
 from tests.support.log.dead_letters import kept
@@ -66,7 +66,7 @@ async def test_hostile_memory_events_harm_only_their_user(
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
-        await indexed(stock, await log_end(connection.jetstream()))
+        await indexed(stock, await read_log_end(connection.jetstream()))
         before = await memory_of(stock, "globex.eva")
 
         expected = {}

@@ -16,13 +16,13 @@ from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import find_origin
 from mnemon_infra.broker.provisioning.topology import reset_consumer
-from mnemon_infra.broker.streams.applied_position import log_end
-from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.applied_position import read_log_end
+from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
-from mnemon_infra.vectors.generations import made_by_of
+from mnemon_infra.vectors.generations import read_model_record
 from mnemon_infra.vectors.port import Collection, Point
 from tests.support.admin.http_browser import browsing
 from tests.support.log.dead_letters import kept
@@ -151,7 +151,7 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
     """Where the log has events of a user, in any spelling."""
     return [
         delivery.sequence
-        async for page in pages(connection, ">", 0)
+        async for page in read_pages(connection, ">", 0)
         for delivery in page
         if owner_of(delivery.subject) == owner
     ]
@@ -169,7 +169,7 @@ async def test_fifty_hostile_messages_harm_only_themselves(
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await stock.ask("document", "globex.eva", action="add", text="What Eva likes: a page.")
-        await indexed(stock, await log_end(connection.jetstream()))
+        await indexed(stock, await read_log_end(connection.jetstream()))
         before = await memory_of(stock, "globex.eva")
 
         positions = {}
@@ -227,7 +227,7 @@ async def test_fifty_hostile_messages_harm_only_themselves(
 
 async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> None:
     """Put a point there as earlier versions made it of a message with U+0000 in its id."""
-    made_by = await made_by_of(deployment)
+    made_by = await read_model_record(deployment)
     assert made_by is not None
     async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
         some = (await vectors.page(Collection.MESSAGES)).points[0]
@@ -261,7 +261,7 @@ async def test_old_points_with_unstorable_ids_are_ignored(
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
         await plant(vectors_deployment, owner, poison)
-        made_by = await made_by_of(vectors_deployment)
+        made_by = await read_model_record(vectors_deployment)
         assert made_by is not None
         async with open_vectors(
             vectors_deployment, model=made_by.model, dimension=made_by.dimension

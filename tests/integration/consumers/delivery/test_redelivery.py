@@ -14,7 +14,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
@@ -51,7 +51,7 @@ async def give_back(messages: Sequence[Msg]) -> None:
 async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
-    end = await log_end(jetstream)
+    end = await read_log_end(jetstream)
     assert await Position().reach(jetstream, end, PATIENCE) == end
 
 

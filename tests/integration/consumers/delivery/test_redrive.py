@@ -14,21 +14,21 @@ from sqlalchemy.pool import NullPool
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import scope_event_id
 from mnemon_contracts.streams import DEAD, LOG, WORK
-from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, letters
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_letters
 from mnemon_infra.broker.dead_letters.redrive import (
     AlreadyApplied,
     GivenBack,
     IsApplied,
     Kept,
-    drop,
-    original_of,
-    redrive,
+    drop_letter,
+    find_original,
+    redrive_letter,
 )
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
-from mnemon_infra.broker.streams.log_reader import delivery_of
+from mnemon_infra.broker.streams.log_reader import parse_delivery
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections import row_positions
@@ -49,7 +49,7 @@ async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
 
 async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) -> int:
     """Give it back; returns where it is then."""
-    done = await redrive(connection, dead, is_applied)
+    done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, GivenBack), done
     return done.sequence
 
@@ -110,7 +110,7 @@ async def test_redrive_killed_midway_is_repeated(
     if removed == "the original":
         await jetstream.delete_msg(LOG, dead.sequence)
 
-    done = await redrive(connection, dead, is_applied)
+    done = await redrive_letter(connection, dead, is_applied)
     if removed == "nothing":
         assert done == GivenBack(first.seq)
         assert await kept(connection) == []
@@ -158,7 +158,7 @@ async def test_redriven_broken_event_becomes_one_letter(
         assert (again.reason, again.sequence) == ("unknown_event", end)
         assert again.headers["Nats-Msg-Id"] == "LOG:1"
         # What is the same again within two minutes is a repetition: it waits where it is.
-        assert isinstance(await redrive(connection, again, is_applied), Kept)
+        assert isinstance(await redrive_letter(connection, again, is_applied), Kept)
     assert await kept(connection) == [again]
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
 
@@ -169,10 +169,10 @@ async def test_event_in_the_duplicate_window_stays_a_letter(
     body = {"role": "user", "content": "x", "id": "m1"}
     await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scope_event_id("acme", "u1", "m1"))
     dead = await bury_next(connection)
-    done = await redrive(connection, dead, is_applied)
+    done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, Kept)
     assert "two minutes" in done.why
-    assert await letter(connection, dead.id) == dead
+    assert await read_letter(connection, dead.id) == dead
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
 
 
@@ -181,7 +181,7 @@ async def test_redrive_restores_no_erased_event(
 ) -> None:
     dead = await bury_said(stock, "a secret")
     await connection.jetstream().purge_stream(LOG, subject="chat.acme.u1.>")
-    assert isinstance(await redrive(connection, dead, is_applied), Kept)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), Kept)
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 0
 
 
@@ -191,7 +191,7 @@ async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
     await stock.publish("chat.acme.u1.-.message.v1", b"x" * connection.max_payload)
     dead = await bury_next(connection)
     assert dead.left_out == "headers and body"
-    done = await redrive(connection, dead, is_applied)
+    done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, Kept)
     assert "larger" in done.why
     assert connection.is_connected
@@ -211,9 +211,9 @@ async def test_a_window_that_was_given_up_is_asked_for_once_more(
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
     window = {"conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2, "answer": "Да?"}
-    await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), window, "w1")
+    await store_letter(connection, "extract", subject, Dead("unreadable", "no JSON"), window, "w1")
     [dead] = await kept(connection)
-    assert isinstance(await redrive(connection, dead, is_applied), GivenBack)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), GivenBack)
     [trigger] = (await connection.jetstream().stream_info(WORK, subjects_filter=">")).state.subjects or {}
     assert trigger.startswith("work.batches.acme.u1.")
     waiting = await connection.jetstream().get_last_msg(WORK, trigger)
@@ -228,9 +228,9 @@ async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
     window = {"conversation": "talk", "from_seq": 3, "to_seq": 9, "answer": "Likes tea"}
-    await bury(connection, "extract", subject, Dead("too_many_facts", "60 facts"), window, "w1")
+    await store_letter(connection, "extract", subject, Dead("too_many_facts", "60 facts"), window, "w1")
     [dead] = await kept(connection)
-    assert isinstance(await redrive(connection, dead, is_applied), Kept)
+    assert isinstance(await redrive_letter(connection, dead, is_applied), Kept)
     assert await kept(connection) == [dead]
 
 
@@ -239,11 +239,11 @@ async def test_a_letter_that_names_no_window_cannot_be_given_back(
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
     unreadable = Dead("unreadable", "no JSON")
-    await bury(connection, "extract", subject, unreadable, {"answer": "Да?"}, "w1")
+    await store_letter(connection, "extract", subject, unreadable, {"answer": "Да?"}, "w1")
     [dead] = await kept(connection)
     assert (dead.kind, dead.owner) == ("answer", ("acme", "u1"))
     assert json.loads(dead.body) == {"answer": "Да?"}
-    done = await redrive(connection, dead, is_applied)
+    done = await redrive_letter(connection, dead, is_applied)
     assert isinstance(done, Kept)
     assert await kept(connection) == [dead]
 
@@ -271,16 +271,16 @@ async def test_event_applied_meanwhile_is_not_redriven(
     await written_anew(connection, deployment, 3)
     assert len(rows(deployment)) == 1
     for dead in (said, profile):
-        assert await redrive(connection, dead, is_applied) == AlreadyApplied()
-    await drop(connection, task, is_applied)
+        assert await redrive_letter(connection, dead, is_applied) == AlreadyApplied()
+    await drop_letter(connection, task, is_applied)
     assert await kept(connection) == []
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 3
 
 
 async def delivery(connection: Client, dead: Letter) -> Delivery:
-    original = await original_of(connection, dead)
+    original = await find_original(connection, dead)
     assert original is not None
-    return delivery_of(original)
+    return parse_delivery(original)
 
 
 @pytest.mark.parametrize("headers", [{}, {"Nats_Msg_Id": "a\0b"}], ids=["unreadable", "no id for PostgreSQL"])
@@ -291,7 +291,7 @@ async def test_dropped_letter_does_not_return(
     await stock.publish("chat.acme.u1.-.message.v1", body, **headers)
     dead = await bury_next(connection)
     end = await stock.say("good")
-    await drop(connection, dead, is_applied)
+    await drop_letter(connection, dead, is_applied)
     await written_anew(connection, deployment, end)
     assert await kept(connection) == []
     assert [row[2] for row in rows(deployment)] == ["good"]
@@ -311,7 +311,7 @@ async def test_letter_filter_selects_letters(connection: Client, stock: Stock) -
         (LetterFilter(reason="no_summary"), []),
         (LetterFilter(since=tenant.at), [tenant, trigger]),
     ):
-        assert [each async for each in letters(connection, wanted)] == expected, wanted
+        assert [each async for each in read_letters(connection, wanted)] == expected, wanted
     # And what somebody else left there is shown, too.
     await connection.jetstream().publish("dead.mine.of.old", b"?", stream=DEAD)
     strange = (await kept(connection))[-1]

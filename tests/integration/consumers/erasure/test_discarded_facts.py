@@ -6,7 +6,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import WORK
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
@@ -57,7 +57,7 @@ async def learned(stock: Stock) -> None:
 
 
 async def turn_on(connection: Client) -> None:
-    await change(connection, setting(discard_facts=True))
+    await change_settings(connection, setting(discard_facts=True))
 
 
 async def test_facts_of_discarded_messages_stay_by_default(stock: Stock, connection: Client) -> None:
@@ -108,11 +108,11 @@ async def test_later_setting_removes_no_fact(stock: Stock, connection: Client) -
 
 
 async def test_a_tenant_has_its_own_setting(stock: Stock, connection: Client) -> None:
-    await change(connection, setting(discard_facts=True), "other")
+    await change_settings(connection, setting(discard_facts=True), "other")
     await learned(stock)
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))
     assert await facts(stock) == {DRAWN, SAVED, CHANGED, CONFIRMED}
-    await change(connection, setting(discard_facts=True), "acme")
+    await change_settings(connection, setting(discard_facts=True), "acme")
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))
     assert await facts(stock) == {SAVED, CHANGED}
 

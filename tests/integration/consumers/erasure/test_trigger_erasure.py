@@ -9,9 +9,9 @@ from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
 from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
-from mnemon_infra.broker.streams.purge import left_of, purge
-from mnemon_infra.broker.streams.schedules import once
-from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, waiting
+from mnemon_infra.broker.streams.purge import count_left, purge_messages
+from mnemon_infra.broker.streams.schedules import schedule_once
+from mnemon_infra.broker.streams.triggers import GivenUp, given_up_subject, list_waiting
 from mnemon_infra.delivery import Delivery
 
 OWNER = "acme", "u1"
@@ -41,7 +41,9 @@ async def leave(connection: Client, subjects: Iterable[str]) -> None:
 
 async def leave_schedule(connection: Client, owner: tuple[str, str]) -> str:
     subject = user_schedule("extract", *owner)
-    await once(connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner))
+    await schedule_once(
+        connection, subject, datetime.now(UTC) + timedelta(days=1), work_subject("extract", *owner)
+    )
     return subject
 
 
@@ -59,7 +61,7 @@ async def bury_all(connection: Client) -> set[str]:
     for durable in ("extract", "compact", "extract-batches", "dedupe-limits"):
         subscription = await connection.jetstream().pull_subscribe_bind(durable, WORK)
         config = (await connection.jetstream().consumer_info(WORK, durable)).config
-        count = len(await waiting(connection, config.filter_subject or ">"))
+        count = len(await list_waiting(connection, config.filter_subject or ">"))
         messages = await subscription.fetch(count, timeout=5) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
@@ -81,13 +83,13 @@ async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connecti
     await leave(connection, kept - {user_schedule("extract", *other) for other in OTHERS})
     await leave(connection, of_user(OWNER))
     await leave_schedule(connection, OWNER)
-    left = await left_of(connection, erased_user())
+    left = await count_left(connection, erased_user())
 
-    assert await purge(connection, erased_user())
+    assert await purge_messages(connection, erased_user())
 
-    assert set(await waiting(connection, ">")) == kept
+    assert set(await list_waiting(connection, ">")) == kept
     assert left["work"] == len(of_user(OWNER)) + 1
-    assert (await left_of(connection, erased_user()))["work"] == 0
+    assert (await count_left(connection, erased_user()))["work"] == 0
 
 
 async def test_conversation_erasure_purges_its_triggers(connection: Client) -> None:
@@ -96,11 +98,11 @@ async def test_conversation_erasure_purges_its_triggers(connection: Client) -> N
     for other in OTHERS:
         kept |= of_user(other)
     await leave(connection, kept | gone)
-    left = await left_of(connection, erased_conversation("home.1"))
+    left = await count_left(connection, erased_conversation("home.1"))
 
-    assert await purge(connection, erased_conversation("home.1"))
+    assert await purge_messages(connection, erased_conversation("home.1"))
 
-    assert set(await waiting(connection, ">")) == kept
+    assert set(await list_waiting(connection, ">")) == kept
     assert left["work"] == len(gone)
 
 
@@ -108,9 +110,9 @@ async def test_user_erasure_purges_dead_letters_of_triggers(connection: Client) 
     kept = {subject for other in OTHERS for subject in of_user(other)}
     await leave(connection, kept | of_user(OWNER))
     assert await bury_all(connection) == kept | of_user(OWNER)
-    left = await left_of(connection, erased_user())
+    left = await count_left(connection, erased_user())
 
-    assert await purge(connection, erased_user())
+    assert await purge_messages(connection, erased_user())
 
     assert await letters_on(connection) == kept
     assert left["dead_letters"] == len(of_user(OWNER))
@@ -121,7 +123,7 @@ async def test_conversation_erasure_purges_dead_letters_of_triggers(connection: 
     await leave(connection, of_user(OWNER))
     await bury_all(connection)
 
-    assert await purge(connection, erased_conversation("trip"))
+    assert await purge_messages(connection, erased_conversation("trip"))
 
     assert await letters_on(connection) == of_user(OWNER) - gone
 
@@ -133,5 +135,5 @@ async def test_dead_letters_of_later_triggers_stay(connection: Client) -> None:
     user = ErasedUser(OWNER, 100, early)
     conversation = ErasedConversation(OWNER, "trip", 100, (), frozenset(), "gone", 100, early)
     for erased in (user, conversation):
-        assert await purge(connection, erased)
+        assert await purge_messages(connection, erased)
         assert await letters_on(connection) == buried

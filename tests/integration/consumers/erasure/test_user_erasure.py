@@ -11,12 +11,12 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.erasure_scope import ErasedUser
-from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.broker.streams.log_reader import read_pages
+from mnemon_infra.broker.streams.purge import read_erasures
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import count_covered_rows
@@ -36,7 +36,7 @@ async def positions(connection: Client, user: str) -> list[int]:
     return [
         delivery.sequence
         for space in ("chat", "memory")
-        async for page in pages(connection, f"{space}.acme.{user}.>", 0)
+        async for page in read_pages(connection, f"{space}.acme.{user}.>", 0)
         for delivery in page
     ]
 
@@ -146,7 +146,7 @@ async def test_erasure_stops_at_its_own_position(
         await persisted(connection)
         await swept(connection)
         assert await stock.contents() == ["kept"]
-    assert (await erasures_of(connection, ("acme", "u1"))).below == old + 1
+    assert (await read_erasures(connection, ("acme", "u1"))).below == old + 1
     assert old not in await positions(connection, "u1")
 
 
@@ -156,7 +156,9 @@ async def test_erasure_purges_dead_letters_up_to_its_position(
     subject = "memory.acme.u1.window.answered.v1"
     for from_seq in (1, 4):
         letter = {"from_seq": from_seq, "answer": "I cannot"}
-        await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), letter, f"w{from_seq}")
+        await store_letter(
+            connection, "extract", subject, Dead("unreadable", "no JSON"), letter, f"w{from_seq}"
+        )
     await stock.publish("chat.acme.u1.-.message.v1", b"old")
     await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
     new = await stock.publish("chat.acme.u1.-.message.v1", b"new")

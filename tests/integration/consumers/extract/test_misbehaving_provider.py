@@ -225,7 +225,7 @@ BATCHED = [
 async def impatient_extraction(
     stock: Stock, deployment: Deployment, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> ExtractionHarness:
-    monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
+    monkeypatch.setattr(circuit_breaker, "REFUSAL_PAUSE", 0.1)
     monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
     monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.LONGEST_PAUSE", 0.5)
     provider.state.polls = 0

@@ -8,8 +8,8 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
-from mnemon_infra.broker.streams.triggers import USERS, decode
+from mnemon_infra.broker.streams.applied_position import read_applied_position
+from mnemon_infra.broker.streams.triggers import USERS, decode_users
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
@@ -22,12 +22,12 @@ async def _triggers(connection: Client, pattern: str) -> list[tuple[int, list[tu
     info = await stream_context.stream_info(WORK, subjects_filter=pattern)
     waiting = info.state.subjects or {}
     messages = [await stream_context.get_last_msg(WORK, subject) for subject in waiting]
-    return [(int(str(each.subject).split(".")[2]), decode(each.data or b"")) for each in messages]
+    return [(int(str(each.subject).split(".")[2]), decode_users(each.data or b"")) for each in messages]
 
 
 async def _applied(connection: Client, seq: int) -> None:
     async with asyncio.timeout(20):
-        while await applied_position(connection.jetstream()) < seq:
+        while await read_applied_position(connection.jetstream()) < seq:
             await asyncio.sleep(0.02)
 
 

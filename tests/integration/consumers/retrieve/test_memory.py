@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock
 
@@ -90,7 +90,7 @@ async def test_changed_settings_apply_to_the_next_request(stock: Stock, mnemon: 
         "template": "[Текущее время: {time}] {text}",
         "zone": "Europe/Moscow",
     }
-    await write(stock.connection, SettingsV1.create_strict(time_stamps=stamps))
+    await write_settings(stock.connection, SettingsV1.create_strict(time_stamps=stamps))
     expected = ["[Текущее время: 2026-11-22 00:30] 0", "[Текущее время: 2026-11-22 00:30] 1"]
     for _ in range(200):
         shown = [each["content"] for each in (await stock.ask("context", min_seq=seq))["messages"]]
@@ -231,7 +231,9 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
 
 async def test_first_and_last_dates_are_stored(stock: Stock) -> None:
     """What is taken can be read, in any time zone; what is not is a dead letter."""
-    await write(stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"}))
+    await write_settings(
+        stock.connection, SettingsV1.create_strict(time_stamps={"zone": "Pacific/Kiritimati"})
+    )
     for number, moment in enumerate(
         (
             "9999-12-31T23:59:59.999999Z",

@@ -51,7 +51,7 @@ async def crash(server: ServerProcess) -> None:
         with suppress(psutil.NoSuchProcess):
             process.kill()
     await asyncio.to_thread(psutil.wait_procs, processes)
-    await server.ended()
+    await server.wait_for_end()
 
 
 async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:

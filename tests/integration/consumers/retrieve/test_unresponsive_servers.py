@@ -16,7 +16,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.timeouts import DEFAULTS
 from tests.support.servers.embedding_server import Endpoint
 from tests.support.stock_client import Stock, indexed
@@ -108,7 +108,7 @@ async def test_context_does_not_wait_for_a_hanging_database(
 async def test_search_without_embedding_uses_words(
     embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
-    await write(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
+    await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
     ours = embedding_endpoint.deployment
     deployed = deployment.model_copy(
         update={

@@ -21,7 +21,7 @@ from mnemon_infra.broker.connection import BrokerRefused, connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected
 
@@ -46,7 +46,7 @@ class EncryptedNatsServer(NatsServer):
         configuration = Path(self.mark).read_text().replace("no_auth_user: anybody", "")
         configuration = configuration.replace('{"user": "anybody"}', f'{{"nkey": "{self._public}"}}')
         files = _TLS.format(certificate=self.certificate, key=self._key_path)
-        replace(Path(self.mark), configuration + files)
+        replace_file(Path(self.mark), configuration + files)
 
 
 def _certificate(folder: Path) -> tuple[Path, Path]:

@@ -11,7 +11,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.stream_reader import whole
+from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
@@ -56,7 +56,9 @@ async def test_acknowledgement_names_the_domain(connection: Client, stock: Stock
 async def test_the_log_is_read_page_by_page(connection: Client, stock: Stock) -> None:
     for number in range(25):
         await stock.say(str(number))
-    pages = [[each.sequence for _, each in page] async for page in whole(connection, LOG, up_to=25, page=10)]
+    pages = [
+        [each.sequence for _, each in page] async for page in read_stream(connection, LOG, up_to=25, page=10)
+    ]
     assert [seq for page in pages for seq in page] == [*range(1, 26)]
     assert len(pages) == 3
 

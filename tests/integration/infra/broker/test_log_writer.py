@@ -6,7 +6,7 @@ from nats.aio.client import Client
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.streams import log_writer
-from mnemon_infra.broker.streams.log_writer import LogEvent, append, append_groups
+from mnemon_infra.broker.streams.log_writer import LogEvent, append_events, append_groups
 
 
 def group(name: str, size: int) -> list[LogEvent]:
@@ -39,7 +39,7 @@ async def test_small_groups_share_a_batch_as_long_as_it_has_room(
 
 
 async def test_duplicate_group_harms_no_other_group(connection: Client) -> None:
-    await append(connection, group("u1", 2))
+    await append_events(connection, group("u1", 2))
     await append_groups(connection, [group("u2", 2), group("u1", 2), group("u3", 3)])
     assert await batches(connection) == [
         ["u1:0", "u1:1"],

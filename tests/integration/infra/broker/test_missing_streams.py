@@ -12,11 +12,11 @@ from structlog.testing import capture_logs
 from mnemon.operations.health.report import examine
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
-from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
-from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.applied_position import Position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.consistency import LogLost
@@ -71,7 +71,7 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
         await consumed(deployment, "persist", "retrieve")
     problems = (await examine(deployment)).problems
     assert any(each.startswith("the log ends at position 0") for each in problems)
-    assert await log_end(connection.jetstream()) == 0
+    assert await read_log_end(connection.jetstream()) == 0
     for _ in range(seq):  # a backup
         await stock.say("said before")
     await consumed(deployment, "persist", "retrieve")
@@ -145,7 +145,7 @@ async def test_deleted_work_and_dead_letter_streams_are_recreated(
         await stock.publish("chat.acme.u1.-.cleared.v1")
         end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
         assert await Position().reach(jetstream, end, PATIENCE) == end
-        assert [each.sequence async for each in letters(connection, LetterFilter())] == [end]
+        assert [each.sequence async for each in read_letters(connection, LetterFilter())] == [end]
         await swept(connection)
         async with Database(deployment) as database:
             assert await contents_of(database) == set()

@@ -10,13 +10,13 @@ from nats.js.errors import NotFoundError
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams import log_reader
-from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, StreamMessage, whole
+from mnemon_infra.broker.streams.stream_reader import PAGE, PAGE_BYTES, StreamMessage, read_stream
 
 SUBJECT = "chat.acme.u1.-.message.v1"
 
 
 async def read(connection: Client, up_to: int, *, headers_only: bool = False) -> list[list[StreamMessage]]:
-    async with aclosing(whole(connection, LOG, up_to=up_to, headers_only=headers_only)) as pages:
+    async with aclosing(read_stream(connection, LOG, up_to=up_to, headers_only=headers_only)) as pages:
         return [page async for page in pages]
 
 
@@ -39,11 +39,15 @@ async def test_reader_stops_at_a_position_and_skips_gaps(connection: Client) -> 
 async def test_reader_starts_at_a_position_in_sized_pages(connection: Client) -> None:
     await fill_log(connection, 50)
     assert await connection.jetstream().delete_msg(LOG, 20)
-    pages = [page async for page in whole(connection, LOG, after=10, up_to=40, page=7)]
+    pages = [page async for page in read_stream(connection, LOG, after=10, up_to=40, page=7)]
     assert positions(pages) == [each for each in range(11, 41) if each != 20]
     assert max(map(len, pages)) == 7
-    assert [page async for page in whole(connection, LOG, after=50, up_to=50)] == []
-    assert positions([page async for page in whole(connection, LOG, after=47, up_to=99)]) == [48, 49, 50]
+    assert [page async for page in read_stream(connection, LOG, after=50, up_to=50)] == []
+    assert positions([page async for page in read_stream(connection, LOG, after=47, up_to=99)]) == [
+        48,
+        49,
+        50,
+    ]
 
 
 async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
@@ -65,7 +69,7 @@ async def test_reader_recreates_a_lost_consumer(connection: Client) -> None:
     jetstream = connection.jetstream()
     kept = {each.name for each in await jetstream.consumers_info(LOG)}
     pages = []
-    async with aclosing(whole(connection, LOG, up_to=3 * PAGE)) as reading:
+    async with aclosing(read_stream(connection, LOG, up_to=3 * PAGE)) as reading:
         async for page in reading:
             pages.append(page)
             for each in await jetstream.consumers_info(LOG):
@@ -79,11 +83,11 @@ async def test_an_event_is_the_same_however_it_is_read(connection: Client) -> No
     headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01"}
     await connection.jetstream().publish(SUBJECT, "чай".encode(), stream=LOG, headers=headers)
     await fill_log(connection, 20, first=1)
-    (together,) = [page async for page in log_reader.pages(connection, ">", 0)]
-    assert [await log_reader.delivery_at(connection, each.sequence) for each in together] == together
+    (together,) = [page async for page in log_reader.read_pages(connection, ">", 0)]
+    assert [await log_reader.read_delivery(connection, each.sequence) for each in together] == together
     assert (together[0].message_id, together[0].traceparent) == ("m1", "00-1-2-01")
     with pytest.raises(NotFoundError):
-        await log_reader.delivery_at(connection, 99)
+        await log_reader.read_delivery(connection, 99)
 
 
 async def test_reader_names_a_missing_stream(connection: Client) -> None:

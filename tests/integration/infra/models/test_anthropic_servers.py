@@ -73,7 +73,7 @@ async def test_exhausted_credit_is_not_retried(
     error = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
     answers("POST /v1/messages", Response({"type": "error", "error": error}, 429))
     async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
-        with pytest.raises(ModelRefused, match="wants to be paid"):
+        with pytest.raises(ModelRefused, match="requires payment"):
             await model.complete(asking("I like tea"))
 
 

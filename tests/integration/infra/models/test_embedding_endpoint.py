@@ -18,7 +18,7 @@ from mnemon_infra.models.embedding import (
     EmbeddingNotConfigured,
     EmbeddingRefused,
     EmbeddingUnavailable,
-    of_length_1,
+    normalise_length,
 )
 from mnemon_infra.models.openai_embeddings import OpenAIEmbeddings, open_openai
 from tests.support.servers.embedding_server import (
@@ -128,7 +128,7 @@ async def test_failed_request_is_retried(embedding_endpoint: Endpoint, model: Op
 async def test_lasting_failure_is_raised(embedding_endpoint: Endpoint) -> None:
     async with open_openai(MODEL, embedding_endpoint.deployment, retries=1) as model:
         embedding_endpoint.faults = [lambda _: refusal(503)] * 2
-        with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 fails \(HTTP 503\)") as raised:
+        with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 failed \(HTTP 503\)") as raised:
             await model.embed(["tea"])
         assert not isinstance(raised.value, EmbeddingRefused)
         assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
@@ -220,7 +220,7 @@ async def test_malformed_answer_is_not_stored(
         (401, r"refuses the key \(HTTP 401\): see MNEMON_EMBEDDING_API_KEY"),
         (403, "refuses the key"),
         (404, f"has no model {MODEL}"),
-        (405, "refuses what"),
+        (405, "refuses requests"),
     ],
 )
 async def test_a_refusal_is_told_at_once_and_never_with_the_key(
@@ -250,8 +250,8 @@ async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
 
     embedding_endpoint.faults = [short_ones_only] * 50
     vectors = await model.embed(["one", long, "two"])
-    assert vectors[0] == pytest.approx(of_length_1(vector("one")[None])[0], abs=1e-6)
-    assert vectors[2] == pytest.approx(of_length_1(vector("two")[None])[0], abs=1e-6)
+    assert vectors[0] == pytest.approx(normalise_length(vector("one")[None])[0], abs=1e-6)
+    assert vectors[2] == pytest.approx(normalise_length(vector("two")[None])[0], abs=1e-6)
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
 
 

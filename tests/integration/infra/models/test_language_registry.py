@@ -10,15 +10,17 @@ from mnemon_bench.provider_server.state import ProviderState
 from mnemon_contracts.settings.models import Provider
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import ModelNotConfigured
-from mnemon_infra.models.language.registry import language_models
+from mnemon_infra.models.language.registry import open_language_models
 from tests.support.suites.language_model import asking, facts
 
 
 async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> None:
     with ProviderServer() as server:
-        async with language_models(Deployment(model_url=server.openai_url)) as models:
+        async with open_language_models(Deployment(model_url=server.openai_url)) as models:
             usual, other, again = await asyncio.gather(
-                models.of("openai", None), models.of("openai", "llama3"), models.of("openai", None)
+                models.open_model("openai", None),
+                models.open_model("openai", "llama3"),
+                models.open_model("openai", None),
             )
             assert again is usual
             assert (usual.model, other.model, other.provider) == ("gpt-4.1-mini", "llama3", "openai")
@@ -29,8 +31,8 @@ async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> 
 async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
     with ProviderServer(ProviderState(seconds=0.05)) as server:
         deployment = Deployment(model_url=server.openai_url, model_requests=3)
-        async with language_models(deployment) as models:
-            both = [await models.of("openai", name) for name in ("one", "two")]
+        async with open_language_models(deployment) as models:
+            both = [await models.open_model("openai", name) for name in ("one", "two")]
             asked = [asking(f"I like tea {number}") for number in range(6)]
             await asyncio.gather(*(model.complete(request) for model in both for request in asked))
         assert 1 < server.state.most_in_flight <= 3
@@ -38,11 +40,11 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
 
 
 async def test_offline_model_has_one_name() -> None:
-    async with language_models(Deployment()) as models:
-        assert (await models.of("offline", None)).model == "rules"
-        assert (await models.of("offline", "rules")).batches is None
+    async with open_language_models(Deployment()) as models:
+        assert (await models.open_model("offline", None)).model == "rules"
+        assert (await models.open_model("offline", "rules")).batches is None
         with pytest.raises(ModelNotConfigured, match="offline has no model gpt-5; it has rules"):
-            await models.of("offline", "gpt-5")
+            await models.open_model("offline", "gpt-5")
 
 
 @pytest.mark.parametrize(("provider", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
@@ -53,9 +55,9 @@ async def test_a_package_that_is_missing_is_named(
         if name.startswith((package, f"mnemon_infra.models.language.{provider}")):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    async with language_models(Deployment()) as models:
+    async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{provider}\]'"):
-            await models.of(provider, None)
+            await models.open_model(provider, None)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,6 @@ async def test_a_key_that_is_missing_is_named(
 ) -> None:
     for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    async with language_models(Deployment()) as models:
+    async with open_language_models(Deployment()) as models:
         with pytest.raises(ModelNotConfigured, match=variable):
-            await models.of(provider, None)
+            await models.open_model(provider, None)

@@ -128,7 +128,7 @@ class TestOpenAI(BatchesSuite):
     ) -> None:
         error = {"error": {"message": KEY, "code": "insufficient_quota", "param": None}}
         routed("POST /v1/chat/completions", lambda *_: Response(error, 429, {"Retry-After": "0.01"}))
-        with pytest.raises(ModelRefused, match=r"paid first \(HTTP 429\)"):
+        with pytest.raises(ModelRefused, match=r"requires payment \(HTTP 429\)"):
             await model.complete(asking("I like tea"))
 
     @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from mnemon_infra.process.gate import Gate
 from mnemon_infra.vectors import edge_owner
-from mnemon_infra.vectors.edge_owner import EdgeOwner, answering_for
+from mnemon_infra.vectors.edge_owner import EdgeOwner, serve_requests
 from mnemon_infra.vectors.port import VectorsUnavailable
 
 LEASE = 0.5
@@ -20,7 +20,7 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
 ) -> None:
     monkeypatch.setattr(edge_owner, "LEASE", LEASE)
     gate, loop = Gate(), asyncio.get_running_loop()
-    async with answering_for(connection, cast("Any", None), tmp_path, gate):
+    async with serve_requests(connection, cast("Any", None), tmp_path, gate):
         owner = EdgeOwner(connection)
         await owner.pause()
         await asyncio.sleep(LEASE / 2)
@@ -35,9 +35,9 @@ async def test_second_pause_keeps_writers_paused_beyond_the_lease_of_the_first(
 async def test_writers_resume_when_a_pause_exceeds_its_lease(
     connection: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge_owner, "_PATIENCE", 0.2)
+    monkeypatch.setattr(edge_owner, "_TIMEOUT", 0.2)
     gate = Gate()
-    async with answering_for(connection, cast("Any", None), tmp_path, gate), gate.passed():
-        with pytest.raises(VectorsUnavailable, match="takes too long"):
+    async with serve_requests(connection, cast("Any", None), tmp_path, gate), gate.passed():
+        with pytest.raises(VectorsUnavailable, match="did not end in time"):
             await EdgeOwner(connection).pause()
         assert gate.is_open

@@ -12,7 +12,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors import recovery
-from mnemon_infra.vectors.edge import edge
+from mnemon_infra.vectors.edge import open_edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
@@ -81,11 +81,11 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
 
 
 async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
-    async with edge(folder, MadeBy(model="none", dimension=None)) as vectors:
-        await vectors.require_kept()
+    async with open_edge(folder, MadeBy(model="none", dimension=None)) as vectors:
+        await vectors.require_present()
         shutil.rmtree(folder)
         with pytest.raises(VectorsLost, match="were deleted while they were open"):
-            await vectors.require_kept()
+            await vectors.require_present()
         with pytest.raises(VectorsLost):
             async with hold_lock(database, "acme", "u1"):
                 await vectors.delete(Collection.MESSAGES, ("acme", "u1"))

@@ -9,7 +9,13 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.models import DeleteAlias, DeleteAliasOperation
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.vectors.collections import are_there, drop, exchange, rename, serve
+from mnemon_infra.vectors.collections import (
+    drop_collections,
+    has_collections,
+    open_collections,
+    rename_collections,
+    swap_collections,
+)
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import (
@@ -53,77 +59,86 @@ class TestEdge(Suite, WordySuite):
 class TestServer(Suite, WordySuite):
     @pytest_asyncio.fixture
     async def vectors(self, client: AsyncQdrantClient) -> VectorStore:
-        return await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+        return await open_collections(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
 
     @pytest_asyncio.fixture(params=MODELS)
     async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> VectorStore:
-        return await serve(client, "test", request.param)
+        return await open_collections(client, "test", request.param)
 
 
 class TestServerKeeps:
     async def test_schemas_have_separate_collections(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
-        one, two = await serve(client, "one", made_by), await serve(client, "two", made_by)
+        one, two = (
+            await open_collections(client, "one", made_by),
+            await open_collections(client, "two", made_by),
+        )
         await one.upsert(Collection.MEMORIES, [point("a")])
         assert await two.count(Collection.MEMORIES) == 0
-        await drop(client, "one")
-        assert await (await serve(client, "one", made_by)).count(Collection.MEMORIES) == 0
+        await drop_collections(client, "one")
+        assert await (await open_collections(client, "one", made_by)).count(Collection.MEMORIES) == 0
 
     async def test_vectors_of_another_model_are_refused(self, client: AsyncQdrantClient) -> None:
-        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
-        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        await open_collections(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        await open_collections(client, "test", MadeBy(model="first", dimension=DIMENSION))
         with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
-            await serve(client, "test", MadeBy(model="second", dimension=DIMENSION))
+            await open_collections(client, "test", MadeBy(model="second", dimension=DIMENSION))
 
     async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient) -> None:
         """There and back: whoever has them open finds the others from then on."""
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
-        live, other = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        live, other = (
+            await open_collections(client, "test", made_by),
+            await open_collections(client, "test_next", made_by),
+        )
         await live.upsert(Collection.MEMORIES, [point("a")])
         await other.upsert(Collection.MEMORIES, [point("a"), point("b")])
-        await exchange(client, "test", "test_next", "test_before")
+        await swap_collections(client, "test", "test_next", "test_before")
         assert await live.count(Collection.MEMORIES) == 2
-        assert not await are_there(client, "test_next")
-        further = await serve(client, "test_next", made_by)
+        assert not await has_collections(client, "test_next")
+        further = await open_collections(client, "test_next", made_by)
         assert await further.count(Collection.MEMORIES) == 0
-        await exchange(client, "test", "test_before", "test_before")
+        await swap_collections(client, "test", "test_before", "test_before")
         assert await live.count(Collection.MEMORIES) == 1
-        await drop(client, "test_before")
+        await drop_collections(client, "test_before")
         assert await live.count(Collection.MEMORIES) == 1
 
     async def test_missing_collection_is_created(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
-        live, _ = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        live, _ = (
+            await open_collections(client, "test", made_by),
+            await open_collections(client, "test_next", made_by),
+        )
         await live.upsert(Collection.MEMORIES, [point("a")])
         await client.delete_collection("test_summaries")
         for alias in (await client.get_aliases()).aliases:
             assert alias.collection_name != "test_summaries"
 
-        await exchange(client, "test", "test_next", "test_before")
+        await swap_collections(client, "test", "test_next", "test_before")
         assert await live.count(Collection.SUMMARIES) == 0
-        await rename(client, "test_before", "test_next")
-        assert await are_there(client, "test_next")
-        further = await serve(client, "test_next", made_by)
+        await rename_collections(client, "test_before", "test_next")
+        assert await has_collections(client, "test_next")
+        further = await open_collections(client, "test_next", made_by)
         assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
 
     async def test_collections_without_alias_are_adopted(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
-        live = await serve(client, "test", made_by)
+        live = await open_collections(client, "test", made_by)
         await live.upsert(Collection.MEMORIES, [point("a")])
         former = [
             DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=each.alias_name))
             for each in (await client.get_aliases()).aliases
         ]
         await client.update_collection_aliases(former)
-        assert await are_there(client, "test")
-        assert await (await serve(client, "test", made_by)).count(Collection.MEMORIES) == 1
-        await drop(client, "test")
-        assert not await are_there(client, "test")
+        assert await has_collections(client, "test")
+        assert await (await open_collections(client, "test", made_by)).count(Collection.MEMORIES) == 1
+        await drop_collections(client, "test")
+        assert not await has_collections(client, "test")
 
     async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient) -> None:
         await client.create_collection("test_memories", vectors_config={})
         with pytest.raises(VectorsOutdated, match="do not say"):
-            await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+            await open_collections(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
 
 
 async def test_unreachable_vector_server_is_named() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from mnemon.admin.pages.dead_letters import SHOWN
 from mnemon_contracts.settings.models import Price
-from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -74,7 +74,7 @@ async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deploy
         dead = Dead("too_many_facts", "60 facts, of which 50 were proposed")
         subject = "memory.globex.u1.window.answered.v1"
         answers = (
-            bury(stock.connection, "extract", subject, dead, {"answer": "?"}, f"w{number}")
+            store_letter(stock.connection, "extract", subject, dead, {"answer": "?"}, f"w{number}")
             for number in range(SHOWN + 1)
         )
         await asyncio.gather(*answers)

@@ -10,7 +10,7 @@ from mnemon.operations.audit.run import NotProvisioned
 from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from tests.support.log.audited_log import AuditedLog, every_kind, pass_over
@@ -38,7 +38,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
     found = await audited.found()
     assert found.faults.named == []
     persist = found.persist
-    assert found.up_to == persist.events == await log_end(audited.stock.connection.jetstream())
+    assert found.up_to == persist.events == await read_log_end(audited.stock.connection.jetstream())
     assert found.beyond == 0
     assert persist.dead == {"invalid_body": 2, "unknown_event": 1, "refused_by_database": 1}
     assert persist.nothing == {
@@ -243,5 +243,5 @@ async def test_audit_reads_every_page_of_the_log(audited: AuditedLog) -> None:
     await fill_log(audited.stock.connection, 2500)
     async with run_consumers(("persist",), audited.deployment):
         await audited.settled()
-    assert await applied_position(audited.stock.connection.jetstream()) == 2500
+    assert await read_applied_position(audited.stock.connection.jetstream()) == 2500
     assert (await audited.found()).persist.applied == 2500

@@ -10,13 +10,13 @@ from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import point_id
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.models.embedding import Sparse
 from mnemon_infra.rebuild.generations import open_site
 from mnemon_infra.vectors.engines import open_vectors
-from mnemon_infra.vectors.generations import made_by_of
+from mnemon_infra.vectors.generations import read_model_record
 from mnemon_infra.vectors.port import Collection, Point
 from tests.support.stock_client import Stock, indexed
 
@@ -46,7 +46,7 @@ async def test_audit_names_missing_and_surplus_points(
         await stock.ask("forget", id="pf_002")
         for text in ("A page. " * 400, "Another page. " * 400):
             await stock.ask("document", action="add", document_id="d", text=text)
-            await indexed(stock, await log_end(connection.jetstream()))
+            await indexed(stock, await read_log_end(connection.jetstream()))
         said = await stock.say("last", id="last")
         await indexed(stock, said)
 
@@ -60,7 +60,7 @@ async def test_audit_names_missing_and_surplus_points(
         assert clean.vectors[Collection.MESSAGES].dead == 1
         assert clean.vectors[Collection.DOCUMENTS].points > 2
 
-        made_by = await made_by_of(deployment)
+        made_by = await read_model_record(deployment)
         assert made_by is not None
         async with open_vectors(deployment, model=made_by.model, dimension=made_by.dimension) as vectors:
             await vectors.delete(Collection.MESSAGES, owner, [point_id(*owner, "message", "last")])

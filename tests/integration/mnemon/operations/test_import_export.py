@@ -35,7 +35,7 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import event_filter
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.messages.external_chats import (
@@ -188,7 +188,7 @@ async def test_demo_memory_survives_export_and_import(
         await learn(there, TENANT, other, None)
         assert await exported(there, other) == before
         assert await exported(there, other, markdown.lines) == known
-        assert await last_position(there, event_filter("model.called")) == 0, "no model was asked"
+        assert await read_last_position(there, event_filter("model.called")) == 0, "no model was asked"
 
         again = await bring(there, [line for line in before if '"anna"' in line], user="anja")
         assert (again.already_there, again.refused) == (0, 0)

@@ -11,7 +11,7 @@ from mnemon.operations.health.report import examine
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.consistency import LOOKED_BACK, find_first_missing
@@ -109,7 +109,7 @@ async def test_several_processes_begin_one_replay(
             await audited.settled()
 
     await asyncio.gather(run(), run())
-    assert await applied_position(connection.jetstream()) >= seq
+    assert await read_applied_position(connection.jetstream()) >= seq
     assert not await audited.faults()
 
 

@@ -10,7 +10,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from tests.support.settings_edit import setting
@@ -61,7 +61,7 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
     assert growing.broker.events_per_second["acme"] > 1
     assert not any("tenant acme" in warning for warning in growing.warnings), "no bound was set"
 
-    await change(stock.connection, meant, "acme")
+    await change_settings(stock.connection, meant, "acme")
     await warned_while_saying("above its rate of 1 ")
 
     async with run_consumers(["persist"], deployment):

@@ -13,11 +13,11 @@ from mnemon_contracts.decode import decode_event
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import parse_subject, thing_filter
-from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import events
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.models.wordllama import wordllama
+from mnemon_infra.models.wordllama import load_wordllama
 from mnemon_infra.rebuild.generations import open_exclusive_site
 from tests.support.log.audited_log import AuditedLog
 from tests.support.pipelines.rebuild import RebuildReport, verdict_on
@@ -86,13 +86,15 @@ async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
     }
     assert await load_texts(stock, "acme.u2", end) == {"pf_001": PAPA}
     await assert_rows_follow_the_log(audited)
-    assert await log_end(stock.connection.jetstream()) == end == len(EVENTS)
+    assert await read_log_end(stock.connection.jetstream()) == end == len(EVENTS)
 
 
 async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
     stock: Stock, end: int, audited: AuditedLog
 ) -> None:
-    redeciding = Redeciding(stock.connection, audited.database, wordllama(), edit=lambda document: document)
+    redeciding = Redeciding(
+        stock.connection, audited.database, load_wordllama(), edit=lambda document: document
+    )
     shown = await redeciding.preview(lambda *_: None)
     assert [(*each.owner, each.change.kind, each.change.text) for each in shown.first] == [
         ("acme", "u1", "apart", MOTHER),
@@ -100,10 +102,10 @@ async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again
         ("acme", "u2", "apart", PAPA),
         ("acme", "u2", "rewritten", PAPA),
     ]
-    assert await log_end(stock.connection.jetstream()) == end
+    assert await read_log_end(stock.connection.jetstream()) == end
 
     assert await redeciding.make(lambda *_: None) == shown
-    changed = await indexed(stock, await log_end(stock.connection.jetstream()))
+    changed = await indexed(stock, await read_log_end(stock.connection.jetstream()))
     assert await load_texts(stock, "acme.u1", changed) == {
         "pf_001": ALLERGY,
         "pf_003": MOTHER,

@@ -10,7 +10,7 @@ from psycopg.sql import SQL, Identifier
 
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_consumers.app import run_consumers
-from mnemon_infra.broker.streams.stream_reader import position_at
+from mnemon_infra.broker.streams.stream_reader import find_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.rebuild.generations import (
@@ -127,8 +127,8 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(
         {"fact_id": "f", "fact": {"text": "lives in Oslo"}, "former": {"text": "lives in Riga"}},
     )
     forgotten = await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
-    assert await position_at(site.connection, between) == saved
-    assert await position_at(site.connection, datetime.now(UTC)) == forgotten
+    assert await find_position(site.connection, between) == saved
+    assert await find_position(site.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
         async with open_generation(site, "as of", told, position) as replay:
             await replay.reach(position)

@@ -20,7 +20,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.rebuild.generations import open_exclusive_site
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -53,7 +53,7 @@ class Decided:
         return Redeciding(self.stock.connection, self.database, self.model, edit)
 
     async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
-        await change(self.stock.connection, edit)
+        await change_settings(self.stock.connection, edit)
         outcome = await self.by(edit).make(lambda *_: None)
         end = (await self.stock.connection.jetstream().stream_info("LOG")).state.last_seq
         await indexed(self.stock, end)
@@ -76,7 +76,7 @@ class Decided:
 @pytest_asyncio.fixture
 async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Decided]:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    await change(stock.connection, APART)
+    await change_settings(stock.connection, APART)
     model = PresetEmbedder(similar=[(TEA, SENCHA, 0.9)])
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)
@@ -113,7 +113,7 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     again = await decided.stock.ask("save", text="Somebody walks to the office")
     await decided.stock.ask("forget", id=again["id"])
 
-    await change(decided.stock.connection, APART)
+    await change_settings(decided.stock.connection, APART)
     both = (decided.by(APART).make(lambda *_: None) for _ in range(2))
     assert sorted(each.changed for each in await asyncio.gather(*both)) in ([0, 1], [1, 1])
     await decided.make(APART)

@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_bench.workloads.all_events import fill_log, generate_events
-from mnemon_infra.broker.streams.log_writer import append
+from mnemon_infra.broker.streams.log_writer import append_events
 from mnemon_infra.database.erasure.users import load_erasure
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.database.windows.window_repository import StoredWindow, insert_windows
@@ -97,7 +97,7 @@ async def test_switch_loses_no_event_and_fails_no_reader(
     async def flood() -> None:
         others = generate_events(seed=7, users=USERS)
         while not over.is_set():
-            appended = await append(connection, list(islice(others, 20)))
+            appended = await append_events(connection, list(islice(others, 20)))
             await applied(site, appended[-1].seq)
 
     async def read() -> None:

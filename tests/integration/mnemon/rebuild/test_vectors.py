@@ -26,12 +26,12 @@ from mnemon_infra.database.generations.generation_repository import describe_sna
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
 from mnemon_infra.rebuild.generations import swap_rows as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
-from mnemon_infra.settings.store import read
-from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.settings.store import read_settings
+from mnemon_infra.vectors.edge import lock_vectors
 from mnemon_infra.vectors.edge_owner import EdgeOwner
-from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
+from mnemon_infra.vectors.generations import has_vectors, is_folder_open, locate_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
-from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
 from tests.support.stock_client import Stock, indexed
@@ -43,8 +43,8 @@ EVENTS, USERS = 500, 6
 async def live_vectors(vectors_deployment: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
     """The live vectors, as those have them who run in this process."""
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
-        embedding = (await read(connection)).embedding
-        async with opened(vectors_deployment, embedding) as finding:
+        embedding = (await read_settings(connection)).embedding
+        async with open_index(vectors_deployment, embedding) as finding:
             yield finding
 
 
@@ -141,7 +141,7 @@ async def test_vectors_switch_and_return_during_searches(
         await switched(site_with_vectors, told)
         over.set()
     assert asked
-    assert is_held(site_with_vectors.deployment)
+    assert is_folder_open(site_with_vectors.deployment)
     await indexed(stock, await site_with_vectors.load_log_end())
     assert lost.id in await all_points(live_vectors)
     assert (await verdict_on(site_with_vectors, told)).first == []
@@ -186,16 +186,16 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     await indexed(stock, await stock.say("since", id="since"))
     assert point.id not in await all_points(live_vectors)
     # The process that was asked for the exchange has them open yet.
-    folder = of_generation(site_with_vectors.deployment, "next").vectors_folder
+    folder = locate_generation(site_with_vectors.deployment, "next").vectors_folder
     assert folder
     with ExitStack() as asked:
-        asked.enter_context(alone_in(folder))
+        asked.enter_context(lock_vectors(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
         assert await finish(site_with_vectors, told)
     events = {each.payload["event_id"] for each in (await all_points(live_vectors)).values()}
     assert events == {"first", "since"}
     assert not await finish(site_with_vectors, told)
-    assert not await are_there(of_generation(site_with_vectors.deployment, "next"))
+    assert not await has_vectors(locate_generation(site_with_vectors.deployment, "next"))
 
 
 async def test_stopped_deployment_switches_vectors(
@@ -206,20 +206,20 @@ async def test_stopped_deployment_switches_vectors(
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
     async with open_exclusive_site(vectors_deployment) as place:
-        assert not is_held(vectors_deployment)
+        assert not is_folder_open(vectors_deployment)
         async with made(place, "next", told) as generation, live_pages(place) as live:
             verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
             await take_over(place, generation, told)
         assert await finish(place, told)
         assert await counted(place, vectors_deployment) == 2
-        assert await counted(place, of_generation(vectors_deployment, "former")) == 1
+        assert await counted(place, locate_generation(vectors_deployment, "former")) == 1
         assert place.live in {each.schema for each in await place.list_generations()}
         # Cut off before the rows: the former vectors have the other name by then.
         async with former(place, told):
             pass
         await dropped(place, "before")
-        assert not await are_there(of_generation(vectors_deployment, "next"))
+        assert not await has_vectors(locate_generation(vectors_deployment, "next"))
     # Both are indexed again, and are found once.
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
@@ -239,7 +239,7 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         async with made(place, "next", told) as generation:
             await take_over(place, generation, told)
         assert await finish(place, told)
-        folder = of_generation(vectors_deployment, "former").vectors_folder
+        folder = locate_generation(vectors_deployment, "former").vectors_folder
         assert folder
         shutil.rmtree(folder / "summaries")
         async with former(place, told) as generation:
@@ -273,7 +273,7 @@ async def test_vectors_as_of_a_position(
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
     await drop_schema(
         site_with_vectors.database,
-        of_generation(site_with_vectors.deployment, "as of", first).database_schema,
+        locate_generation(site_with_vectors.deployment, "as of", first).database_schema,
     )
 
 
@@ -301,11 +301,11 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
         async with made(place, "next", told, embedding=other) as generation:
             await generation.catch_up(place, told)
             assert generation.vectors
-            async with opened(vectors_deployment, former_model) as live:
+            async with open_index(vectors_deployment, former_model) as live:
                 shown = await preview(place, live, generation.vectors.finding, Preview("", "", 0))
             await take_over(place, generation, told)
         assert await finish(place, told)
-        assert (await read(place.connection)).embedding == other
+        assert (await read_settings(place.connection)).embedding == other
     assert (shown.facts, shown.pairs) == (3, 3)
     assert shown.changes == {("the same", "apart"): 1}
     ((*owner, one, two, near, far, _, _),) = shown.first

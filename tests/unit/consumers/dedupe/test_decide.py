@@ -21,13 +21,13 @@ from mnemon_contracts.events.memory import (
 )
 from mnemon_contracts.settings.groups import Dedupe, SettingsV1
 from mnemon_infra.models.embedding import Thresholds
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 TRANSFORMER = Thresholds(update=0.85, duplicate=0.95, relevant=0.6)
 """The values of the documents."""
 
-LIKENESS = Likeness("given/model", TRANSFORMER, word_similarity())
+LIKENESS = Likeness("given/model", TRANSFORMER, load_word_similarity())
 
 Decision = TypeVar("Decision", bound=Event)
 
@@ -138,7 +138,7 @@ def test_without_an_embedding_model_no_similarity_is_required() -> None:
     user = User(AS_DOCUMENT_001)
     first = saved(user.propose("Живу в Москве"))
     proposal = Proposal("p9", user.now, FactProposedV1(text="Переехал в Санкт-Петербург"))
-    decided = decide_proposal(proposal, user.known, [], user.settings, Likeness(words=word_similarity()))
+    decided = decide_proposal(proposal, user.known, [], user.settings, Likeness(words=load_word_similarity()))
     assert updated(decided).fact_id == first.fact_id
 
 

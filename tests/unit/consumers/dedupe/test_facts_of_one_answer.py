@@ -9,7 +9,7 @@ from mnemon_consumers.dedupe.decide import Proposal, decide_proposal
 from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1, FactSavedV1, Lineage
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_infra.models.wordllama import word_similarity, wordllama
+from mnemon_infra.models.wordllama import load_word_similarity, load_wordllama
 
 BEGIN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -124,9 +124,9 @@ RUSSIAN = """\
 @pytest.mark.parametrize("listed", [ENGLISH, RUSSIAN], ids=["english", "russian"])
 async def test_fifty_distinct_facts_of_one_answer_are_kept(listed: str, answer: str | None) -> None:
     texts = listed.splitlines()
-    model = wordllama()
+    model = load_wordllama()
     vectors = await model.embed(texts)
-    likeness = Likeness(model.model, model.thresholds, word_similarity())
+    likeness = Likeness(model.model, model.thresholds, load_word_similarity())
     known, kept = UserFacts(), dict[str, int]()
     for place, text in enumerate(texts):
         nearest = [

@@ -92,7 +92,7 @@ def test_the_event_of_a_call() -> None:
 def test_a_request_may_cost_what_is_asked_and_the_longest_answer() -> None:
     spending = Spending(prices=(Price(model="m", input=1.0, output=2.0),))
     request = ModelRequest("extract", "Write.", "I like tea", most_tokens=1000)
-    asked = tokens.count("Write.") + tokens.count("I like tea")
+    asked = tokens.count_tokens("Write.") + tokens.count_tokens("I like tea")
     online = (asked + 2 * 1000) / 1_000_000
     assert estimate_cost(request, "m", spending, in_batch=False) == pytest.approx(online)
     assert estimate_cost(request, "m", spending, in_batch=True) == pytest.approx(online / 2)

@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_consumers.extract.answers.grounding import find_unsupported
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
 
 FRIDAY = datetime(2026, 3, 13, 18, 2, tzinfo=UTC)
@@ -160,7 +160,7 @@ def test_grounding_uses_speakers_and_known_facts() -> None:
 )
 async def test_facts_by_the_rules_are_never_marked(text: str) -> None:
     said = spoken(text)
-    answer = await offline().complete(ModelRequest("extract", "Find facts.", "...", said))
+    answer = await build_offline_model().complete(ModelRequest("extract", "Find facts.", "...", said))
     facts = [fact["text"] for fact in json.loads(answer.text)["facts"]]
     assert facts
     assert {fact: marked for fact in facts if (marked := find_unsupported(fact, (1,), said, []))} == {}

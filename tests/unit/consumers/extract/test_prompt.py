@@ -8,7 +8,7 @@ from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, bui
 from mnemon_contracts.fact_pairs import FactPair
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
-from mnemon_infra.models.tokens import count
+from mnemon_infra.models.tokens import count_tokens
 
 AT = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 SETTINGS = Extraction()
@@ -29,7 +29,7 @@ def test_cacheable_prompt_is_constant() -> None:
 
 def test_cacheable_prompt_has_the_minimum_length() -> None:
     # Providers cache from 1,024 of their tokens on; theirs are longer than those that are counted here.
-    assert 1400 <= count(INSTRUCTIONS) <= 1800
+    assert 1400 <= count_tokens(INSTRUCTIONS) <= 1800
 
 
 def test_a_tenants_own_instructions_come_after_those_of_everybody() -> None:

@@ -1,7 +1,7 @@
 """How many questions are let in."""
 
 from mnemon_contracts.subjects import Address, parse_subject
-from mnemon_infra.broker.admission import Admission, Bounds
+from mnemon_infra.broker.admission import Admission, RequestLimits
 
 
 class Clock:
@@ -22,7 +22,7 @@ def let_in(admission: Admission, address: Address, times: int) -> int:
 
 
 def test_concurrent_requests_are_limited_per_user() -> None:
-    admission = Admission(lambda tenant: Bounds(None, 2))
+    admission = Admission(lambda tenant: RequestLimits(None, 2))
     for _ in range(2):
         assert admission.refusal(asks("anna")) is None
         admission.begin(asks("anna"))
@@ -35,7 +35,7 @@ def test_concurrent_requests_are_limited_per_user() -> None:
 
 def test_tenant_rate_applies_after_a_burst_of_one_second() -> None:
     clock = Clock()
-    admission = Admission(lambda tenant: Bounds(10 if tenant == "acme" else None, 1000), clock)
+    admission = Admission(lambda tenant: RequestLimits(10 if tenant == "acme" else None, 1000), clock)
     assert let_in(admission, asks("anna"), 100) == 10
     assert "rates.requests_per_second" in str(admission.refusal(asks("boris")))
     assert let_in(admission, asks("anna", "globex"), 100) == 100
@@ -47,7 +47,7 @@ def test_tenant_rate_applies_after_a_burst_of_one_second() -> None:
 
 def test_refused_request_costs_no_rate() -> None:
     clock = Clock()
-    admission = Admission(lambda tenant: Bounds(1, 1000), clock)
+    admission = Admission(lambda tenant: RequestLimits(1, 1000), clock)
     for _ in range(5):
         assert let_in(admission, asks("anna"), 50) == 1
         clock.now += 1
@@ -55,7 +55,7 @@ def test_refused_request_costs_no_rate() -> None:
 
 def test_less_than_one_request_a_second_is_a_rate_too() -> None:
     clock = Clock()
-    admission = Admission(lambda tenant: Bounds(0.25, 1000), clock)
+    admission = Admission(lambda tenant: RequestLimits(0.25, 1000), clock)
     assert let_in(admission, asks("anna"), 5) == 1
     clock.now += 3.9
     assert let_in(admission, asks("anna"), 5) == 0

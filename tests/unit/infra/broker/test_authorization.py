@@ -15,7 +15,7 @@ from mnemon_infra.broker.provisioning.authorization import (
     LoginRole,
     NotOurs,
 )
-from mnemon_infra.process.data_folder import replace
+from mnemon_infra.process.data_folder import replace_file
 
 
 def empty(path: Path) -> Authorization:
@@ -99,7 +99,7 @@ def test_logins_file_round_trips(tmp_path: Path) -> None:
     login = users.issue("worker")
     bot = users.issue_tenant("ä.b c")
     users.limit("ä.b c", Limits(subscriptions=10))
-    replace(tmp_path / "nats.conf", users.text())
+    replace_file(tmp_path / "nats.conf", users.text())
     again = empty(tmp_path)
     assert again.permitted() == users.permitted()
     assert [admits(again, each) for each in (login, bot)] == [True, True]

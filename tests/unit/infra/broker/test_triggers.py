@@ -3,13 +3,13 @@
 import pytest
 
 from mnemon_contracts.base import InvalidBody
-from mnemon_infra.broker.streams.triggers import GivenUp, decode, decode_given_up, encode
+from mnemon_infra.broker.streams.triggers import GivenUp, decode_given_up, decode_users, encode_users
 
 
 def test_trigger_round_trips_its_users() -> None:
     users = [("acme", "u1"), ("Зебра", "анна.б *"), ("acme", '"'), ("t", "\N{GRINNING FACE}")]
-    assert decode(encode(users)) == users
-    assert decode(encode([])) == []
+    assert decode_users(encode_users(users)) == users
+    assert decode_users(encode_users([])) == []
 
 
 NO_USERS = (
@@ -28,7 +28,7 @@ NO_USERS = (
 )
 def test_trigger_without_users_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody, match="users: expected"):
-        decode(body)
+        decode_users(body)
 
 
 def test_a_window_that_was_given_up_is_read() -> None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_infra.models.bm25 import document, query
+from mnemon_infra.models.bm25 import weigh_document, weigh_query
 from mnemon_infra.models.embedding import Sparse
 
 
 def met(asked: str, text: str) -> int:
     """How many terms of the query the text has."""
-    return len(set(query(asked).indices) & set(document(text).indices))
+    return len(set(weigh_query(asked).indices) & set(weigh_document(text).indices))
 
 
 @pytest.mark.parametrize(
@@ -65,37 +65,40 @@ def test_a_word_is_not_found_in_another() -> None:
     "text", ["", " \n", "👍🎉", "?!…", "what is it", "и это очень", "её ещё всё", "который из твоих"]
 )
 def test_where_there_is_no_word_there_is_no_term(text: str) -> None:
-    assert document(text) == query(text) == Sparse([], [])
+    assert weigh_document(text) == weigh_query(text) == Sparse([], [])
 
 
 def test_a_word_that_is_repeated_counts_more_and_less_each_time() -> None:
-    once, twice, thrice = (document(" ".join(["tea"] * times)).values[0] for times in (1, 2, 3))
+    once, twice, thrice = (weigh_document(" ".join(["tea"] * times)).values[0] for times in (1, 2, 3))
     assert once < twice < thrice
     assert thrice - twice < twice - once
 
 
 def test_long_text_scores_slightly_lower() -> None:
-    short, long = document("tea").values[0], dict(zip(*document("tea " + "x1 " * 50), strict=True))
-    assert 0.8 * short < long[document("tea").indices[0]] < short
+    short, long = (
+        weigh_document("tea").values[0],
+        dict(zip(*weigh_document("tea " + "x1 " * 50), strict=True)),
+    )
+    assert 0.8 * short < long[weigh_document("tea").indices[0]] < short
 
 
 def test_a_query_asks_for_each_word_once() -> None:
-    assert query("tea tea чай чай").values == [1.0, 1.0]
+    assert weigh_query("tea tea чай чай").values == [1.0, 1.0]
 
 
 @given(st.text(max_size=200))
 def test_any_text_has_terms_once_each_and_is_found_by_itself(text: str) -> None:
-    terms = document(text)
+    terms = weigh_document(text)
     assert len(terms.indices) == len(set(terms.indices)) == len(terms.values)
     assert all(value > 0 for value in terms.values)
-    assert set(query(text).indices) == set(terms.indices)
+    assert set(weigh_query(text).indices) == set(terms.indices)
 
 
 def test_every_process_and_thread_makes_the_same_terms() -> None:
     text = "Anna: завтра летим в 東京"
-    here = document(text)
+    here = weigh_document(text)
     with ThreadPoolExecutor(4) as threads:
-        assert all(terms == here for terms in threads.map(document, [text] * 200))
-    program = f"from mnemon_infra.models.bm25 import document; print(document({text!r}))"
+        assert all(terms == here for terms in threads.map(weigh_document, [text] * 200))
+    program = f"from mnemon_infra.models.bm25 import weigh_document; print(weigh_document({text!r}))"
     there = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert there.stdout.strip() == str(here)

@@ -13,7 +13,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.embedder_choice import open_embedder
 from mnemon_infra.models.embedding import TRANSFORMER, EmbeddingNotConfigured, EmbeddingUnavailable
-from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, fastembed
+from mnemon_infra.models.fastembed_embeddings import USUAL_MODEL, load_fastembed
 
 
 class TextEmbedding:
@@ -40,9 +40,9 @@ def _fastembed_stands_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module = ModuleType("fastembed")
     vars(module)["TextEmbedding"] = TextEmbedding
     monkeypatch.setitem(sys.modules, "fastembed", module)
-    fastembed.cache_clear()
+    load_fastembed.cache_clear()
     yield
-    fastembed.cache_clear()
+    load_fastembed.cache_clear()
 
 
 async def test_nothing_embeds_where_the_settings_say_so() -> None:
@@ -66,7 +66,7 @@ async def test_an_unknown_static_model_is_refused() -> None:
 
 async def test_without_fastembed_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
-    fastembed.cache_clear()
+    load_fastembed.cache_clear()
     with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[fastembed\]"'):
         async with open_embedder(Embedding(provider="fastembed"), Deployment()):
             pass

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_infra.models import tokens
-from mnemon_infra.models.llama_tokenizer import llama_tokenizer
-from mnemon_infra.models.tokens import count, cut
+from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
+from mnemon_infra.models.tokens import count_tokens, cut_text
 
 TEXTS = [
     "Bye!",
@@ -36,74 +36,74 @@ TEXTS = [
 
 @pytest.fixture
 def without_the_wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(tokens, "llama_tokenizer", lambda: None)
-    count.cache_clear()
+    monkeypatch.setattr(tokens, "load_llama_tokenizer", lambda: None)
+    count_tokens.cache_clear()
     yield
-    count.cache_clear()
+    count_tokens.cache_clear()
 
 
 def test_the_tokenizer_counts() -> None:
-    assert count("") == 0
-    assert count("hello") == 1
-    assert count("Hello wonderful world") == 3
-    assert count("👍") == 5  # a sign that begins a word, and four bytes
+    assert count_tokens("") == 0
+    assert count_tokens("hello") == 1
+    assert count_tokens("Hello wonderful world") == 3
+    assert count_tokens("👍") == 5  # a sign that begins a word, and four bytes
 
 
 def test_control_tokens_count_as_text() -> None:
-    assert count("<s>") > 1
+    assert count_tokens("<s>") > 1
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_without_the_wheel_nothing_is_counted_short(text: str, request: pytest.FixtureRequest) -> None:
-    exact = count(text)
+    exact = count_tokens(text)
     request.getfixturevalue("without_the_wheel")
-    assert exact <= count(text) <= 6 * exact
+    assert exact <= count_tokens(text) <= 6 * exact
 
 
 def test_without_the_wheel_english_and_russian_cost_two_thirds_more_at_most(
     request: pytest.FixtureRequest,
 ) -> None:
     english, russian = TEXTS[1], TEXTS[3]
-    exact = [count(english), count(russian)]
+    exact = [count_tokens(english), count_tokens(russian)]
     request.getfixturevalue("without_the_wheel")
-    assert count(english) <= 1.7 * exact[0]
-    assert count(russian) <= 1.7 * exact[1]
+    assert count_tokens(english) <= 1.7 * exact[0]
+    assert count_tokens(russian) <= 1.7 * exact[1]
 
 
 @given(st.one_of(st.text(max_size=60), st.sampled_from(TEXTS)), st.integers(-1, 40))
 def test_a_cut_text_is_a_beginning_and_not_too_long(text: str, room: int) -> None:
-    beginning = cut(text, room)
+    beginning = cut_text(text, room)
     assert text.startswith(beginning)
-    assert count(beginning) <= max(room, 0)
-    assert (beginning == text) is (count(text) <= max(room, 0)) or text.rstrip() == beginning
+    assert count_tokens(beginning) <= max(room, 0)
+    assert (beginning == text) is (count_tokens(text) <= max(room, 0)) or text.rstrip() == beginning
 
 
 @pytest.mark.usefixtures("without_the_wheel")
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_cut_text_is_a_beginning_without_the_wheel_too(text: str) -> None:
-    for room in range(count(text) + 1):
-        beginning = cut(text, room)
+    for room in range(count_tokens(text) + 1):
+        beginning = cut_text(text, room)
         assert text.startswith(beginning)
-        assert count(beginning) <= room
-    assert cut(text, count(text)) == text
+        assert count_tokens(beginning) <= room
+    assert cut_text(text, count_tokens(text)) == text
 
 
 def test_a_cut_ends_at_a_word() -> None:
     text = "Anna moved to Nizhnekamsk"
-    assert cut(text, count(text) - 1) == "Anna moved to"
-    assert cut(text, count("Anna moved")) == "Anna moved"
+    assert cut_text(text, count_tokens(text) - 1) == "Anna moved to"
+    assert cut_text(text, count_tokens("Anna moved")) == "Anna moved"
 
 
 def test_a_cut_keeps_what_has_no_words() -> None:
     text = "東京に行きました" * 5
-    assert count(cut(text, 20)) == 20
-    assert cut("👍👍", 5) == "👍"
-    assert cut("👍👍", 8) == "👍"
-    assert cut("👍", 4) == ""
+    assert count_tokens(cut_text(text, 20)) == 20
+    assert cut_text("👍👍", 5) == "👍"
+    assert cut_text("👍👍", 8) == "👍"
+    assert cut_text("👍", 4) == ""
 
 
 def test_texts_that_were_counted_do_not_stay_in_memory() -> None:
-    tokenizer = llama_tokenizer()
+    tokenizer = load_llama_tokenizer()
     assert tokenizer is not None
     process = psutil.Process()
     before = process.memory_info().rss

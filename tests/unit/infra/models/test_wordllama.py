@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from mnemon_infra.models import wordllama as module
 from mnemon_infra.models.embedding import EmbeddingNotConfigured
-from mnemon_infra.models.wordllama import WordLlama, wordllama
+from mnemon_infra.models.wordllama import WordLlama, load_wordllama
 
 
 @pytest.fixture(scope="module")
 def model() -> WordLlama:
-    return wordllama()
+    return load_wordllama()
 
 
 def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
@@ -101,10 +101,10 @@ async def test_many_texts_do_not_hold_up_the_event_loop(model: WordLlama) -> Non
 
 
 def test_the_model_is_loaded_once() -> None:
-    assert wordllama() is wordllama()
+    assert load_wordllama() is load_wordllama()
 
 
 def test_a_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "package_folder", lambda: None)
+    monkeypatch.setattr(module, "find_package_folder", lambda: None)
     with pytest.raises(EmbeddingNotConfigured, match=r'pip install "mnemon\[server\]"'):
-        wordllama.__wrapped__()
+        load_wordllama.__wrapped__()

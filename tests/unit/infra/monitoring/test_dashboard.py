@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from mnemon_infra.monitoring.dashboard import FILE, document, queries, spelled
+from mnemon_infra.monitoring.dashboard import FILE, build_dashboard, format_dashboard, list_queries
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.tally import Counter, Histogram, Metric
 
@@ -40,22 +40,24 @@ def anchors(page: Path) -> set[str]:
 
 
 def test_dashboard_file_matches_the_generator() -> None:
-    assert FILE.read_text() == spelled(), "write it anew: python -m mnemon_infra.monitoring.dashboard"
+    assert FILE.read_text() == format_dashboard(), (
+        "write it anew: python -m mnemon_infra.monitoring.dashboard"
+    )
 
 
 def test_dashboard_panels_do_not_overlap() -> None:
-    places = [panel["gridPos"] for panel in document()["panels"]]
+    places = [panel["gridPos"] for panel in build_dashboard()["panels"]]
     taken = {(x, y) for each in places for x in range(each["x"], each["x"] + each["w"]) for y in [each["y"]]}
     assert len(taken) == sum(each["w"] for each in places)
     assert all(each["x"] + each["w"] <= 24 for each in places)
     assert all(one["y"] <= other["y"] for one, other in pairwise(places))
-    assert len({panel["id"] for panel in document()["panels"]}) == len(places)
+    assert len({panel["id"] for panel in build_dashboard()["panels"]}) == len(places)
 
 
 def test_dashboard_queries_existing_metrics() -> None:
     asked = {
         name
-        for query in [*queries(), *(rule["expr"] for rule in rules())]
+        for query in [*list_queries(), *(rule["expr"] for rule in rules())]
         for name in re.findall(r"mnemon_\w+", query)
     }
     assert len(asked) > 20

@@ -10,13 +10,13 @@ import pytest
 from mnemon.cli.terminal.signals import Stop
 from mnemon_infra.database import engine
 from mnemon_infra.database.engine import DatabaseUnavailable
-from mnemon_infra.process.cancellation import heed_cancellations, wait_for
+from mnemon_infra.process.cancellation import patch_wait_for, wait_for
 
 
 @pytest.fixture
 def _heeded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio, "wait_for", asyncio.wait_for)
-    heed_cancellations()
+    patch_wait_for()
 
 
 async def waits(answer: Awaitable[None]) -> None:

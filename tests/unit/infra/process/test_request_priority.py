@@ -2,19 +2,19 @@
 
 import asyncio
 
-from mnemon_infra.process.request_priority import PATIENCE, REST, answering, give_way
+from mnemon_infra.process.request_priority import LONGEST_WAIT, REST, prioritise_request, yield_to_requests
 
 
 async def elapsed() -> float:
     """Seconds that a piece of work gave way."""
     loop = asyncio.get_running_loop()
     begun = loop.time()
-    await give_way()
+    await yield_to_requests()
     return loop.time() - begun
 
 
 async def test_background_work_without_requests_starts_at_once() -> None:
-    work = asyncio.create_task(give_way())
+    work = asyncio.create_task(yield_to_requests())
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert work.done()
@@ -24,10 +24,10 @@ async def test_background_work_waits_for_requests() -> None:
     order: list[str] = []
 
     async def piece() -> None:
-        await give_way()
+        await yield_to_requests()
         order.append("piece")
 
-    with answering():
+    with prioritise_request():
         task = asyncio.create_task(piece())
         for _ in range(10):
             await asyncio.sleep(0)
@@ -37,10 +37,10 @@ async def test_background_work_waits_for_requests() -> None:
 
 
 async def test_background_work_waits_for_every_request() -> None:
-    with answering():
-        with answering():
+    with prioritise_request():
+        with prioritise_request():
             pass
-        waiting = asyncio.create_task(give_way())
+        waiting = asyncio.create_task(yield_to_requests())
         for _ in range(10):
             await asyncio.sleep(0)
         assert not waiting.done()
@@ -48,23 +48,23 @@ async def test_background_work_waits_for_every_request() -> None:
 
 
 async def test_background_work_rests_after_an_answer() -> None:
-    with answering():
+    with prioritise_request():
         pass
     assert await elapsed() >= REST / 2
 
 
 async def test_background_work_continues_after_its_patience() -> None:
-    with answering():
-        assert await elapsed() >= PATIENCE * 0.9
+    with prioritise_request():
+        assert await elapsed() >= LONGEST_WAIT * 0.9
 
 
 async def test_background_work_runs_one_piece_at_a_time() -> None:
     ends: list[float] = []
 
     async def piece() -> None:
-        await give_way()
+        await yield_to_requests()
         ends.append(asyncio.get_running_loop().time())
 
-    with answering():
+    with prioritise_request():
         await asyncio.gather(piece(), piece(), piece())
-    assert min(ends[1] - ends[0], ends[2] - ends[1]) >= PATIENCE * 0.9
+    assert min(ends[1] - ends[0], ends[2] - ends[1]) >= LONGEST_WAIT * 0.9

@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from mnemon_infra.telemetry import endpoint
-from mnemon_infra.telemetry.endpoint import MetricsPortTaken, answering_http
+from mnemon_infra.telemetry.endpoint import MetricsPortTaken, serve_http
 from tests.support.ports import free_port
 
 
@@ -30,7 +30,7 @@ async def test_endpoint_reports_readiness_and_cause() -> None:
         return reasons
 
     port = free_port()
-    async with answering_http("127.0.0.1", port, look):
+    async with serve_http("127.0.0.1", port, look):
         base = f"http://127.0.0.1:{port}"
         assert await asyncio.to_thread(got, f"{base}/readyz") == (200, '{"ready": true, "reasons": []}\n')
         reasons.append("the database does not answer")
@@ -40,18 +40,18 @@ async def test_endpoint_reports_readiness_and_cause() -> None:
         assert "# TYPE mnemon_events_total counter" in (await asyncio.to_thread(got, f"{base}/metrics"))[1]
         assert (await asyncio.to_thread(got, f"{base}/"))[0] == 404
         with pytest.raises(MetricsPortTaken, match=f"{port}.*MNEMON_METRICS_PORT"):
-            async with answering_http("127.0.0.1", port, look):
+            async with serve_http("127.0.0.1", port, look):
                 pass
 
 
 async def test_blocked_event_loop_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "PATIENCE", 0.1)
+    monkeypatch.setattr(endpoint, "PROBE_TIMEOUT", 0.1)
     port = free_port()
 
     async def look() -> Sequence[str]:
         return []
 
-    async with answering_http("127.0.0.1", port, look):
+    async with serve_http("127.0.0.1", port, look):
         found: list[tuple[int, str]] = []
         asking = threading.Thread(target=lambda: found.append(got(f"http://127.0.0.1:{port}/healthz")))
         asking.start()
@@ -78,6 +78,6 @@ async def test_a_site_whose_name_means_this_machine_reads_no_metrics(
         return []
 
     port = free_port()
-    async with answering_http(listens_at, port, look):
+    async with serve_http(listens_at, port, look):
         url = f"http://127.0.0.1:{port}/metrics"
         assert (await asyncio.to_thread(lambda: got(url, Host=host)))[0] == status

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, count_outcomes
 from mnemon_infra.telemetry import metrics
-from mnemon_infra.telemetry.exposition import registry
+from mnemon_infra.telemetry.exposition import build_registry
 from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
 
 ROOT = Path(__file__).parents[4]
@@ -92,7 +92,8 @@ def test_all_of_it_can_be_read_by_prometheus() -> None:
     for value in (0.5, 1, 2, 3):
         size.observe(value, "large")
     families = {
-        family.name: family for family in text_string_to_metric_families(generate_latest(registry()).decode())
+        family.name: family
+        for family in text_string_to_metric_families(generate_latest(build_registry()).decode())
     }
     assert [(each.name, each.value) for each in families["seen_things"].samples] == [("seen_things_total", 5)]
     of_size = {(each.name, each.labels.get("le")): each.value for each in families["thing_size"].samples}

@@ -26,15 +26,18 @@ def delivery(seq: int, traceparent: str | None) -> Delivery:
     ],
 )
 def test_tracing_needs_a_configured_collector(environment: dict[str, str], expected: bool) -> None:
-    assert tracing.wanted(environment) is expected
+    assert tracing.is_configured(environment) is expected
 
 
 def test_tracing_without_collector_is_off() -> None:
     assert not tracing.is_on()
-    assert tracing.of_event(delivery(1, SENT)) is None
-    assert tracing.headers() == {}
-    with tracing.span("something", SENT), tracing.serving("context", {"traceparent": SENT}) as served:
-        assert tracing.current() is None
+    assert tracing.derive_traceparent(delivery(1, SENT)) is None
+    assert tracing.build_headers() == {}
+    with (
+        tracing.trace_block("something", SENT),
+        tracing.begin_request_trace("context", {"traceparent": SENT}) as served,
+    ):
+        assert tracing.current_traceparent() is None
     assert served.headers == {}
 
 
@@ -45,9 +48,11 @@ async def spans_of(
     with collecting() as collector:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
         monkeypatch.setenv("OTEL_TRACES_SAMPLER", f"parentbased_{sampled}")
-        async with tracing.traced(("persist", "index")):
+        async with tracing.trace_process(("persist", "index")):
             for consumer in ("persist", "index"):
-                await tracing.record(consumer, deliveries, ["applied"] * len(deliveries), 1.8e9, 1.8e9 + 1)
+                await tracing.record_batch(
+                    consumer, deliveries, ["applied"] * len(deliveries), 1.8e9, 1.8e9 + 1
+                )
     return collector
 
 

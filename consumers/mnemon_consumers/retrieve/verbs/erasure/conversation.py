@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
     PATIENCE,
-    count_matches,
+    count_matches_by_store,
     count_old_points,
     count_points_of,
     count_stores,
@@ -25,7 +25,7 @@ from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
-from mnemon_infra.broker.streams.log_reader import last_position
+from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.conversations import (
     list_event_ids,
@@ -93,7 +93,9 @@ class ConversationEraser:
             }
         else:
             left = await self._count_contents((await self._plan_erasure(owner, conversation))[1])
-        found = await count_matches(self._connection, self._database, owner, words) if words else None
+        found = (
+            await count_matches_by_store(self._connection, self._database, owner, words) if words else None
+        )
         return EraseReplyV1(
             seen_seq=erasures[-1].seq if erasures else 0,
             left={**left},
@@ -102,7 +104,7 @@ class ConversationEraser:
 
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
-        last = max([await last_position(self._connection, each) for each in user_filters(*owner)])
+        last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
         if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
             raise Refusal(
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True

@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_delay, wait_fixed
 
 from mnemon_contracts.subjects import Owner, work_subject
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser
-from mnemon_infra.broker.streams.purge import found_in, left_of
-from mnemon_infra.broker.streams.triggers import waiting
+from mnemon_infra.broker.streams.purge import count_left, count_matches
+from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_in_inactive_generations,
@@ -88,9 +88,9 @@ async def find_unfinished_stores(
 
 async def _are_points_gone(connection: Client, owner: Owner, position: int) -> bool:
     """Return whether `index` has passed the erasure and has no sweep of the user left to do."""
-    if await applied_position(connection.jetstream(), "index") < position:
+    if await read_applied_position(connection.jetstream(), "index") < position:
         return False
-    return not await waiting(connection, work_subject("index", *owner))
+    return not await list_waiting(connection, work_subject("index", *owner))
 
 
 async def count_stores(
@@ -102,14 +102,14 @@ async def count_stores(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await left_of(connection, taking),
+        **await count_left(connection, taking),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
         **sum_generations(await database.run_query(count_in_inactive_generations(taking))),
     }
 
 
-async def count_matches(
+async def count_matches_by_store(
     connection: Client, database: Database, owner: Owner, words: str
 ) -> dict[str, JsonValue]:
     """Count by store the entries of a user that have some words.
@@ -118,7 +118,7 @@ async def count_matches(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await found_in(connection, owner, words),
+        **await count_matches(connection, owner, words),
         "database": await database.run_query(count_rows_with(*owner, words)),
         "statistics": await database.run_query(count_statistics_with(words)),
         **sum_generations(await database.run_query(search_inactive_generations(*owner, words))),

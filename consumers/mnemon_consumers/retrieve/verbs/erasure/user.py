@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationEraser
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
-    count_matches,
+    count_matches_by_store,
     count_old_points,
     count_stores,
     find_unfinished_stores,
@@ -25,7 +25,7 @@ from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import VerbHandler
-from mnemon_infra.broker.streams.erasure_scope import ErasedUser, whole
+from mnemon_infra.broker.streams.erasure_scope import ErasedUser, erase_everything
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.erased_rows import (
     count_covered_rows,
@@ -71,8 +71,8 @@ class EraseVerb:
     async def _erase_user(self, address: Address) -> Reply:
         owner = get_owner(address)
         there = await self._count_contents(owner, None)
-        batches = await self._database.run_query(list_provider_batches(whole(owner)))
-        elsewhere = await self._database.run_query(count_in_inactive_generations(whole(owner)))
+        batches = await self._database.run_query(list_provider_batches(erase_everything(owner)))
+        elsewhere = await self._database.run_query(count_in_inactive_generations(erase_everything(owner)))
         # The lock keeps out decisions about the user, which would enter the log after the erasure.
         async with hold_lock(self._database, *owner):
             position = await self._log.publish_event(address, UserErasedV1(up_to_seq=ALL_BEFORE))
@@ -88,12 +88,16 @@ class EraseVerb:
     async def _verify_erasure(self, owner: Owner, words: str | None) -> Reply:
         erased = await self._database.run_query(load_erasure(*owner))
         left = await self._count_contents(owner, erased)
-        found = await count_matches(self._broker.connection, self._database, owner, words) if words else None
+        found = (
+            await count_matches_by_store(self._broker.connection, self._database, owner, words)
+            if words
+            else None
+        )
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
         """Count by store what a user has below an erasure, or in total without one."""
-        taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
+        taking = ErasedUser(owner, *erased[:2]) if erased else erase_everything(owner)
         below = taking.below
         rows = await self._database.run_query(count_covered_rows(taking))
         counts = await count_stores(self._broker.connection, self._database, taking, rows)

@@ -36,8 +36,8 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import Collection, VectorsUnavailable
-from mnemon_infra.vectors.vector_index import VectorIndex, points
-from mnemon_infra.vectors.vector_index import fact as findable
+from mnemon_infra.vectors.vector_index import VectorIndex, build_points
+from mnemon_infra.vectors.vector_index import build_fact_item as findable
 
 EMBEDDING_PATIENCE: Final = 1.0
 """Seconds that a change waits for its vector; after that the index consumer writes it."""
@@ -168,7 +168,7 @@ class FactVerbs:
             return
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
             async with asyncio.timeout(EMBEDDING_PATIENCE):
-                new = await points(self._finding, [findable(owner, fact_id, event_id, text)])
+                new = await build_points(self._finding, [findable(owner, fact_id, event_id, text)])
             async with self._finding.gate.passed():
                 await self._finding.vectors.upsert(Collection.MEMORIES, new)
 

@@ -12,7 +12,12 @@ from anthropic import APIStatusError
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from anthropic.types.shared import ErrorType
 
-from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, Takes, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import (
+    AnthropicEndpoint,
+    ModelCapabilities,
+    build_params,
+    parse_message,
+)
 from mnemon_infra.models.language.port import (
     BatchProgress,
     BatchRequest,
@@ -59,17 +64,17 @@ class AnthropicBatches:
             ModelUnavailable: Anthropic does not answer; the batch may exist.
             ModelRefused: Anthropic refuses the key or the batch.
         """
-        takes = await self._endpoint.takes()
+        capabilities = await self._endpoint.read_capabilities()
         # In another thread and in pieces: the body may be long, and a bot may be waiting meanwhile.
-        pieces = await asyncio.to_thread(_body, self._endpoint.model, takes, lines)
+        pieces = await asyncio.to_thread(_write_body, self._endpoint.model, capabilities, lines)
         length = sum(map(len, pieces))
         client = self._endpoint.client.with_options(max_retries=0)
-        with self._told():
+        with self._refuse_batch_errors():
             try:
                 batch = await client.post(
                     "/v1/messages/batches",
                     cast_to=MessageBatch,
-                    content=_in_turn(pieces),
+                    content=_iterate_pieces(pieces),
                     options={"headers": {"Content-Type": "application/json", "Content-Length": str(length)}},
                 )
             except APIStatusError as error:
@@ -95,20 +100,22 @@ class AnthropicBatches:
             ModelRefused: Anthropic refuses the key.
         """
         is_open = False
-        with self._told():
+        with self._refuse_batch_errors():
             async for batch in self._batches.list(limit=PAGE):
                 if batch.created_at < since - SLACK:
                     break
                 if self._submitted.get(batch.id) == batch_id:
                     return batch.id
-                if batch.id in self._submitted or _counted(batch) != lines:
+                if batch.id in self._submitted or _count_lines(batch) != lines:
                     continue
                 if batch.processing_status != "ended":
                     is_open = True
                 elif batch.results_url is not None and await self._is_of(batch.id, batch_id):
                     return batch.id
         if is_open:
-            raise ModelUnavailable(f"{self._endpoint.at} cannot tell yet whose a batch of {lines} lines is")
+            raise ModelUnavailable(
+                f"{self._endpoint.at} has a running batch of {lines} lines, maybe this one: wait for its end"
+            )
         return None
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
@@ -116,9 +123,9 @@ class AnthropicBatches:
 
         Results of an ended batch are kept for 29 days; after that it counts as failed.
         """
-        with self._told():
+        with self._refuse_batch_errors():
             batch = await self._batches.retrieve(provider_batch_id)
-            done = _counted(batch) - batch.request_counts.processing
+            done = _count_lines(batch) - batch.request_counts.processing
             if batch.processing_status != "ended":
                 return BatchProgress("running", done)
             if batch.results_url is None:
@@ -134,15 +141,15 @@ class AnthropicBatches:
             ModelUnavailable: Anthropic does not answer, or some lines are missing; they can be read again.
             ModelRefused: Anthropic refuses the key.
         """
-        with self._told():
+        with self._refuse_batch_errors():
             batch = await self._batches.retrieve(provider_batch_id)
-            done = _counted(batch) - batch.request_counts.processing
+            done = _count_lines(batch) - batch.request_counts.processing
         read = 0
         async with aclosing(self._lines(provider_batch_id)) as lines:
             async for line in lines:
                 read += 1
-                if (response := _response(line)) is not None:
-                    yield BatchResult(response.custom_id, _outcome(response))
+                if (response := _parse_response(line)) is not None:
+                    yield BatchResult(response.custom_id, _parse_outcome(response))
                 elif found := _LINE_ID.search(line):
                     yield BatchResult(found[1].decode(), LineFailed("the line is broken"))
         if read < done:
@@ -150,7 +157,7 @@ class AnthropicBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch; harmless if it has ended."""
-        with self._told():
+        with self._refuse_batch_errors():
             try:
                 await self._batches.cancel(provider_batch_id)
             except APIStatusError:
@@ -160,13 +167,13 @@ class AnthropicBatches:
     async def _is_of(self, provider_batch_id: str, batch_id: str) -> bool:
         async with aclosing(self._lines(provider_batch_id)) as lines:
             async for line in lines:
-                if (response := _response(line)) is not None:
+                if (response := _parse_response(line)) is not None:
                     return response.custom_id.startswith(f"{batch_id}-")
         return False
 
     async def _lines(self, provider_batch_id: str) -> AsyncGenerator[bytes]:
         """Yield the lines of the results file. The SDK's own reader stops at the first broken line."""
-        with self._told():
+        with self._refuse_batch_errors():
             async with self._batches.with_streaming_response.results(provider_batch_id) as response:
                 rest = b""
                 async for piece in response.iter_bytes():
@@ -177,37 +184,40 @@ class AnthropicBatches:
                     yield rest
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _refuse_batch_errors(self) -> Iterator[None]:
         """Translate errors as the endpoint does; a refused request means that the whole batch is refused."""
         try:
-            with self._endpoint.told():
+            with self._endpoint.translate_errors():
                 yield
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
 
-def _body(model: str, takes: Takes, lines: Sequence[BatchRequest]) -> list[bytes]:
+def _write_body(model: str, capabilities: ModelCapabilities, lines: Sequence[BatchRequest]) -> list[bytes]:
     """Return a batch in JSON, as one piece for each line."""
     pieces = []
     before = b'{"requests":['
     for line in lines:
-        asked = {"custom_id": line.id, "params": params(line.request, model, takes, cached_for="1h")}
+        asked = {
+            "custom_id": line.id,
+            "params": build_params(line.request, model, capabilities, cached_for="1h"),
+        }
         pieces.append(before + json.dumps(asked, ensure_ascii=False).encode(errors="replace"))
         before = b","
     return [*pieces, b"]}"]
 
 
-async def _in_turn(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+async def _iterate_pieces(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
     for piece in pieces:
         yield piece
 
 
-def _counted(batch: MessageBatch) -> int:
+def _count_lines(batch: MessageBatch) -> int:
     counts = batch.request_counts
     return counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
 
 
-def _response(line: bytes) -> MessageBatchIndividualResponse | None:
+def _parse_response(line: bytes) -> MessageBatchIndividualResponse | None:
     """Parse a line of the results; None if it is not a result."""
     try:
         response = MessageBatchIndividualResponse.construct(**json.loads(line))
@@ -216,11 +226,11 @@ def _response(line: bytes) -> MessageBatchIndividualResponse | None:
         return None
 
 
-def _outcome(response: MessageBatchIndividualResponse) -> ModelAnswer | LineFailed:
+def _parse_outcome(response: MessageBatchIndividualResponse) -> ModelAnswer | LineFailed:
     try:
         match response.result.type:
             case "succeeded":
-                return outcome(response.result.message)
+                return parse_message(response.result.message)
             case "errored":
                 error = response.result.error.error.type
                 kind = error if error in _ERRORS else "unknown"

@@ -29,7 +29,7 @@ from mnemon_infra.models.language.port import (
     Usage,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.language.retry_after import retry_after
+from mnemon_infra.models.language.retry_after import parse_retry_after
 
 LONGEST_WAIT = 60.0
 """Most seconds between two attempts. The SDK would wait for weeks if the server asked for it."""
@@ -37,7 +37,7 @@ LONGEST_WAIT = 60.0
 BUSY = (429, 529)
 """HTTP statuses of overload, by this client or by all."""
 
-TAKES_TIMEOUT = 5.0
+CAPABILITIES_TIMEOUT = 5.0
 """Seconds to wait for the capabilities of a model; the next request asks for them again."""
 
 THINKING = 4000
@@ -45,7 +45,7 @@ THINKING = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class ModelCapabilities:
     """Capabilities of a model; the defaults are a guess for a model of which the provider says nothing.
 
     Attributes:
@@ -75,36 +75,36 @@ class AnthropicEndpoint:
         self.client = client
         self.model = model
         self.has_batches = True
-        self._timeout = min(TAKES_TIMEOUT, timeout)
-        self._takes: Takes | None = None
+        self._timeout = min(CAPABILITIES_TIMEOUT, timeout)
+        self._capabilities: ModelCapabilities | None = None
 
     @property
     def at(self) -> str:
         """Provider and address, as error messages name them."""
         return f"Anthropic at {self.client.base_url.netloc.decode()}"
 
-    async def takes(self) -> Takes:
+    async def read_capabilities(self) -> ModelCapabilities:
         """Return the capabilities of the model, which are requested once.
 
         If the server refuses that, guesses apply, and the next request reports the reason.
         """
-        if self._takes is None:
+        if self._capabilities is None:
             client = self.client.with_options(max_retries=0, timeout=self._timeout)
             try:
-                with self.told():
+                with self.translate_errors():
                     info = await client.models.retrieve(self.model)
             except (ModelRefused, RequestRefused):
-                self._takes = Takes()
-                return self._takes
+                self._capabilities = ModelCapabilities()
+                return self._capabilities
             try:
                 self.has_batches = info.capabilities is None or info.capabilities.batch.supported
-                self._takes = _takes(info)
+                self._capabilities = _parse_capabilities(info)
             except AttributeError:  # private servers send less than Anthropic
-                self._takes = Takes()
-        return self._takes
+                self._capabilities = ModelCapabilities()
+        return self._capabilities
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         """Translate errors within the block to those of the port.
 
         Raises:
@@ -120,13 +120,13 @@ class AnthropicEndpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError) -> Exception:
-        status, wait = error.status_code, retry_after(error.response.headers)
+        status, wait = error.status_code, parse_retry_after(error.response.headers)
         if status == 402 or error.error_code == "enforced_spend_limit_reached":
-            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
-                    f"{self.at} wants a key, and no key is set (HTTP {status}): set ANTHROPIC_API_KEY"
+                    f"{self.at} requires a key, and none is set (HTTP {status}): set ANTHROPIC_API_KEY"
                 )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see ANTHROPIC_API_KEY")
@@ -136,26 +136,26 @@ class AnthropicEndpoint:
                     "see the setting of the model, and MNEMON_ANTHROPIC_URL"
                 )
             case _ if status in BUSY:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
             case 400 | 413 | 422:
                 return RequestRefused(
-                    f"{self.at} refuses a request (HTTP {status})", ProviderError.of_body(error.body)
+                    f"{self.at} refuses a request (HTTP {status})", ProviderError.from_body(error.body)
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 
 
-def params(
-    request: ModelRequest, model: str, takes: Takes, cached_for: Literal["5m", "1h"]
+def build_params(
+    request: ModelRequest, model: str, capabilities: ModelCapabilities, cached_for: Literal["5m", "1h"]
 ) -> MessageCreateParamsNonStreaming:
     """Return the parameters of a request; the constant part comes first so that it is cached."""
     asked: MessageCreateParamsNonStreaming = {
         "model": model,
-        "max_tokens": request.most_tokens + takes.thinking_tokens,
+        "max_tokens": request.most_tokens + capabilities.thinking_tokens,
         "system": [
             {
                 "type": "text",
@@ -166,18 +166,18 @@ def params(
         "messages": [{"role": "user", "content": request.text}],
     }
     output: OutputConfigParam = {}
-    if request.schema is not None and takes.schema:
+    if request.schema is not None and capabilities.schema:
         output["format"] = {"type": "json_schema", "schema": transform_schema(dict(request.schema))}
-    if takes.effort is not None:
-        output["effort"] = takes.effort
+    if capabilities.effort is not None:
+        output["effort"] = capabilities.effort
     if output:
         asked["output_config"] = output
-    if takes.thinking is not None:
-        asked["thinking"] = takes.thinking
+    if capabilities.thinking is not None:
+        asked["thinking"] = capabilities.thinking
     return asked
 
 
-def outcome(message: Message) -> ModelAnswer:
+def parse_message(message: Message) -> ModelAnswer:
     """Parse a message, which may have no text: it is paid for all the same.
 
     Raises:
@@ -186,7 +186,7 @@ def outcome(message: Message) -> ModelAnswer:
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:
         raise TypeError("neither content nor usage")
-    usage, end = _usage(given), getattr(message, "stop_reason", None)
+    usage, end = _parse_usage(given), getattr(message, "stop_reason", None)
     if end == "refusal":
         return ModelAnswer("", usage, problem="the model will not answer this", is_refused=True)
     is_cut = end in ("max_tokens", "model_context_window_exceeded")
@@ -197,39 +197,39 @@ def outcome(message: Message) -> ModelAnswer:
     return ModelAnswer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
-def _usage(given: object) -> Usage:
+def _parse_usage(given: object) -> Usage:
     """Return the usage, 0 for what is missing.
 
     Tokens that are read from the cache or written to it are part of the input.
     """
     names = "input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens"
-    counts = [Usage.of_counts(getattr(given, name, None), 0, 0).input for name in names]
+    counts = [Usage.from_counts(getattr(given, name, None), 0, 0).input for name in names]
     new, cached, written, output = counts
-    return Usage.of_counts(new + cached + written, cached, output)
+    return Usage.from_counts(new + cached + written, cached, output)
 
 
-async def not_for_long(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
+async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
     """Raise for a long wait, as middleware of the SDK, so that the caller decides about it.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.
     """
     response = await call_next(request)
-    wait = retry_after(response.http_response.headers)
+    wait = parse_retry_after(response.http_response.headers)
     if wait is not None and wait > LONGEST_WAIT and response.status_code >= 400:
         await response.close()
         of = ModelBusy if response.status_code in BUSY else ModelUnavailable
-        raise of(f"Anthropic has no time (HTTP {response.status_code})", wait)
+        raise of(f"Anthropic is overloaded (HTTP {response.status_code})", wait)
     return response
 
 
-def _takes(info: ModelInfo) -> Takes:
+def _parse_capabilities(info: ModelInfo) -> ModelCapabilities:
     can = info.capabilities
     if can is None:
-        return Takes()
+        return ModelCapabilities()
     schema = can.structured_outputs.supported
     if can.thinking.types.disabled.supported:
-        return Takes(schema, thinking={"type": "disabled"})
+        return ModelCapabilities(schema, thinking={"type": "disabled"})
     if can.thinking.types.between_tools.supported:  # requests have no tools, so it never thinks
-        return Takes(schema, thinking={"type": "between_tools"})
-    return Takes(schema, None, "low" if can.effort.low.supported else None, THINKING)
+        return ModelCapabilities(schema, thinking={"type": "between_tools"})
+    return ModelCapabilities(schema, None, "low" if can.effort.low.supported else None, THINKING)

@@ -13,7 +13,12 @@ from anthropic import AsyncAnthropic
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.anthropic.batches import AnthropicBatches
-from mnemon_infra.models.language.anthropic.endpoint import AnthropicEndpoint, not_for_long, outcome, params
+from mnemon_infra.models.language.anthropic.endpoint import (
+    AnthropicEndpoint,
+    build_params,
+    parse_message,
+    reject_long_wait,
+)
 from mnemon_infra.models.language.port import (
     NO_KEY,
     ModelAnswer,
@@ -65,19 +70,19 @@ class AnthropicModel:
         try:
             return await self._answer(request)
         except RequestRefused as error:
-            raise error.explained(request, await self._checked(request)) from None
+            raise error.add_explanation(request, await self._check_request(request)) from None
 
     async def _answer(self, request: ModelRequest) -> ModelAnswer:
-        asked = params(request, self.model, await self._endpoint.takes(), cached_for="5m")
-        with self._endpoint.told():
+        asked = build_params(request, self.model, await self._endpoint.read_capabilities(), cached_for="5m")
+        with self._endpoint.translate_errors():
             try:
-                return outcome(await self._endpoint.client.messages.create(**asked))
+                return parse_message(await self._endpoint.client.messages.create(**asked))
             except json.JSONDecodeError as error:
                 if not error.doc.lstrip().startswith("{"):
                     raise
                 return ModelAnswer("", Usage(), problem="the answer is broken JSON")
 
-    async def _checked(self, request: ModelRequest) -> Usage:
+    async def _check_request(self, request: ModelRequest) -> Usage:
         """Send the request without its text; if that is refused too, the text is not the reason.
 
         Anthropic reports limits of spending in the same way as a refused text.
@@ -85,7 +90,9 @@ class AnthropicModel:
         try:
             return (await self._answer(replace(request, text=NOTHING))).usage
         except RequestRefused as error:
-            raise ModelRefused(f"{error}, whatever {self.model} is asked") from None
+            raise ModelRefused(
+                f"{error}, even without a text: check key and account of {self.model}"
+            ) from None
 
 
 @asynccontextmanager
@@ -103,12 +110,12 @@ async def open_anthropic(model: str | None, deployment: Deployment) -> AsyncIter
         base_url=deployment.anthropic_url or ANTHROPIC,
         timeout=deployment.model_timeout,
         max_retries=RETRIES,
-        middleware=[not_for_long],
+        middleware=[reject_long_wait],
         open_telemetry=False,  # its spans may contain requests
     ) as client:
         endpoint = AnthropicEndpoint(client, model or USUAL_MODEL, deployment.model_timeout)
         with suppress(ModelUnavailable):
-            await endpoint.takes()
+            await endpoint.read_capabilities()
         yield AnthropicModel(endpoint)
 
 
@@ -118,5 +125,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.anthropic_url is None:
         raise ModelNotConfigured("no key is set: anthropic needs ANTHROPIC_API_KEY or MNEMON_ANTHROPIC_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("ANTHROPIC_API_KEY has characters that no key has")
+        raise ModelNotConfigured("ANTHROPIC_API_KEY has invalid characters: set it again")
     return key or NO_KEY

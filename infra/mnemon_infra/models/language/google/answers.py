@@ -15,12 +15,12 @@ THOUGHTS = 8_000
 """Most tokens that a model may think with; Google counts them among those of the answer."""
 
 
-def most_tokens(request: ModelRequest) -> int:
+def limit_tokens(request: ModelRequest) -> int:
     """Return the most tokens of thoughts and answer together."""
     return request.most_tokens + THOUGHTS
 
 
-def answer(response: Mapping[str, Any]) -> ModelAnswer:
+def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
     """Parse a response, which may have no text: it is paid for all the same.
 
     Raises:
@@ -28,7 +28,7 @@ def answer(response: Mapping[str, Any]) -> ModelAnswer:
     """
     if not ANSWERING & response.keys():
         raise LookupError("no field of an answer")
-    usage = _usage(response.get("usageMetadata"))
+    usage = _parse_usage(response.get("usageMetadata"))
     try:
         if (response.get("promptFeedback") or {}).get("blockReason"):
             return ModelAnswer("", usage, problem="Google blocks the request", is_refused=True)
@@ -44,12 +44,12 @@ def answer(response: Mapping[str, Any]) -> ModelAnswer:
     return ModelAnswer(text, usage, is_cut, None if text or is_cut else "the answer has no text")
 
 
-def _usage(given: object) -> Usage:
+def _parse_usage(given: object) -> Usage:
     """Return the usage. Cached tokens are part of the input; thoughts are paid for like the answer."""
     if not isinstance(given, Mapping):
         return Usage()
-    thoughts = Usage.of_counts(0, 0, given.get("thoughtsTokenCount")).output
-    usage = Usage.of_counts(
+    thoughts = Usage.from_counts(0, 0, given.get("thoughtsTokenCount")).output
+    usage = Usage.from_counts(
         given.get("promptTokenCount"),
         given.get("cachedContentTokenCount"),
         given.get("candidatesTokenCount"),

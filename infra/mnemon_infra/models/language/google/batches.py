@@ -20,7 +20,7 @@ from google.genai.types import (
     UploadFileConfig,
 )
 
-from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint, refuses_key
 from mnemon_infra.models.language.port import (
     BatchProgress,
@@ -76,24 +76,24 @@ class GoogleBatches:
 
         Its creation is requested once: two requests would create two batches.
         """
-        requests = await asyncio.to_thread(_written, lines)
-        file = await self._ask(partial(self._uploaded, batch_id, requests))
-        job = await self._ask(partial(self._created, batch_id, file), tries=1)
+        requests = await asyncio.to_thread(_write_lines, lines)
+        file = await self._ask(partial(self._upload, batch_id, requests))
+        job = await self._ask(partial(self._create, batch_id, file), tries=1)
         if job.name is None:
-            raise ModelUnavailable("Google does not say what it calls the batch")
+            raise ModelUnavailable("Google did not return the name of the batch")
         return job.name
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Find a batch by its display name, which is mnemon's id; the order of the list does not matter."""
-        return await self._ask(partial(self._found, batch_id, since - SKEW))
+        return await self._ask(partial(self._find_job, batch_id, since - SKEW))
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
         """Return the state of a batch; a batch that Google does not know has failed."""
-        return await self._ask(partial(self._progress, provider_batch_id))
+        return await self._ask(partial(self._read_progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
         """Yield the results line by line after the download; an expired batch may have none."""
-        job = await self._ask(partial(self._job, provider_batch_id)) or {}
+        job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
         if name is None:
             return
@@ -106,7 +106,7 @@ class GoogleBatches:
                 failed = error
             file.seek(0)
             for line in file:
-                result = _read(line)
+                result = _parse_line(line)
                 if result is not None:
                     yield result
                 elif line.strip():
@@ -118,7 +118,7 @@ class GoogleBatches:
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch."""
-        await self._ask(partial(self._cancelled, provider_batch_id))
+        await self._ask(partial(self._cancel, provider_batch_id))
 
     async def _ask(self, call: Callable[[], Awaitable[T]], tries: int | None = None) -> T:
         try:
@@ -126,31 +126,31 @@ class GoogleBatches:
         except RequestRefused as error:
             raise ModelRefused(str(error)) from None
 
-    async def _progress(self, provider_batch_id: str) -> BatchProgress:
-        job = await self._job(provider_batch_id)
+    async def _read_progress(self, provider_batch_id: str) -> BatchProgress:
+        job = await self._read_job(provider_batch_id)
         if job is None:
             return BatchProgress("failed", error="Google has no such batch")
-        done = _counted(job)
+        done = _count_finished(job)
         state = str(job.get("state")).rpartition("STATE_")[2]  # BATCH_STATE_... or JOB_STATE_...
         if state == "FAILED":
             return BatchProgress("failed", done, "Google says that the batch failed")
         return BatchProgress("ended" if state in ENDED else "running", done)
 
-    async def _job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
+    async def _read_job(self, provider_batch_id: str) -> Mapping[str, Any] | None:
         """Return Google's description of a batch; None if it does not know the id."""
         try:
-            operation = await self._server.as_sent("batches", provider_batch_id)
+            operation = await self._server.fetch_resource("batches", provider_batch_id)
         except APIError as error:
             if error.code != 404:
                 raise
             return None
         return dict(operation["metadata"])
 
-    async def _uploaded(self, batch_id: str, requests: bytes) -> File:
+    async def _upload(self, batch_id: str, requests: bytes) -> File:
         config = UploadFileConfig(mime_type="application/jsonl", display_name=batch_id)
         return await self._client.files.upload(file=BytesIO(requests), config=config)
 
-    async def _created(self, batch_id: str, file: File) -> BatchJob:
+    async def _create(self, batch_id: str, file: File) -> BatchJob:
         name = file.name or ""
         try:
             return await self._client.batches.create(
@@ -162,7 +162,7 @@ class GoogleBatches:
                     await self._server.ask(partial(self._client.files.delete, name=name), tries=1)
             raise
 
-    async def _found(self, batch_id: str, since: datetime) -> str | None:
+    async def _find_job(self, batch_id: str, since: datetime) -> str | None:
         config = ListBatchJobsConfig(page_size=PAGE)
         async for job in await self._client.batches.list(config=config):
             is_ours = job.display_name == batch_id and (job.create_time is None or job.create_time >= since)
@@ -170,7 +170,7 @@ class GoogleBatches:
                 return job.name
         return None
 
-    async def _cancelled(self, provider_batch_id: str) -> None:
+    async def _cancel(self, provider_batch_id: str) -> None:
         try:
             await self._client.batches.cancel(name=provider_batch_id)
         except APIError as error:
@@ -178,14 +178,14 @@ class GoogleBatches:
                 raise  # otherwise it has ended
 
 
-def _written(lines: Sequence[BatchRequest]) -> bytes:
-    bodies = ({"key": line.id, "request": _body(line.request)} for line in lines)
+def _write_lines(lines: Sequence[BatchRequest]) -> bytes:
+    bodies = ({"key": line.id, "request": _build_body(line.request)} for line in lines)
     return b"".join(json.dumps(body, ensure_ascii=False).encode(errors="replace") + b"\n" for body in bodies)
 
 
-def _body(request: ModelRequest) -> dict[str, Any]:
+def _build_body(request: ModelRequest) -> dict[str, Any]:
     """Return a request's body in the SDK's form: the SDK writes that form for online requests only."""
-    generation: dict[str, Any] = {"maxOutputTokens": most_tokens(request)}
+    generation: dict[str, Any] = {"maxOutputTokens": limit_tokens(request)}
     if request.schema is not None:
         generation |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.schema)}
     return {
@@ -195,13 +195,13 @@ def _body(request: ModelRequest) -> dict[str, Any]:
     }
 
 
-def _counted(job: Mapping[str, Any]) -> int:
+def _count_finished(job: Mapping[str, Any]) -> int:
     """Count the finished lines."""
     counts = job.get("batchStats", {})
     return int(counts.get("successfulRequestCount", 0)) + int(counts.get("failedRequestCount", 0))
 
 
-def _read(line: bytes) -> BatchResult | None:
+def _parse_line(line: bytes) -> BatchResult | None:
     """Parse a line of the results; None if it has no readable id."""
     try:
         said = json.loads(line)
@@ -211,14 +211,14 @@ def _read(line: bytes) -> BatchResult | None:
     if not isinstance(line_id, str):
         return None
     if response is None:
-        return BatchResult(line_id, _failed(said.get("error") or said.get("status")))
+        return BatchResult(line_id, _parse_failure(said.get("error") or said.get("status")))
     try:
-        return BatchResult(line_id, answer(response))
+        return BatchResult(line_id, parse_response(response))
     except (LookupError, AttributeError, TypeError):
         return BatchResult(line_id, LineFailed("the line has no answer"))
 
 
-def _failed(error: object) -> LineFailed:
+def _parse_failure(error: object) -> LineFailed:
     code = error.get("code") if isinstance(error, dict) else None
     if not isinstance(code, int):
         return LineFailed("Google neither answers nor says why")

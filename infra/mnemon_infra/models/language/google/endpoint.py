@@ -65,8 +65,8 @@ class GoogleEndpoint:
         """
         trying = AsyncRetrying(
             stop=stop_after_attempt(tries or self._tries),
-            retry=retry_if_exception(_may_pass),
-            wait=_wait,
+            retry=retry_if_exception(_is_transient),
+            wait=_choose_wait,
             reraise=True,
         )
         try:
@@ -76,9 +76,9 @@ class GoogleEndpoint:
         except _NO_ANSWERS as error:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
-    async def as_sent(self, kind: str, name: str) -> Mapping[str, Any]:
+    async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
         """Return a resource with all its fields, of which the SDK drops unknown ones. A call for `ask`."""
-        response = await self._http.get(_path(kind, name))
+        response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
         return body
@@ -90,7 +90,7 @@ class GoogleEndpoint:
         """
         file.seek(0)
         file.truncate()
-        path = f"{_path('files', name)}:download"
+        path = f"{_build_path('files', name)}:download"
         async with self._http.stream("GET", path, params={"alt": "media"}) as response:
             await APIError.raise_for_async_response(response)
             async for chunk in response.aiter_bytes():
@@ -99,7 +99,7 @@ class GoogleEndpoint:
     def _refused(self, error: APIError) -> ModelUnavailable | RequestRefused:
         status = error.code
         if refuses_key(error) and self._http.headers.get("x-goog-api-key") == NO_KEY:
-            wants = "wants a key, and no key is set"
+            wants = "requires a key, and none is set"
             return ModelRefused(f"{self._at} {wants} (HTTP {status}): set GEMINI_API_KEY")
         if refuses_key(error):
             what = "the key, or has no such thing" if status == 403 else "the key"
@@ -113,19 +113,19 @@ class GoogleEndpoint:
                     "see the setting of the model, and MNEMON_GOOGLE_URL"
                 )
             case 429 | 503:  # Google answers 503 if all users together ask too much of a model
-                return ModelBusy(f"{self._at} has no time (HTTP {status})", _retry_after(error))
+                return ModelBusy(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
             case 408 | 409 | 499:
-                return ModelUnavailable(f"{self._at} has no time (HTTP {status})", _retry_after(error))
+                return ModelUnavailable(f"{self._at} is overloaded (HTTP {status})", _read_retry_after(error))
             case 400 | 413 | 422:
                 said = ProviderError(code=error.status, message=error.message)
                 return RequestRefused(f"{self._at} refuses the request (HTTP {status})", said)
             case _ if status < 500:
-                return ModelRefused(f"{self._at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self._at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self._at} fails (HTTP {status})")
+                return ModelUnavailable(f"{self._at} failed (HTTP {status})")
 
 
-def _path(kind: str, name: str) -> str:
+def _build_path(kind: str, name: str) -> str:
     return f"{kind}/{quote(name.removeprefix(f'{kind}/'), safe='')}"
 
 
@@ -135,32 +135,32 @@ def refuses_key(error: APIError) -> bool:
     Google answers an invalid key as a bad request, which only the details of the error tell from others.
     """
     return error.code in (401, 403) or any(
-        str(detail.get("reason", "")).startswith("API_KEY") for detail in _details(error)
+        str(detail.get("reason", "")).startswith("API_KEY") for detail in _read_details(error)
     )
 
 
-def _may_pass(error: BaseException) -> bool:
+def _is_transient(error: BaseException) -> bool:
     if isinstance(error, APIError):
-        waiting = _retry_after(error)
+        waiting = _read_retry_after(error)
         return (waiting is None or waiting <= LONGEST_WAIT) and (
             error.code in (408, 409, 429) or error.code >= 500
         )
     return isinstance(error, httpx2.TransportError)
 
 
-def _wait(state: RetryCallState) -> float:
+def _choose_wait(state: RetryCallState) -> float:
     error = state.outcome and state.outcome.exception()
-    waiting = _retry_after(error) if isinstance(error, APIError) else None
+    waiting = _read_retry_after(error) if isinstance(error, APIError) else None
     return _BACK_OFF(state) if waiting is None else waiting
 
 
-def _retry_after(error: APIError) -> float | None:
+def _read_retry_after(error: APIError) -> float | None:
     """Return the seconds to wait; None if the error has none.
 
     They are in the HTTP header, or in the details in Google's form: `39s`.
     """
     headers = getattr(error.response, "headers", None) or {}
-    delays = [headers.get("retry-after"), *(detail.get("retryDelay") for detail in _details(error))]
+    delays = [headers.get("retry-after"), *(detail.get("retryDelay") for detail in _read_details(error))]
     for delay in delays:
         try:
             return max(0.0, float(str(delay).removesuffix("s")))
@@ -169,7 +169,7 @@ def _retry_after(error: APIError) -> float | None:
     return None
 
 
-def _details(error: APIError) -> list[dict[str, Any]]:
+def _read_details(error: APIError) -> list[dict[str, Any]]:
     """Return the details of an error, if it has Google's form."""
     body = error.details
     inner = body.get("error", body) if isinstance(body, dict) else None

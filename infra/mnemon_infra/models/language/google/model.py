@@ -13,7 +13,7 @@ from google.genai.types import AutomaticFunctionCallingConfig, GenerateContentCo
 from pydantic import ValidationError
 
 from mnemon_infra.config import Deployment
-from mnemon_infra.models.language.google.answers import answer, most_tokens
+from mnemon_infra.models.language.google.answers import limit_tokens, parse_response
 from mnemon_infra.models.language.google.batches import GoogleBatches
 from mnemon_infra.models.language.google.endpoint import GoogleEndpoint
 from mnemon_infra.models.language.google.prefix_cache import CachedInstructions
@@ -64,15 +64,15 @@ class GoogleModel:
         """
         name = await self._cached.name(request.instructions)
         if name is None:
-            return await self._taken(request)
+            return await self._complete_uncached(request)
         try:
             return await self._server.ask(partial(self._answer, request, name))
         except (ModelRefused, RequestRefused):  # Google also says so if the cached content is gone
-            answered = await self._taken(request)
+            answered = await self._complete_uncached(request)
             self._cached.forget(request.instructions, name)
             return answered
 
-    async def _taken(self, request: ModelRequest) -> ModelAnswer:
+    async def _complete_uncached(self, request: ModelRequest) -> ModelAnswer:
         """Send a request without cached instructions.
 
         If it is refused, send it without its text: if that is refused too, the text is not the reason.
@@ -83,21 +83,21 @@ class GoogleModel:
             try:
                 checked = await self._server.ask(partial(self._answer, replace(request, text=NOTHING)))
             except RequestRefused as error:
-                raise ModelRefused(f"{error}, whatever it is asked") from None
-            raise refused.explained(request, checked.usage) from None
+                raise ModelRefused(f"{error}, even without a text: check key and account") from None
+            raise refused.add_explanation(request, checked.usage) from None
 
     async def _answer(self, request: ModelRequest, cached: str | None = None) -> ModelAnswer:
         try:
             response = await self._server.client.models.generate_content(
-                model=self.model, contents=request.text, config=_config(request, cached)
+                model=self.model, contents=request.text, config=_build_config(request, cached)
             )
         except ValidationError:
-            return ModelAnswer("", Usage(), problem="the answer has a form that it should not have")
+            return ModelAnswer("", Usage(), problem="the answer has an unexpected form")
         except json.JSONDecodeError as error:
             if not error.doc.lstrip().startswith("{"):
                 raise
             return ModelAnswer("", Usage(), problem="the answer is broken JSON")
-        return answer(response.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return parse_response(response.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 @asynccontextmanager
@@ -141,11 +141,11 @@ async def open_google(
             client.close()
 
 
-def _config(request: ModelRequest, cached: str | None) -> GenerateContentConfig:
+def _build_config(request: ModelRequest, cached: str | None) -> GenerateContentConfig:
     return GenerateContentConfig(
         system_instruction=None if cached else request.instructions,
         cached_content=cached,
-        max_output_tokens=most_tokens(request),
+        max_output_tokens=limit_tokens(request),
         response_mime_type=None if request.schema is None else "application/json",
         response_json_schema=None if request.schema is None else dict(request.schema),
         automatic_function_calling=AutomaticFunctionCallingConfig(disable=True),
@@ -158,5 +158,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.google_url is None:
         raise ModelNotConfigured("no key is set: google needs GEMINI_API_KEY or MNEMON_GOOGLE_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("GEMINI_API_KEY has characters that no key has")
+        raise ModelNotConfigured("GEMINI_API_KEY has invalid characters: set it again")
     return key or NO_KEY

@@ -52,7 +52,7 @@ class CachedInstructions:
         kept = self._kept.get(instructions)
         if kept is None or self._clock() >= kept.until:
             async with self._one_at_a_time:
-                kept = self._kept[instructions] = await self._seen_to(instructions)
+                kept = self._kept[instructions] = await self._renew(instructions)
         return kept.name
 
     def forget(self, instructions: str, name: str) -> None:
@@ -73,7 +73,7 @@ class CachedInstructions:
                         delete = partial(self._server.client.caches.delete, name=name)
                         await self._server.ask(delete, tries=1)
 
-    async def _seen_to(self, instructions: str) -> _Kept:
+    async def _renew(self, instructions: str) -> _Kept:
         now = self._clock()
         kept = self._kept.get(instructions)
         if kept is None or now >= kept.ends:
@@ -83,8 +83,8 @@ class CachedInstructions:
         later = now + PAUSE
         try:
             if kept.name is not None:
-                return await self._prolonged(instructions, kept.name)
-            return await self._created(instructions)
+                return await self._prolong(instructions, kept.name)
+            return await self._create(instructions)
         except RequestRefused:  # too few tokens to cache, which will not change
             return _Kept(None, math.inf, math.inf)
         except ModelUnavailable:
@@ -92,23 +92,23 @@ class CachedInstructions:
                 return kept._replace(until=min(later, kept.ends))
             return _Kept(None, later, later + self._lifetime)
 
-    async def _created(self, instructions: str) -> _Kept:
+    async def _create(self, instructions: str) -> _Kept:
         now = self._clock()
         config = CreateCachedContentConfig(system_instruction=instructions, ttl=self._ttl)
         create = partial(self._server.client.caches.create, model=self._server.model, config=config)
-        return self._living((await self._server.ask(create, tries=1)).name, now)
+        return self._build_state((await self._server.ask(create, tries=1)).name, now)
 
-    async def _prolonged(self, instructions: str, name: str) -> _Kept:
+    async def _prolong(self, instructions: str, name: str) -> _Kept:
         now = self._clock()
         config = UpdateCachedContentConfig(ttl=self._ttl)
         update = partial(self._server.client.caches.update, name=name, config=config)
         try:
             await self._server.ask(update, tries=1)
         except (ModelRefused, RequestRefused):  # the content is gone
-            return await self._created(instructions)
-        return self._living(name, now)
+            return await self._create(instructions)
+        return self._build_state(name, now)
 
-    def _living(self, name: str | None, now: float) -> _Kept:
+    def _build_state(self, name: str | None, now: float) -> _Kept:
         """Return the state of a content: it is renewed after half of its life and unused after 90 % of it."""
         return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 

@@ -6,30 +6,36 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemon_infra.models import bm25
-from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, Slot, any_of, forms
+from mnemon_infra.models.language.offline.rules import (
+    ENGLISH,
+    RUSSIAN,
+    Slot,
+    compile_forms,
+    join_alternatives,
+)
 from mnemon_infra.models.language.offline.statements import UserStatement
 from mnemon_infra.models.language.port import PromptFact
 
-_NOT_OF_THE_USER: Final = forms(
+_NOT_OF_THE_USER: Final = compile_forms(
     rf"""{ENGLISH.words["KIN"]}\b(?! (?:is|was) born)|
     (?:{"|".join(RUSSIAN.words[name] for name in ("HE_OR_SHE", "OF_KIN", "THEY"))})(?!\w)"""
 )
-_DENIAL: Final = forms(
+_DENIAL: Final = compile_forms(
     r"""(?:not|no|never|no longer|any ?more|stopped|quit|gave up|given up|left|lost)\b|
     (?:don|doesn|isn|aren|can|won|didn|wasn)'?t\b|cannot\b|
     (?:не|нет|больше не|уже не|бросила?|перестала?|уволил\w*|разлюбила?|нельзя)(?!\w)"""
 )
-_OF_ENDING: Final = forms(
+_OF_ENDING: Final = compile_forms(
     r"""(?:no longer|any ?more|stopped|quit|gave up|given up|don't|do not|used to)\b|
     (?:больше|уже|бросила?|перестала?|завязала?|разлюбила?|отказал\w+)(?!\w)"""
 )
-_OF_WORK: Final = forms(r"(?:job|position|work\w*)\b|(?:работ\w+|уволил\w*)")
-_A_NEW_ONE: Final = forms(
+_OF_WORK: Final = compile_forms(r"(?:job|position|work\w*)\b|(?:работ\w+|уволил\w*)")
+_A_NEW_ONE: Final = compile_forms(
     r"""(?:now|new|started|switched|promoted|got|landed|accepted|found)\b|
     (?:теперь|нов\w+|сменил\w*|устроил\w*|повысили)(?!\w)"""
 )
 
-_WHO: Final = any_of(
+_WHO: Final = join_alternatives(
     r"""(?:the )?user(?:'s)? (?:now |currently |has )?|I(?:'m|'ve)? (?:\w+ )?|we(?:'re|'ve)? (?:\w+ )?|
     пользовател\w+ (?:\w+ )?|я (?:\w+ )?|мы (?:\w+ )?|сейчас |теперь |недавно |now |recently """
 )
@@ -38,30 +44,30 @@ _WHO: Final = any_of(
 _SPEAKER: Final = re.compile(rf"(?:{ENGLISH.user}|{RUSSIAN.user}): ")
 
 
-def _about_the_user(lines: str) -> re.Pattern[str]:
-    return re.compile(rf"{_WHO}?{any_of(lines)}", re.IGNORECASE)
+def _compile_slot(lines: str) -> re.Pattern[str]:
+    return re.compile(rf"{_WHO}?{join_alternatives(lines)}", re.IGNORECASE)
 
 
 _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
-    "home": _about_the_user(
+    "home": _compile_slot(
         r"""(?:(?:is |am )?(?:living|based)|lives?|resides?|moved(?: back)?)(?: from \w+)?
         (?: in| near| to| outside) (?:the )?(?-i:[A-Z])|
         (?:жив[её]т|живу|жив[её]м|проживает|проживаю|переехал[аи]?)(?: из \S+)?(?: жить)?
         (?: в| на| под) (?:городе? )?(?-i:[А-ЯЁA-Z])"""
     ),
-    "age": _about_the_user(
+    "age": _compile_slot(
         r"""(?:is |am |turned |just turned )?\d{1,2}(?: years old|[.,]|$)|
         (?:мне |исполнилось )*\d{1,2} (?:лет|год)"""
     ),
-    "status": _about_the_user(
+    "status": _compile_slot(
         r"""(?:is |am |was |got )?(?:married|single|divorced|engaged|widowed)\b|
         (?:не )?(?:женат|замужем|развед[её]н|холост|помолвлен)|
         (?:вышла замуж|женился|женилась|поженились|развелся|развёлся|развелась)"""
     ),
-    "name": _about_the_user(
+    "name": _compile_slot(
         r"(?:my |full |first )*name(?:'s| is) |(?:меня |пользователя )?зовут |(?:мо[её] )?имя "
     ),
-    "work": _about_the_user(
+    "work": _compile_slot(
         r"""(?:(?:is |am )?(?:working|employed)|works?|started working) (?:as|at|for|in)\b|
         (?:got|has|have|found) a (?:\w+ )*job\b|
         (?:работает|работаю|устроил\w*)(?!\w)"""
@@ -70,9 +76,9 @@ _SLOTS: Final[Mapping[Slot, re.Pattern[str]]] = {
 """Phrases that fill each slot in a fact, in the user's own words or as a model writes of the user."""
 
 
-def stems(text: str) -> frozenset[int]:
+def find_stems(text: str) -> frozenset[int]:
     """Return the stems of a text's words, without stop words."""
-    return frozenset(bm25.query(text).indices)
+    return frozenset(bm25.weigh_query(text).indices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,43 +97,47 @@ class KnownStatement:
         text = _SPEAKER.sub("", fact.text)
         of_the_user = _NOT_OF_THE_USER.search(text) is None
         slots = (slot for slot, pattern in _SLOTS.items() if of_the_user and pattern.match(text))
-        return cls(fact.id, stems(text), _is_denial(text), of_the_user, frozenset(slots))
+        return cls(fact.id, find_stems(text), _is_denial(text), of_the_user, frozenset(slots))
 
 
 def is_known(statement: UserStatement, known: Sequence[KnownStatement]) -> bool:
     """Return whether one of these facts says everything that the statement says."""
-    said, denies = stems(statement.text), _is_denial(statement.text)
+    said, denies = find_stems(statement.text), _is_denial(statement.text)
     return any(said <= fact.stems and denies == fact.is_denial for fact in known)
 
 
-def replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
+def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the fact that a statement replaces, if that is clear."""
     text, slot = statement.text, statement.rule.slot
     if _NOT_OF_THE_USER.search(text):
         return None
     if statement.rule.ends:
-        return _ended(statement.undated, known)
+        return _find_ended(statement.undated, known)
     if slot is None or (slot == "work" and not _A_NEW_ONE.search(text)):
         return None
-    return _only([fact for fact in known if slot in fact.slots])
+    return _require_single([fact for fact in known if slot in fact.slots])
 
 
-def _ended(text: str, known: Sequence[KnownStatement]) -> str | None:
+def _find_ended(text: str, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the one fact that a statement ends.
 
     It shares the most words with the text, and half of the text's words at least. Without such a fact, an
     ended job ends the one fact about work.
     """
-    said = stems(_OF_ENDING.sub(" ", text))
+    said = find_stems(_OF_ENDING.sub(" ", text))
     standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]
     shared = [len(said & fact.stems) for fact in standing]
     most = max(shared, default=0)
     if most and 2 * most >= len(said):
-        return _only([fact for fact, count in zip(standing, shared, strict=True) if count == most])
-    return _only([fact for fact in standing if "work" in fact.slots]) if _OF_WORK.search(text) else None
+        return _require_single([fact for fact, count in zip(standing, shared, strict=True) if count == most])
+    return (
+        _require_single([fact for fact in standing if "work" in fact.slots])
+        if _OF_WORK.search(text)
+        else None
+    )
 
 
-def _only(facts: Sequence[KnownStatement]) -> str | None:
+def _require_single(facts: Sequence[KnownStatement]) -> str | None:
     return facts[0].id if len(facts) == 1 else None
 
 

@@ -83,13 +83,13 @@ _DAYS: Final[Mapping[str, int]] = {
 }
 
 
-def _any(words: Mapping[str, int] | Mapping[str, str]) -> str:
+def _join_words(words: Mapping[str, int] | Mapping[str, str]) -> str:
     return "|".join(sorted(words, key=len, reverse=True))
 
 
-def spans(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
+def find_dates(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
     """Find the dates that a text names, seen from this day, in their order in the text."""
-    found = sorted(_found(text, day, direction), key=lambda span: (span.start, -span.end))
+    found = sorted(_find_spans(text, day, direction), key=lambda span: (span.start, -span.end))
     apart: list[DateSpan] = []
     for span in found:
         if not apart or span.start >= apart[-1].end:
@@ -97,7 +97,7 @@ def spans(text: str, day: date, direction: Direction = 0) -> list[DateSpan]:
     return apart
 
 
-def dated(text: str, named: list[DateSpan]) -> str:
+def write_dates(text: str, named: list[DateSpan]) -> str:
     """Return the text with each of these dates in brackets after the words that name it."""
     for span in reversed(named):
         if span.shown and not text.startswith(f" ({span.shown}", span.end):
@@ -105,14 +105,14 @@ def dated(text: str, named: list[DateSpan]) -> str:
     return text
 
 
-def without(text: str, named: list[DateSpan]) -> str:
+def remove_dates(text: str, named: list[DateSpan]) -> str:
     """Return the text without the words that name these dates."""
     for span in reversed(named):
         text = text[: span.start] + text[span.end :]
     return text
 
 
-def _found(text: str, day: date, direction: Direction) -> Iterator[DateSpan]:
+def _find_spans(text: str, day: date, direction: Direction) -> Iterator[DateSpan]:
     for pattern, reading in (*_ALWAYS, *((_AHEAD, _BEHIND)[direction < 0] if direction else ())):
         for match in pattern.finditer(text):
             try:
@@ -123,48 +123,48 @@ def _found(text: str, day: date, direction: Direction) -> Iterator[DateSpan]:
                 yield DateSpan(match.start(), match.end(), *days)
 
 
-def _of_day(day: date) -> Days:
+def _name_day(day: date) -> Days:
     return day, day, day.isoformat()
 
 
-def _of_week(day: date, days: int = 7) -> Days:
+def _name_week(day: date, days: int = 7) -> Days:
     last = day - timedelta(days=day.weekday()) + timedelta(days=6)
     first = last - timedelta(days=days - 1)
     return first, last, f"{first}/{last}"
 
 
-def _of_month(year: int, month: int) -> Days:
+def _name_month(year: int, month: int) -> Days:
     year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
     following = date(year + month // 12, month % 12 + 1, 1)
     return date(year, month, 1), following - timedelta(days=1), f"{year:04}-{month:02}"
 
 
-def _of_year(year: int) -> Days:
+def _name_year(year: int) -> Days:
     return date(year, 1, 1), date(year, 12, 31), f"{year:04}"
 
 
-def _by_name(match: re.Match[str], day: date) -> Days:
-    return _of_day(day + timedelta(days=_DAYS[match["day"].lower()]))
+def _read_day_name(match: re.Match[str], day: date) -> Days:
+    return _name_day(day + timedelta(days=_DAYS[match["day"].lower()]))
 
 
-def _away(match: re.Match[str], day: date) -> Days | None:
+def _read_distance(match: re.Match[str], day: date) -> Days | None:
     """Read "so many units ago", or "from now"."""
-    count = _number(match["count"])
+    count = _parse_number(match["count"])
     if count is None:
         return None
     count = -count if "ago" in match.groupdict() else count
     match _UNITS[match["unit"].lower()]:
         case "day":
-            return _of_day(day + timedelta(days=count))
+            return _name_day(day + timedelta(days=count))
         case "week":
-            return _of_week(day + timedelta(weeks=count))
+            return _name_week(day + timedelta(weeks=count))
         case "month":
-            return _of_month(day.year, day.month + count)
+            return _name_month(day.year, day.month + count)
         case _:
-            return _of_year(day.year + count)
+            return _name_year(day.year + count)
 
 
-def _number(text: str) -> int | None:
+def _parse_number(text: str) -> int | None:
     """Return the number that digits or a word mean; an empty text means one, as in «через неделю»."""
     text = text.strip().lower()
     if not text:
@@ -172,105 +172,105 @@ def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() else _NUMBERS.get(text)
 
 
-def _shifted(match: re.Match[str], day: date) -> Days:
+def _read_shift(match: re.Match[str], day: date) -> Days:
     """Read the last, this or the next week, weekend, month or year."""
     shift = _SHIFTS[match["shift"].lower()]
     unit = match["unit"].lower()
     if unit in ("weekend", "выходных", "выходные"):
-        return _of_week(day + timedelta(weeks=shift), days=2)
+        return _name_week(day + timedelta(weeks=shift), days=2)
     match _UNITS[unit]:
         case "week":
-            return _of_week(day + timedelta(weeks=shift))
+            return _name_week(day + timedelta(weeks=shift))
         case "month":
-            return _of_month(day.year, day.month + shift)
+            return _name_month(day.year, day.month + shift)
         case _:
-            return _of_year(day.year + shift)
+            return _name_year(day.year + shift)
 
 
-def _weekday(match: re.Match[str], day: date) -> Days:
+def _read_weekday(match: re.Match[str], day: date) -> Days:
     """Read the last such weekday, the coming one, or that of the next week."""
     shift, wanted = _SHIFTS[match["shift"].lower()], _WEEKDAYS[match["weekday"].lower()]
     if shift == 1:
-        return _of_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
-    return _nearest(wanted, day, -1 if shift < 0 else 1)
+        return _name_day(day - timedelta(days=day.weekday()) + timedelta(days=7 + wanted))
+    return _find_nearest(wanted, day, -1 if shift < 0 else 1)
 
 
-def _nearest(wanted: int, day: date, direction: Direction) -> Days:
+def _find_nearest(wanted: int, day: date, direction: Direction) -> Days:
     if direction < 0:
-        return _of_day(day - timedelta(days=(day.weekday() - wanted - 1) % 7 + 1))
-    return _of_day(day + timedelta(days=(wanted - day.weekday()) % 7))
+        return _name_day(day - timedelta(days=(day.weekday() - wanted - 1) % 7 + 1))
+    return _name_day(day + timedelta(days=(wanted - day.weekday()) % 7))
 
 
-def _on_weekday(direction: Direction) -> DateReading:
-    return lambda match, day: _nearest(_WEEKDAYS[match["weekday"].lower()], day, direction)
+def _build_weekday_reading(direction: Direction) -> DateReading:
+    return lambda match, day: _find_nearest(_WEEKDAYS[match["weekday"].lower()], day, direction)
 
 
-def _in_month(direction: Direction) -> DateReading:
+def _build_month_reading(direction: Direction) -> DateReading:
     def read(match: re.Match[str], day: date) -> Days:
         month = _MONTHS[match["month"].lower()]
         later = month > day.month if direction < 0 else month < day.month
-        return _of_month(day.year + (direction if later else 0), month)
+        return _name_month(day.year + (direction if later else 0), month)
 
     return read
 
 
-def _on_day(direction: Direction) -> DateReading:
+def _build_day_reading(direction: Direction) -> DateReading:
     """Return a reading for a day of a month without a year."""
 
     def read(match: re.Match[str], day: date) -> Days:
         month, number = _MONTHS[match["month"].lower()], int(match["number"])
         this_year = date(day.year, month, number)
         is_wrong = this_year > day if direction < 0 else this_year < day
-        return _of_day(this_year.replace(year=day.year + direction) if is_wrong else this_year)
+        return _name_day(this_year.replace(year=day.year + direction) if is_wrong else this_year)
 
     return read
 
 
-def _exact(match: re.Match[str], day: date) -> Days:
+def _read_date(match: re.Match[str], day: date) -> Days:
     groups = match.groupdict()
     month = _MONTHS[groups["month"].lower()] if groups.get("month") else int(groups["of_year"])
     exact = date(int(groups["year"]), month, int(groups["number"]))
     return exact, exact, ""
 
 
-def _rules(*rules: tuple[str, DateReading]) -> list[tuple[re.Pattern[str], DateReading]]:
+def _compile_rules(*rules: tuple[str, DateReading]) -> list[tuple[re.Pattern[str], DateReading]]:
     return [
         (re.compile(rf"(?<![\w-])(?:{pattern})(?![\w'-])", re.IGNORECASE), read) for pattern, read in rules
     ]
 
 
-_COUNT: Final = rf"(?P<count>\d{{1,3}}|{_any(_NUMBERS)})"
-_UNIT: Final = rf"(?P<unit>{_any(_UNITS)})"
-_MONTH: Final = rf"(?P<month>{_any(_MONTHS)})"
-_WEEKDAY: Final = rf"(?P<weekday>{_any(_WEEKDAYS)})"
-_SHIFT: Final = rf"(?P<shift>{_any(_SHIFTS)})"
+_COUNT: Final = rf"(?P<count>\d{{1,3}}|{_join_words(_NUMBERS)})"
+_UNIT: Final = rf"(?P<unit>{_join_words(_UNITS)})"
+_MONTH: Final = rf"(?P<month>{_join_words(_MONTHS)})"
+_WEEKDAY: Final = rf"(?P<weekday>{_join_words(_WEEKDAYS)})"
+_SHIFT: Final = rf"(?P<shift>{_join_words(_SHIFTS)})"
 _NUMBER: Final = r"(?P<number>\d{1,2})(?:st|nd|rd|th|-?го)?"
 _NO_YEAR: Final = r"(?!,? (?:of )?\d{4})"
 
-_ALWAYS: Final = _rules(
-    (rf"(?P<day>{_any(_DAYS)})", _by_name),
-    (rf"{_COUNT} {_UNIT} (?P<ago>ago|назад)", _away),
-    (r"(?P<count>)(?P<unit>неделю|месяц|год) (?P<ago>назад)", _away),
-    (rf"(?:in|через) {_COUNT} {_UNIT}(?: time)?", _away),
-    (r"через (?P<count>)(?P<unit>неделю|месяц|год)", _away),
-    (rf"(?:this )?{_SHIFT} (?P<unit>week|weekend|month|year)", _shifted),
-    (rf"(?:на|в) {_SHIFT} (?P<unit>неделе|выходных|выходные|месяце|году)", _shifted),
-    (rf"(?:(?:on|в|во) )?{_SHIFT} {_WEEKDAY}", _weekday),
-    (rf"{_NUMBER} (?:of )?{_MONTH},? (?P<year>\d{{4}})", _exact),
-    (rf"{_MONTH} {_NUMBER},? (?P<year>\d{{4}})", _exact),
-    (r"(?P<year>\d{4})-(?P<of_year>\d\d)-(?P<number>\d\d)", _exact),
-    (r"(?P<number>\d{1,2})\.(?P<of_year>\d\d)\.(?P<year>\d{4})", _exact),
+_ALWAYS: Final = _compile_rules(
+    (rf"(?P<day>{_join_words(_DAYS)})", _read_day_name),
+    (rf"{_COUNT} {_UNIT} (?P<ago>ago|назад)", _read_distance),
+    (r"(?P<count>)(?P<unit>неделю|месяц|год) (?P<ago>назад)", _read_distance),
+    (rf"(?:in|через) {_COUNT} {_UNIT}(?: time)?", _read_distance),
+    (r"через (?P<count>)(?P<unit>неделю|месяц|год)", _read_distance),
+    (rf"(?:this )?{_SHIFT} (?P<unit>week|weekend|month|year)", _read_shift),
+    (rf"(?:на|в) {_SHIFT} (?P<unit>неделе|выходных|выходные|месяце|году)", _read_shift),
+    (rf"(?:(?:on|в|во) )?{_SHIFT} {_WEEKDAY}", _read_weekday),
+    (rf"{_NUMBER} (?:of )?{_MONTH},? (?P<year>\d{{4}})", _read_date),
+    (rf"{_MONTH} {_NUMBER},? (?P<year>\d{{4}})", _read_date),
+    (r"(?P<year>\d{4})-(?P<of_year>\d\d)-(?P<number>\d\d)", _read_date),
+    (r"(?P<number>\d{1,2})\.(?P<of_year>\d\d)\.(?P<year>\d{4})", _read_date),
 )
 
 
-def _directed(direction: Direction) -> list[tuple[re.Pattern[str], DateReading]]:
-    return _rules(
-        (rf"(?:on|в|во) {_WEEKDAY}", _on_weekday(direction)),
-        (rf"(?:in|в) {_MONTH}{_NO_YEAR}", _in_month(direction)),
-        (rf"(?:on )?(?:the )?{_NUMBER} (?:of )?{_MONTH}{_NO_YEAR}", _on_day(direction)),
-        (rf"(?:on )?{_MONTH} {_NUMBER}{_NO_YEAR}", _on_day(direction)),
+def _build_directed_rules(direction: Direction) -> list[tuple[re.Pattern[str], DateReading]]:
+    return _compile_rules(
+        (rf"(?:on|в|во) {_WEEKDAY}", _build_weekday_reading(direction)),
+        (rf"(?:in|в) {_MONTH}{_NO_YEAR}", _build_month_reading(direction)),
+        (rf"(?:on )?(?:the )?{_NUMBER} (?:of )?{_MONTH}{_NO_YEAR}", _build_day_reading(direction)),
+        (rf"(?:on )?{_MONTH} {_NUMBER}{_NO_YEAR}", _build_day_reading(direction)),
     )
 
 
-_AHEAD: Final = _directed(1)
-_BEHIND: Final = _directed(-1)
+_AHEAD: Final = _build_directed_rules(1)
+_BEHIND: Final = _build_directed_rules(-1)

@@ -55,18 +55,20 @@ class TokenizedSentence(NamedTuple):
     @classmethod
     def of(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
         """Split a sentence; `names` are known from elsewhere, and count at its beginning too."""
-        spans = _spans(text)
+        spans = _split_tokens(text)
         tokens = [text[start:end] for start, end in spans]
-        found = _details(tokens, names)
+        found = _find_details(tokens, names)
         held = {place for places, _ in found for place in places}
-        weights = [_DETAIL_WEIGHT if place in held else _weight(token) for place, token in enumerate(tokens)]
+        weights = [
+            _DETAIL_WEIGHT if place in held else _weigh_token(token) for place, token in enumerate(tokens)
+        ]
         return cls(text, spans, weights, [detail for _, detail in found])
 
     @property
     def words(self) -> int:
         return len(self.spans)
 
-    def clipped(self, most: int) -> str:
+    def clip(self, most: int) -> str:
         """Return the sentence, or its most informative run of `most` words."""
         if self.words <= most:
             return self.text if _END.search(self.text) else f"{self.text}."
@@ -85,13 +87,13 @@ class TokenizedSentence(NamedTuple):
         return f"{'…' if begin else ''}{excerpt}{ending}"
 
 
-def names_of(texts: Collection[str]) -> frozenset[str]:
+def find_names(texts: Collection[str]) -> frozenset[str]:
     """Find the names in sentences by their capital letters; titles with capitals throughout have none."""
     found = (detail.core for text in texts for detail in TokenizedSentence.of(text).details)
     return frozenset(core for core in found if not any(character.isdigit() for character in core))
 
 
-def _spans(text: str) -> list[tuple[int, int]]:
+def _split_tokens(text: str) -> list[tuple[int, int]]:
     spans = []
     for token in _TOKEN.finditer(text):
         start, end = token.span()
@@ -100,7 +102,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range, Detail]]:
+def _find_details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range, Detail]]:
     """Find names and numbers, each with the places of its tokens."""
     found: list[tuple[range, Detail]] = []
     shouts = sum(token.isupper() for token in tokens) * 2 > len(tokens) > 1
@@ -118,15 +120,15 @@ def _details(tokens: Sequence[str], names: Collection[str]) -> list[tuple[range,
         last = end
         if not is_name and end < len(tokens) and not _CLOSED.search(tokens[end - 1]):
             end += bool(_UNIT.match(tokens[end]))
-        core = _core(tokens[place:last])
+        core = _strip_punctuation(tokens[place:last])
         if core:
-            found.append((range(place, end), Detail(_core(tokens[place:end]), core)))
+            found.append((range(place, end), Detail(_strip_punctuation(tokens[place:end]), core)))
         place = end
     return found
 
 
 def _is_name(tokens: Sequence[str], place: int, names: Collection[str]) -> bool:
-    core = _core(tokens[place : place + 1])
+    core = _strip_punctuation(tokens[place : place + 1])
     if not core[:1].isupper() or _FIRST_PERSON.match(core):
         return False
     begins = place == 0 or _OPENS_A_SENTENCE.search(tokens[place - 1]) is not None
@@ -137,13 +139,13 @@ def _is_number(token: str) -> bool:
     return any(map(str.isdigit, token)) and not _DATED.match(token)
 
 
-def _core(tokens: Sequence[str]) -> str:
+def _strip_punctuation(tokens: Sequence[str]) -> str:
     text = " ".join(tokens)
     found = list(_CORE.finditer(text))
     return text[found[0].start() : found[-1].end()] if found else ""
 
 
-def _weight(token: str) -> float:
+def _weigh_token(token: str) -> float:
     if _DATED.match(token):
         return _DATE_WEIGHT
     letters = sum(map(str.isalnum, token))

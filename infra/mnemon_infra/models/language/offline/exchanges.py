@@ -7,12 +7,12 @@ from datetime import date
 from math import sqrt
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import stems
-from mnemon_infra.models.language.offline.dates import dated, spans
-from mnemon_infra.models.language.offline.details import TokenizedSentence, names_of
-from mnemon_infra.models.language.offline.rules import forms
-from mnemon_infra.models.language.offline.sentences import is_cyrillic, sentences
-from mnemon_infra.models.language.offline.statements import statements
+from mnemon_infra.models.language.offline.changes import find_stems
+from mnemon_infra.models.language.offline.dates import find_dates, write_dates
+from mnemon_infra.models.language.offline.details import TokenizedSentence, find_names
+from mnemon_infra.models.language.offline.rules import compile_forms
+from mnemon_infra.models.language.offline.sentences import is_cyrillic, split_sentences
+from mnemon_infra.models.language.offline.statements import find_statements
 from mnemon_infra.models.language.port import PromptMessage
 
 _USER: Final = 1.5
@@ -43,7 +43,7 @@ _NO_SPEECH: Final = re.compile(r"\((?:tools used|использованы): |\[\
 _OF_ONESELF: Final = re.compile(
     r"\b(?:I|my|me|we|our|я|мне|меня|мой|моя|мо[её]|мои|мы|у нас)\b", re.IGNORECASE
 )
-_COURTESY: Final = forms(
+_COURTESY: Final = compile_forms(
     r"""(?:(?:hi|hello|hey)(?: there| again| (?-i:[A-Z])\w+)?|good (?:morning|afternoon|evening|day|night)|
     (?:many )?thanks(?: again| so much| very much| a lot)?|thank you(?: so much| very much| again)?|thx|
     ok(?:ay)?|great|sure(?: thing)?|perfect|awesome|excellent|wonderful|cool|nice|got it|of course|
@@ -57,7 +57,7 @@ _COURTESY: Final = forms(
     хорошего (?:дня|вечера)|удачи|ага|угу|ладно|прекрасно|замечательно|договорились)
     (?=\s*(?:[,.!…:;)—–-]|\Z))[\s,.!…:;)—–-]*"""
 )
-_OFFER_OF_HELP: Final = forms(
+_OFFER_OF_HELP: Final = compile_forms(
     r"""(?:(?:how|what) (?:can|may|could) I (?:help|do|assist)|is there anything|anything else|let me know|
     feel free|(?:i(?:'|’)?m |always )?(?:happy|glad|here) to help|hope (?:this|that) helps|
     чем (?:я )?(?:могу|ещё могу|еще могу|вам|тебе)\b.*помо|обращайтесь|обращайся|дайте знать|дай знать|
@@ -115,13 +115,13 @@ class _Line(NamedTuple):
     worth: float
 
 
-def exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
+def split_exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
     """Split messages into exchanges, oldest first, without greetings and thanks unless there is no more."""
     of_messages = any(message.role in ("user", "assistant") for message in said)
-    found = list(_of_messages(said) if of_messages else _of_summaries(said))
-    lines = [line for each in found if (line := _without_courtesy(each))] or found
-    names = names_of([line.text for line in lines])
-    read = [(line, TokenizedSentence.of(line.text, names), stems(line.text)) for line in lines]
+    found = list(_split_messages(said) if of_messages else _split_summaries(said))
+    lines = [line for each in found if (line := _remove_courtesy(each))] or found
+    names = find_names([line.text for line in lines])
+    read = [(line, TokenizedSentence.of(line.text, names), find_stems(line.text)) for line in lines]
     common = Counter(stem for _, _, of_line in read for stem in of_line)
     gathered: dict[int, list[Utterance]] = {}
     earlier: set[str] = set()
@@ -132,7 +132,7 @@ def exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
         ):
             continue
         earlier.add(line.text.casefold())
-        worth = _worth(line, sentence, of_line, common) * (1 + _NEW * place / len(read))
+        worth = _rate_line(line, sentence, of_line, common) * (1 + _NEW * place / len(read))
         is_answer = line.role == "assistant"
         is_wish = not is_answer and line.text.endswith("?")
         utterance = Utterance(place, line.day, line.speaker, is_answer, is_wish, sentence, of_line, worth)
@@ -140,7 +140,7 @@ def exchanges(said: Sequence[PromptMessage]) -> list[Exchange]:
     return [Exchange(utterances) for utterances in gathered.values()]
 
 
-def _of_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
+def _split_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
     by_users = " ".join(message.text for message in said if message.role == "user")
     names = _SPEAKERS[is_cyrillic(by_users or " ".join(message.text for message in said))]
     exchange = 0
@@ -152,11 +152,11 @@ def _of_messages(said: Sequence[PromptMessage]) -> Iterator[_Line]:
         if message.name:
             speaker = f"{speaker} ({' '.join(message.name.split())})"
         day = message.at.date()
-        for text, worth in _told(message, is_user=message.role == "user"):
-            yield _Line(exchange, day, speaker, message.role, dated(text, spans(text, day)), worth)
+        for text, worth in _rate_sentences(message, is_user=message.role == "user"):
+            yield _Line(exchange, day, speaker, message.role, write_dates(text, find_dates(text, day)), worth)
 
 
-def _of_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
+def _split_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
     names = _SPEAKERS[is_cyrillic(" ".join(_MARK.sub(" ", message.text) for message in said))]
     for exchange, message in enumerate(said):
         text = " ".join(message.text.split())
@@ -169,14 +169,14 @@ def _of_summaries(said: Sequence[PromptMessage]) -> Iterator[_Line]:
             role = _ROLES[mark["who"]] if mark else "system"
             speaker = f"{names[role]}{mark['name'] or ''}" if mark else None
             day = date.fromisoformat(mark["day"]) if mark and mark["day"] else day
-            for each, worth in _told(message._replace(text=part), is_user=role != "assistant"):
+            for each, worth in _rate_sentences(message._replace(text=part), is_user=role != "assistant"):
                 yield _Line(exchange, day if mark else None, speaker, role, each, worth)
 
 
-def _told(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
+def _rate_sentences(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float]]:
     """Yield the sentences of a message with their worth by speaker and form."""
-    facts = [each.undated[:40] for each in statements(message)] if is_user else []
-    for sentence in sentences(message.text):
+    facts = [each.undated[:40] for each in find_statements(message)] if is_user else []
+    for sentence in split_sentences(message.text):
         text = sentence.text
         if _NO_SPEECH.match(text) or not any(character.isalnum() for character in text):
             continue
@@ -186,7 +186,7 @@ def _told(message: PromptMessage, *, is_user: bool) -> Iterator[tuple[str, float
         yield text, worth * (_STATEMENT if any(fact in text for fact in facts) else 1.0)
 
 
-def _without_courtesy(line: _Line) -> _Line | None:
+def _remove_courtesy(line: _Line) -> _Line | None:
     begin, text = 0, line.text
     while courtesy := _COURTESY.match(text, begin):
         begin = courtesy.end()
@@ -199,7 +199,9 @@ def _without_courtesy(line: _Line) -> _Line | None:
     return line._replace(text=shown) if shown else None
 
 
-def _worth(line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]) -> float:
+def _rate_line(
+    line: _Line, sentence: TokenizedSentence, of_line: frozenset[int], common: Counter[int]
+) -> float:
     """Return how informative a sentence is, by its rarer and shared words, and its names and numbers."""
     shared = sum(1 + min(common[stem] - 1, 3) / 2 for stem in of_line)
     details = _DETAIL ** (

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mnemon_infra.models.language.offline.changes import KnownStatement, is_known, replaced
-from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, statements
+from mnemon_infra.models.language.offline.changes import KnownStatement, find_replaced, is_known
+from mnemon_infra.models.language.offline.statements import LONGEST, UserStatement, find_statements
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 
-class _Found(NamedTuple):
+class _FoundStatement(NamedTuple):
     """A statement, the number of its message, and its speaker if several people speak."""
 
     statement: UserStatement
@@ -21,39 +21,39 @@ class _Found(NamedTuple):
         return (slot, self.speaker) if slot else None
 
 
-def facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
+def find_facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
     """Return users' new statements about themselves, each as the JSON object that a prompt asks for."""
-    kept: list[_Found] = []
+    kept: list[_FoundStatement] = []
     facts_known = [KnownStatement.of(fact) for fact in known]
-    for found in _found(said):
+    for found in _find_statements(said):
         earlier = [KnownStatement.of(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # Of a slot with one value, the last statement counts.
         kept = [other for other in kept if other.place is None or other.place != found.place]
         kept.append(found)
-    return [_fact(found, facts_known) for found in kept]
+    return [_build_fact(found, facts_known) for found in kept]
 
 
-def _found(said: Sequence[PromptMessage]) -> Iterator[_Found]:
+def _find_statements(said: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
     users = [(number, message) for number, message in enumerate(said, 1) if message.role == "user"]
     several = len({message.name for _, message in users}) > 1
     for number, message in users:
-        for statement in statements(message):
+        for statement in find_statements(message):
             speaker = " ".join(message.name.split()) if several and message.name else None
-            if len(statement.said_by(speaker)) <= LONGEST:
-                yield _Found(statement, number, speaker)
+            if len(statement.write_fact(speaker)) <= LONGEST:
+                yield _FoundStatement(statement, number, speaker)
 
 
-def _fact(found: _Found, known: Sequence[KnownStatement]) -> dict[str, Any]:
+def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
     statement, rule, speaker = found.statement, found.statement.rule, found.speaker
     return {
-        "text": statement.said_by(speaker),
+        "text": statement.write_fact(speaker),
         "memory_type": rule.kind,
         "importance": rule.importance,
         "tier": rule.tier,
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
         # If several people speak, the owner of the known facts is unknown.
-        "supersedes": None if speaker else replaced(statement, known),
+        "supersedes": None if speaker else find_replaced(statement, known),
         "sources": [found.number],
     }

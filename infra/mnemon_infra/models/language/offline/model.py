@@ -10,8 +10,8 @@ import json
 from typing import Final
 
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.offline.facts import facts
-from mnemon_infra.models.language.offline.summaries import summary
+from mnemon_infra.models.language.offline.facts import find_facts
+from mnemon_infra.models.language.offline.summaries import write_summary
 from mnemon_infra.models.language.port import LanguageModel, ModelAnswer, ModelRequest, Usage
 
 PROVIDER: Final = "offline"
@@ -25,13 +25,13 @@ class _Rules:
 
     async def complete(self, request: ModelRequest) -> ModelAnswer:
         if request.purpose == "extract":
-            text = json.dumps({"facts": facts(request.said, request.known)}, ensure_ascii=False)
+            text = json.dumps({"facts": find_facts(request.said, request.known)}, ensure_ascii=False)
         else:
-            text = summary(request.said)
-        read = tokens.count(request.instructions) + tokens.count(request.text)
-        return ModelAnswer(text, Usage(input=read, output=tokens.count(text)))
+            text = write_summary(request.said)
+        read = tokens.count_tokens(request.instructions) + tokens.count_tokens(request.text)
+        return ModelAnswer(text, Usage(input=read, output=tokens.count_tokens(text)))
 
 
-def offline() -> LanguageModel:
+def build_offline_model() -> LanguageModel:
     """Return the rules as a language model."""
     return _Rules()

@@ -73,12 +73,13 @@ class LanguageRules(NamedTuple):
             words[name] = insert_words(lines)
         return cls(
             rules=tuple(
-                Rule(**{**rule, "pattern": forms(insert_words(rule["pattern"]))}) for rule in source["rules"]
+                Rule(**{**rule, "pattern": compile_forms(insert_words(rule["pattern"]))})
+                for rule in source["rules"]
             ),
             opening=re.compile(f"(?:{join_lines(source['opening'])}) +", re.IGNORECASE),
             joint=re.compile(join_lines(source["joint"]), re.IGNORECASE),
-            hedge=forms(source["hedge"]),
-            request=re.compile(any_of(source["request"]), re.IGNORECASE),
+            hedge=compile_forms(source["hedge"]),
+            request=re.compile(join_alternatives(source["request"]), re.IGNORECASE),
             user=source["user"],
             words=words,
         )
@@ -93,14 +94,14 @@ def join_lines(lines: str) -> str:
     return "".join(line.strip() for line in lines.splitlines())
 
 
-def any_of(lines: str) -> str:
+def join_alternatives(lines: str) -> str:
     """Return a part of a pattern: alternatives, separated by `|`, which may span several lines."""
     return f"(?:{join_lines(lines)})"
 
 
-def forms(lines: str) -> re.Pattern[str]:
+def compile_forms(lines: str) -> re.Pattern[str]:
     """Return a pattern of alternatives that begin with a whole word."""
-    return re.compile(rf"(?<![\w'-]){any_of(lines)}", re.IGNORECASE)
+    return re.compile(rf"(?<![\w'-]){join_alternatives(lines)}", re.IGNORECASE)
 
 
 ENGLISH: Final = LanguageRules.load("english")

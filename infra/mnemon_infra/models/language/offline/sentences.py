@@ -37,7 +37,7 @@ def is_cyrillic(text: str) -> bool:
     return len(_CYRILLIC.findall(text)) > len(_LATIN.findall(text))
 
 
-def sentences(text: str) -> Iterator[Sentence]:
+def split_sentences(text: str) -> Iterator[Sentence]:
     """Yield the sentences of a text in order, without code and lines quoted by `>`."""
     prose = _QUOTED.sub("", _CODE.sub("\n", text[:LONGEST]))
     for line in _BREAK.split(prose):

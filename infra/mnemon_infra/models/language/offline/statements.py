@@ -3,9 +3,9 @@
 from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.dates import DateSpan, dated, spans, without
+from mnemon_infra.models.language.offline.dates import DateSpan, find_dates, remove_dates, write_dates
 from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, Rule
-from mnemon_infra.models.language.offline.sentences import Sentence, sentences
+from mnemon_infra.models.language.offline.sentences import Sentence, split_sentences
 from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
@@ -33,24 +33,24 @@ class UserStatement(NamedTuple):
     undated: str
     ends_on: date | None = None
 
-    def said_by(self, speaker: str | None) -> str:
+    def write_fact(self, speaker: str | None) -> str:
         """Return the statement as a fact; `speaker` is named if given."""
         if speaker is None and len(self.text) < SHORTEST:
             speaker = self.user
         return f"{speaker}: {self.text}" if speaker else self.text
 
 
-def statements(message: PromptMessage) -> list[UserStatement]:
+def find_statements(message: PromptMessage) -> list[UserStatement]:
     """Return a message's statements about its author."""
-    found = (_statement(sentence, message.at) for sentence in sentences(message.text))
+    found = (_match_rules(sentence, message.at) for sentence in split_sentences(message.text))
     return [statement for statement in found if statement]
 
 
-def _statement(sentence: Sentence, at: datetime) -> UserStatement | None:
+def _match_rules(sentence: Sentence, at: datetime) -> UserStatement | None:
     if len(sentence.text) > 2 * LONGEST:
         return None
     language = RUSSIAN if sentence.is_cyrillic else ENGLISH
-    text = _standing_alone(sentence.text, language)
+    text = _trim_sentence(sentence.text, language)
     if text.endswith("?") or len(text) > LONGEST:
         return None
     plain, day = text.translate(_STRAIGHT), at.date()
@@ -58,20 +58,20 @@ def _statement(sentence: Sentence, at: datetime) -> UserStatement | None:
         begins = [match.start() for match in rule.pattern.finditer(plain)]
         if not begins:
             continue
-        named = spans(plain, day, rule.needs)
-        if rule.needs and not any(_lies(span, day, rule.needs) for span in named):
+        named = find_dates(plain, day, rule.needs)
+        if rule.needs and not any(_is_in_direction(span, day, rule.needs) for span in named):
             continue
         if any(_begins_a_clause(plain[:begin], named, language) for begin in begins):
-            shown = dated(text, named)
+            shown = write_dates(text, named)
             ends_on = max(span.last for span in named) + timedelta(days=1) if rule.needs > 0 else None
-            undated = without(plain, named)
+            undated = remove_dates(plain, named)
             return (
                 UserStatement(shown, language.user, rule, undated, ends_on) if len(shown) <= LONGEST else None
             )
     return None
 
 
-def _standing_alone(text: str, language: LanguageRules) -> str:
+def _trim_sentence(text: str, language: LanguageRules) -> str:
     """Remove words without content from the beginning, and a question or a request from the end."""
     plain = text.translate(_STRAIGHT)
     begin, end = 0, len(text)
@@ -93,5 +93,5 @@ def _begins_a_clause(before: str, named: list[DateSpan], language: LanguageRules
     )
 
 
-def _lies(span: DateSpan, day: date, direction: int) -> bool:
+def _is_in_direction(span: DateSpan, day: date, direction: int) -> bool:
     return span.last >= day if direction > 0 else span.first <= day

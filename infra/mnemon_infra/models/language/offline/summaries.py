@@ -9,7 +9,7 @@ from datetime import date
 from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.details import Detail
-from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, exchanges
+from mnemon_infra.models.language.offline.exchanges import Exchange, Utterance, split_exchanges
 from mnemon_infra.models.language.port import PromptMessage
 
 USUAL_WORDS: Final = 60
@@ -57,22 +57,24 @@ class _ShownSentence(NamedTuple):
         return f"{self.text} ({', '.join(self.added)})." if self.added else self.text
 
 
-def summary(said: Sequence[PromptMessage]) -> str:
+def write_summary(said: Sequence[PromptMessage]) -> str:
     """Summarise every exchange of messages, or every earlier summary (role `system`).
 
     The summary has at most `USUAL_WORDS`, or up to `MOST_WORDS` if names or numbers would be lost otherwise.
     """
-    found = exchanges(said)
+    found = split_exchanges(said)
     if not found:
         return NOTHING_SAID
     merges = not any(message.role in ("user", "assistant") for message in said)
-    usual = _fitting(found, USUAL_WORDS, merges=merges)
-    if usual is None or _lost(found, usual):
-        usual = _fitting(found, MOST_WORDS, merges=merges) or _newest(found)
-    return _written(_with_details(found, usual))
+    usual = _fit_exchanges(found, USUAL_WORDS, merges=merges)
+    if usual is None or _has_missing(found, usual):
+        usual = _fit_exchanges(found, MOST_WORDS, merges=merges) or _fit_newest(found)
+    return _write_text(_add_details(found, usual))
 
 
-def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> list[_ShownSentence] | None:
+def _fit_exchanges(
+    found: Sequence[Exchange], most_words: int, *, merges: bool
+) -> list[_ShownSentence] | None:
     """Return as much of each exchange as has room; None if not even a word of each has room."""
     if len(found) > most_words:
         return None
@@ -81,8 +83,8 @@ def _fitting(found: Sequence[Exchange], most_words: int, *, merges: bool) -> lis
         for place, exchange in enumerate(found):
             age = len(found) - 1 - place
             own = round(share * max(_OLDEST, _OLDER**age)) if merges else share
-            pieces += _shown(exchange, max(1, own))
-        text = _written(pieces)
+            pieces += _choose_sentences(exchange, max(1, own))
+        text = _write_text(pieces)
         if _fits(text, most_words) and all(_leaves_trace(exchange, text) for exchange in found):
             return pieces
     return None
@@ -94,17 +96,17 @@ def _leaves_trace(exchange: Exchange, text: str) -> bool:
     return not cores or any(core in text for core in cores)
 
 
-def _newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
+def _fit_newest(found: Sequence[Exchange]) -> list[_ShownSentence]:
     """Return a word of as many exchanges as have room: those with names or numbers first, then the newest."""
     ranked = sorted(enumerate(found), key=lambda each: (each[1].has_details, each[0]), reverse=True)
     for count in range(min(len(ranked), MOST_WORDS), 0, -1):
-        pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _shown(exchange, 1)]
-        if _fits(_written(pieces), MOST_WORDS):
+        pieces = [piece for _, exchange in sorted(ranked[:count]) for piece in _choose_sentences(exchange, 1)]
+        if _fits(_write_text(pieces), MOST_WORDS):
             return pieces
     return []
 
 
-def _shown(exchange: Exchange, room: int) -> list[_ShownSentence]:
+def _choose_sentences(exchange: Exchange, room: int) -> list[_ShownSentence]:
     """Return the most informative sentences of an exchange that fit into a number of words."""
     ranked = sorted(exchange.utterances, key=lambda each: -each.worth)
     asked = [each for each in ranked if not each.is_answer]
@@ -112,30 +114,30 @@ def _shown(exchange: Exchange, room: int) -> list[_ShownSentence]:
     shown: list[_ShownSentence] = []
     if room < _LEAST_FOR_BOTH:
         ranked = [*asked, *answered]
-        return [_piece(next((each for each in ranked if each.sentence.details), ranked[0]), room)]
+        return [_clip_utterance(next((each for each in ranked if each.sentence.details), ranked[0]), room)]
     if asked:
         left = min(answered[0].sentence.words, round(room * (1 - _OF_THE_USER))) if answered else 0
-        shown.append(_piece(asked[0], room - left))
+        shown.append(_clip_utterance(asked[0], room - left))
     if answered:
-        shown.append(_piece(answered[0], room - _words(shown)))
+        shown.append(_clip_utterance(answered[0], room - _count_words(shown)))
     for each in (*asked[1:], *answered[1:]):
-        rest = room - _words(shown)
+        rest = room - _count_words(shown)
         if len(each.stems) < _LEAST_STEMS and not each.sentence.details and not each.is_wish:
             continue
         if each.sentence.words <= rest or (each.sentence.details and rest >= 2 * _LEAST_OF_A_SENTENCE):
-            shown.append(_piece(each, rest))
+            shown.append(_clip_utterance(each, rest))
     return sorted(shown, key=lambda piece: piece.utterance.place)
 
 
-def _piece(utterance: Utterance, words: int) -> _ShownSentence:
-    return _ShownSentence(utterance, utterance.sentence.clipped(max(words, 1)))
+def _clip_utterance(utterance: Utterance, words: int) -> _ShownSentence:
+    return _ShownSentence(utterance, utterance.sentence.clip(max(words, 1)))
 
 
-def _words(pieces: Sequence[_ShownSentence]) -> int:
+def _count_words(pieces: Sequence[_ShownSentence]) -> int:
     return sum(len(piece.text.split()) for piece in pieces)
 
 
-def _missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
+def _find_missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[tuple[Utterance, Detail]]:
     """Yield names and numbers of an exchange that no piece shows, each with its sentence."""
     text = " ".join(str(piece) for piece in pieces)
     for is_answer, most in ((False, _MOST_DETAILS), (True, _MOST_OF_AN_ANSWER)):
@@ -148,18 +150,18 @@ def _missing(exchange: Exchange, pieces: Sequence[_ShownSentence]) -> Iterator[t
         yield from (found for core, found in list(details.items())[:most] if core not in text)
 
 
-def _lost(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
-    return any(any(_missing(exchange, pieces)) for exchange in found)
+def _has_missing(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> bool:
+    return any(any(_find_missing(exchange, pieces)) for exchange in found)
 
 
-def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
+def _add_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -> list[_ShownSentence]:
     """Add missing names and numbers to the pieces, newest exchange first and in turns, while there is room.
 
     The whole sentence is added. If it has no room, the name or number alone is added after a shown sentence
     of the same speaker.
     """
     shown = {piece.utterance.place: piece for piece in pieces}
-    waiting = [(exchange, list(_missing(exchange, pieces))) for exchange in reversed(found)]
+    waiting = [(exchange, list(_find_missing(exchange, pieces))) for exchange in reversed(found)]
     while any(missing for _, missing in waiting):
         for exchange, missing in waiting:
             if not missing:
@@ -167,19 +169,19 @@ def _with_details(found: Sequence[Exchange], pieces: Sequence[_ShownSentence]) -
             utterance, detail = missing.pop(0)
             if any(detail.core in str(piece) for piece in shown.values()):
                 continue
-            for changed in _additions(exchange, utterance, detail, shown):
-                if _fits(_written(_in_order({**shown, **changed})), MOST_WORDS):
+            for changed in _list_additions(exchange, utterance, detail, shown):
+                if _fits(_write_text(_sort_pieces({**shown, **changed})), MOST_WORDS):
                     shown |= changed
                     break
-    return _in_order(shown)
+    return _sort_pieces(shown)
 
 
-def _additions(
+def _list_additions(
     exchange: Exchange, utterance: Utterance, detail: Detail, shown: Mapping[int, _ShownSentence]
 ) -> Iterator[dict[int, _ShownSentence]]:
     """Yield the pieces that would show a detail, the better ones first."""
     if utterance.place not in shown:
-        yield {utterance.place: _piece(utterance, utterance.sentence.words)}
+        yield {utterance.place: _clip_utterance(utterance, utterance.sentence.words)}
     same = [
         each.place
         for each in exchange.utterances
@@ -191,7 +193,7 @@ def _additions(
         yield {place: piece._replace(added=(*piece.added, detail.text))}
 
 
-def _in_order(shown: Mapping[int, _ShownSentence]) -> list[_ShownSentence]:
+def _sort_pieces(shown: Mapping[int, _ShownSentence]) -> list[_ShownSentence]:
     return [shown[place] for place in sorted(shown)]
 
 
@@ -199,7 +201,7 @@ def _fits(text: str, most_words: int) -> bool:
     return len(text.split()) <= most_words and len(text) <= MOST_CHARACTERS
 
 
-def _written(pieces: Sequence[_ShownSentence]) -> str:
+def _write_text(pieces: Sequence[_ShownSentence]) -> str:
     parts: list[str] = []
     day: date | None = None
     speaker: str | None = None

@@ -15,8 +15,8 @@ from openai.types.batch_create_params import OutputExpiresAfter
 from mnemon_infra.models.language.openai.endpoint import (
     OpenAIEndpoint,
     ParameterRefused,
-    outcome,
-    untaken_parameter,
+    find_rejected_parameter,
+    parse_completion,
 )
 from mnemon_infra.models.language.port import (
     BatchProgress,
@@ -65,8 +65,8 @@ class OpenAIBatches:
         """
         # In another thread: it may take seconds, and a bot may be waiting for something else.
         content = await asyncio.to_thread(self._written, lines)
-        with self._told():
-            file_id = await self._uploaded(batch_id, content)
+        with self._refuse_batch_errors():
+            file_id = await self._upload(batch_id, content)
             # Once only: if just the answer was lost, a repetition would create a second batch.
             batch = await self._client.with_options(max_retries=0).batches.create(
                 input_file_id=file_id,
@@ -82,7 +82,7 @@ class OpenAIBatches:
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()
-        with self._told():
+        with self._refuse_batch_errors():
             async for batch in self._client.batches.list(limit=PAGE):
                 if batch.id in seen:  # a server without pages returns the same one again and again
                     return None
@@ -98,7 +98,7 @@ class OpenAIBatches:
 
     async def progress(self, provider_batch_id: str) -> BatchProgress:
         """Return the state of a batch."""
-        with self._told():
+        with self._refuse_batch_errors():
             batch = await self._client.batches.retrieve(provider_batch_id)
             counts = batch.request_counts
             done = counts.completed + counts.failed if counts else 0
@@ -106,7 +106,7 @@ class OpenAIBatches:
                 case "completed" | "expired" | "cancelled":
                     return BatchProgress("ended", done)
                 case "failed":
-                    return BatchProgress("failed", done, _why(batch))
+                    return BatchProgress("failed", done, _describe_errors(batch))
                 case _:
                     return BatchProgress("running", done)
 
@@ -116,23 +116,23 @@ class OpenAIBatches:
         Lines without a readable id are left out. If a file ends within a line, `ModelUnavailable` is raised
         after all complete lines: the rest is paid for, and may be there when it is read again.
         """
-        untaken: set[str] = set()
-        with self._told():
+        rejected: set[str] = set()
+        with self._refuse_batch_errors():
             batch = await self._client.batches.retrieve(provider_batch_id)
             for file_id in (batch.output_file_id, batch.error_file_id):
                 if file_id:
                     async for line in self._lines(file_id):
-                        if result := self._result(line, untaken):
+                        if result := self._result(line, rejected):
                             yield result
-        for parameter in untaken:
-            self._endpoint.adapt(parameter)
+        for parameter in rejected:
+            self._endpoint.adapt_parameter(parameter)
 
     async def cancel(self, provider_batch_id: str) -> None:
         """Cancel a batch; harmless if it has ended."""
-        with self._told(), suppress(BadRequestError, ConflictError):
+        with self._refuse_batch_errors(), suppress(BadRequestError, ConflictError):
             await self._client.batches.cancel(provider_batch_id)
 
-    async def _uploaded(self, batch_id: str, content: bytes) -> str:
+    async def _upload(self, batch_id: str, content: bytes) -> str:
         try:
             file = await self._client.files.create(file=(f"{batch_id}.jsonl", content), purpose="batch")
         except APIStatusError as error:
@@ -175,45 +175,45 @@ class OpenAIBatches:
             json.loads(rest)
             yield rest
 
-    def _result(self, line: bytes, untaken: set[str]) -> BatchResult | None:
+    def _result(self, line: bytes, rejected: set[str]) -> BatchResult | None:
         """Parse a line; None without a readable id.
 
-        A parameter that the server rejects is added to `untaken`.
+        A parameter that the server rejects is added to `rejected`.
         """
         try:
             given = json.loads(line)
-            return BatchResult(str(given["custom_id"]), self._outcome(given, untaken))
+            return BatchResult(str(given["custom_id"]), self._outcome(given, rejected))
         except (LookupError, AttributeError, TypeError, ValueError, RecursionError):
             found = _LINE_ID.search(line)
             return BatchResult(found[1].decode(), LineFailed("the line is broken")) if found else None
 
-    def _outcome(self, given: Mapping[str, Any], untaken: set[str]) -> ModelAnswer | LineFailed:
+    def _outcome(self, given: Mapping[str, Any], rejected: set[str]) -> ModelAnswer | LineFailed:
         response = given["response"]
         if response is None:
-            code = _named(given["error"]["code"])
+            code = _check_code(given["error"]["code"])
             return LineFailed(code, is_unasked=code in _NOT_COME_TO)
         status = int(response["status_code"])
         if status == 200:
-            return outcome(response["body"])
-        parameter = untaken_parameter(response["body"]) if status in (400, 422) else None
+            return parse_completion(response["body"])
+        parameter = find_rejected_parameter(response["body"]) if status in (400, 422) else None
         if is_adapted := parameter is not None and self._endpoint.can_adapt(parameter):
-            untaken.add(parameter)
+            rejected.add(parameter)
         return LineFailed(f"HTTP {status}", is_refused=400 <= status < 500, is_adapted=is_adapted)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _refuse_batch_errors(self) -> Iterator[None]:
         try:
-            with self._endpoint.told("batches"):
+            with self._endpoint.translate_errors("batches"):
                 yield
         except ParameterRefused as error:
             raise ModelRefused(str(error)) from None
 
 
-def _why(batch: Batch) -> str:
+def _describe_errors(batch: Batch) -> str:
     """Return the codes of a batch's errors: their messages may contain the request or the key."""
     errors = (batch.errors.data if batch.errors else None) or ()
-    return ", ".join(dict.fromkeys(_named(error.code) for error in errors)) or "unknown"
+    return ", ".join(dict.fromkeys(_check_code(error.code) for error in errors)) or "unknown"
 
 
-def _named(code: object) -> str:
+def _check_code(code: object) -> str:
     return code if isinstance(code, str) and _CODE.fullmatch(code) else "unknown"

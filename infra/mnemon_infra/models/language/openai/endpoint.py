@@ -21,11 +21,11 @@ from mnemon_infra.models.language.port import (
     Usage,
 )
 from mnemon_infra.models.language.provider_error import ProviderError
-from mnemon_infra.models.language.retry_after import retry_after
+from mnemon_infra.models.language.retry_after import parse_retry_after
 
 Form = Literal["json_schema", "json_object", "text"]
 
-FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
+ANSWER_FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 """Forms in which an answer with a schema is requested, in the order of attempts."""
 
 THINKING = 4000
@@ -62,10 +62,10 @@ class OpenAIEndpoint:
     def __init__(self, client: AsyncOpenAI, model: str, is_openai: bool) -> None:
         self.client = client
         self.model = model
-        self.form: Form = FORMS[0]
+        self.form: Form = ANSWER_FORMS[0]
         self.is_openai = is_openai
         self.has_batches = True
-        self._untaken: set[str] = set()
+        self._rejected: set[str] = set()
 
     @property
     def at(self) -> str:
@@ -92,41 +92,41 @@ class OpenAIEndpoint:
                 body["reasoning_effort"] = "low"
                 most_tokens += THINKING
         # Private servers know the old name, OpenAI's newer models only the new one.
-        is_new = self.is_openai or "max_tokens" in self._untaken
+        is_new = self.is_openai or "max_tokens" in self._rejected
         body["max_completion_tokens" if is_new else "max_tokens"] = most_tokens
         if request.schema is not None and form == "json_schema":
             schema = {"name": request.purpose, "schema": dict(request.schema), "strict": True}
             body["response_format"] = {"type": form, "json_schema": schema}
         elif request.schema is not None and form == "json_object":
             body["response_format"] = {"type": form}
-        return {name: value for name, value in body.items() if name not in self._untaken}
+        return {name: value for name, value in body.items() if name not in self._rejected}
 
     def can_adapt(self, parameter: str) -> bool:
         """Return whether requests can do without a parameter, or without its current value."""
-        return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != FORMS[-1])
+        return parameter in _OPTIONAL or (parameter == RESPONSE_FORMAT and self.form != ANSWER_FORMS[-1])
 
-    def adapt(self, parameter: str) -> None:
+    def adapt_parameter(self, parameter: str) -> None:
         """Send requests without a parameter from now on, or with a weaker form of the answer."""
         if parameter == RESPONSE_FORMAT:
-            self.use(FORMS[min(FORMS.index(self.form) + 1, len(FORMS) - 1)])
+            self.use_form(ANSWER_FORMS[min(ANSWER_FORMS.index(self.form) + 1, len(ANSWER_FORMS) - 1)])
         else:
-            self.leave_out(parameter)
+            self.omit_parameter(parameter)
 
-    def leave_out(self, parameter: str | None) -> bool:
+    def omit_parameter(self, parameter: str | None) -> bool:
         """Stop sending a parameter; False if it was not sent, or cannot be left out."""
-        if parameter not in _OPTIONAL or parameter in self._untaken:
+        if parameter not in _OPTIONAL or parameter in self._rejected:
             return False
-        self._untaken.add(parameter)
+        self._rejected.add(parameter)
         return True
 
-    def use(self, form: Form) -> None:
+    def use_form(self, form: Form) -> None:
         """Request answers in this form from now on."""
         if form != self.form:
             log.warning("schema form unsupported by the server, falling back", form=form)
             self.form = form
 
     @contextmanager
-    def told(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
+    def translate_errors(self, of: Literal["model", "batches"] = "model") -> Iterator[None]:
         """Translate errors within the block to those of the port.
 
         Raises:
@@ -142,13 +142,13 @@ class OpenAIEndpoint:
             raise ModelUnavailable(f"{self.at} does not answer: {type(error).__name__}") from None
 
     def _refused(self, error: APIStatusError, of: Literal["model", "batches"]) -> Exception:
-        status, wait = error.status_code, retry_after(error.response.headers)
+        status, wait = error.status_code, parse_retry_after(error.response.headers)
         if error.code == "insufficient_quota":
-            return ModelRefused(f"{self.at} wants to be paid first (HTTP {status})")
+            return ModelRefused(f"{self.at} requires payment (HTTP {status}): check the account")
         match status:
             case 401 | 403 if self.client.api_key == NO_KEY:
                 return ModelRefused(
-                    f"{self.at} wants a key, and no key is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
+                    f"{self.at} requires a key, and none is set (HTTP {status}): set MNEMON_MODEL_API_KEY"
                 )
             case 401 | 403:
                 return ModelRefused(f"{self.at} refuses the key (HTTP {status}): see MNEMON_MODEL_API_KEY")
@@ -162,24 +162,24 @@ class OpenAIEndpoint:
                     "see the setting of the model, and MNEMON_MODEL_URL"
                 )
             case 429:
-                return ModelBusy(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelBusy(f"{self.at} is overloaded (HTTP {status})", wait)
             case 408 | 409:
-                return ModelUnavailable(f"{self.at} has no time (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} is overloaded (HTTP {status})", wait)
             case 400 | 413 | 422:
                 is_too_long = status == 413 or error.code == "context_length_exceeded"
                 return ParameterRefused(
                     f"{self.at} refuses a request (HTTP {status})",
-                    ProviderError.of_body(error.body),
-                    untaken_parameter(error.body),
+                    ProviderError.from_body(error.body),
+                    find_rejected_parameter(error.body),
                     is_too_long,
                 )
             case _ if status < 500:
-                return ModelRefused(f"{self.at} refuses what model {self.model} is asked (HTTP {status})")
+                return ModelRefused(f"{self.at} refuses requests to model {self.model} (HTTP {status})")
             case _:
-                return ModelUnavailable(f"{self.at} fails (HTTP {status})", wait)
+                return ModelUnavailable(f"{self.at} failed (HTTP {status})", wait)
 
 
-def untaken_parameter(body: object) -> str | None:
+def find_rejected_parameter(body: object) -> str | None:
     """Return the parameter that an error is about, which some servers name in their message only."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(error, Mapping):
@@ -204,10 +204,10 @@ def read_completion(body: bytes) -> ModelAnswer:
         if not body.lstrip().startswith(b"{"):
             raise
         return ModelAnswer("", Usage(), problem="the answer is broken JSON")
-    return outcome(completion)
+    return parse_completion(completion)
 
 
-def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
+def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
     """Parse a completion, which may have no text: it is paid for all the same.
 
     Raises:
@@ -215,7 +215,7 @@ def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("neither choices nor usage")
-    usage = _usage(completion.get("usage"))
+    usage = _parse_usage(completion.get("usage"))
     try:
         choice = completion["choices"][0]
         message, end = choice["message"], choice.get("finish_reason")
@@ -232,10 +232,10 @@ def outcome(completion: Mapping[str, Any]) -> ModelAnswer:
     return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
 
 
-def _usage(given: object) -> Usage:
+def _parse_usage(given: object) -> Usage:
     """Return the usage, 0 for what the server does not say."""
     if not isinstance(given, Mapping):
         return Usage()
     details = given.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
-    return Usage.of_counts(given.get("prompt_tokens"), cached, given.get("completion_tokens"))
+    return Usage.from_counts(given.get("prompt_tokens"), cached, given.get("completion_tokens"))

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.openai.batches import OpenAIBatches
 from mnemon_infra.models.language.openai.endpoint import (
-    FORMS,
+    ANSWER_FORMS,
     Form,
     OpenAIEndpoint,
     ParameterRefused,
@@ -28,7 +28,7 @@ from mnemon_infra.models.language.port import (
     ModelRequest,
     Usage,
 )
-from mnemon_infra.models.language.reasoning import without_thoughts
+from mnemon_infra.models.language.reasoning import strip_thoughts
 
 USUAL_MODEL = "gpt-4.1-mini"
 OPENAI = "https://api.openai.com/v1"
@@ -64,16 +64,20 @@ class OpenAIModel:
             ModelRefused: the server refuses the key, the model or the kind of request.
             RequestRefused: the server will never take this request.
         """
-        forms = FORMS[FORMS.index(self._endpoint.form) :] if request.schema is not None else FORMS[-1:]
+        forms = (
+            ANSWER_FORMS[ANSWER_FORMS.index(self._endpoint.form) :]
+            if request.schema is not None
+            else ANSWER_FORMS[-1:]
+        )
         for form in forms:
             try:
-                answer = await self._posted(request, form)
+                answer = await self._post_request(request, form)
             except ParameterRefused as error:
                 if form != forms[-1] and not error.is_too_long:
                     continue
-                raise error.explained(request, await self._checked(error)) from None
+                raise error.add_explanation(request, await self._check_request(error)) from None
             if request.schema is not None:
-                self._endpoint.use(form)
+                self._endpoint.use_form(form)
             return answer
         raise AssertionError("there is always a form")
 
@@ -82,24 +86,24 @@ class OpenAIModel:
 
         It raises the same errors as `complete`.
         """
-        with self._endpoint.told():
+        with self._endpoint.translate_errors():
             chunks = await self._endpoint.client.chat.completions.create(
                 model=self.model, messages=cast("Any", list(messages)), stream=True
             )
             async with chunks:
                 said = (each.delta.content or "" async for chunk in chunks for each in chunk.choices)
-                async for piece in without_thoughts(said):
+                async for piece in strip_thoughts(said):
                     yield piece
 
-    async def _posted(self, request: ModelRequest, form: Form) -> ModelAnswer:
+    async def _post_request(self, request: ModelRequest, form: Form) -> ModelAnswer:
         while True:
             try:
                 return await self._post(self._endpoint.body(request, form))
             except ParameterRefused as error:
-                if not self._endpoint.leave_out(error.parameter):
+                if not self._endpoint.omit_parameter(error.parameter):
                     raise
 
-    async def _checked(self, refused: ParameterRefused) -> Usage:
+    async def _check_request(self, refused: ParameterRefused) -> Usage:
         """Send a minimal request; if that is refused too, the text is not the reason.
 
         Some servers report a bad key in the same way as a refused text.
@@ -108,10 +112,12 @@ class OpenAIModel:
             body = {"model": self.model, "messages": [{"role": "user", "content": "."}]}
             return (await self._post(body)).usage
         except ParameterRefused:
-            raise ModelRefused(f"{refused}, whatever {self.model} is asked") from None
+            raise ModelRefused(
+                f"{refused}, even without a text: check key and account of {self.model}"
+            ) from None
 
     async def _post(self, body: Mapping[str, Any]) -> ModelAnswer:
-        with self._endpoint.told():
+        with self._endpoint.translate_errors():
             response = await self._endpoint.client.chat.completions.with_raw_response.create(**body)
             return read_completion(response.content)
 
@@ -140,5 +146,5 @@ def _key(deployment: Deployment) -> str:
     if not key and deployment.model_url is None:
         raise ModelNotConfigured("no key is set: openai needs OPENAI_API_KEY or MNEMON_MODEL_URL")
     if not (key.isascii() and key.isprintable()):
-        raise ModelNotConfigured("the key for language models has characters that no key has")
+        raise ModelNotConfigured("the key for language models has invalid characters: set it again")
     return key or NO_KEY

@@ -14,7 +14,7 @@ from mnemon_contracts.settings.groups import Embedding, SettingsV1
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
-from mnemon_infra.settings.store import change, write
+from mnemon_infra.settings.store import change_settings, write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
@@ -100,7 +100,7 @@ async def test_context_has_every_section_in_every_format(stock: Stock) -> None:
             assert "text" not in reply
         else:
             assert reply["text"] == text
-            assert reply["tokens"] == tokens.count(text)
+            assert reply["tokens"] == tokens.count_tokens(text)
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
@@ -113,7 +113,7 @@ async def test_context_stays_within_budget_in_every_format(stock: Stock) -> None
             assert reply["tokens"] <= budget
             assert any(section.get("left_out") for section in reply["sections"].values())
             if form != "messages":
-                assert tokens.count(reply["text"]) == reply["tokens"]
+                assert tokens.count_tokens(reply["text"]) == reply["tokens"]
 
 
 @pytest.mark.usefixtures("mnemon_with_vectors")
@@ -151,7 +151,7 @@ async def test_task_results_extend_the_query(stock: Stock) -> None:
 async def test_context_without_embeddings_searches_words(
     stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    await write(connection, SettingsV1(embedding=Embedding(provider="none")))
+    await write_settings(connection, SettingsV1(embedding=Embedding(provider="none")))
     async with run_consumers(CONSUMERS, vectors_deployment):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
@@ -246,7 +246,7 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     seq = await lived(stock)
     narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
     names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
-    await change(connection, setting(recent_messages=2, **names), "acme")
+    await change_settings(connection, setting(recent_messages=2, **names), "acme")
     async with asyncio.timeout(10):
         while True:
             reply = await stock.ask("context", query=QUERY, min_seq=seq)

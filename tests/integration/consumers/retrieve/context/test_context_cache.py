@@ -16,12 +16,12 @@ from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_consumers.retrieve.hit_rows import MOST_HELD
 from mnemon_consumers.retrieve.search import statistics
 from mnemon_contracts.settings.groups import Embedding
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import open_exclusive_site, swap_rows
-from mnemon_infra.settings.store import change
-from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from mnemon_infra.settings.store import change_settings
+from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, rebuilt
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
@@ -78,7 +78,7 @@ async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> Async
     """Retrieve alone: nothing is written yet."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
-        opened(with_vectors, Embedding()) as finding,
+        open_index(with_vectors, Embedding()) as finding,
         Database(with_vectors) as database,
         Database(with_vectors, name=ASKING) as asking,
         RetrieveConsumer(asking, finding, with_vectors).run(),
@@ -133,7 +133,7 @@ async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: An
 async def test_repeated_context_queries_no_postgresql(
     quiet: Quiet, stock: Stock, request_fields: dict[str, Any]
 ) -> None:
-    await change(stock.connection, setting(context__sections__documents=200))
+    await change_settings(stock.connection, setting(context__sections__documents=200))
     for number in range(150):
         await stock.say(f"Let us speak of the weather in Perm, day {number}", "acme.u1.long")
     await stock.say(QUESTION, "acme.u1.long")
@@ -224,7 +224,7 @@ def asking(verb: str, **request: Any) -> Act:
 async def test_change_is_in_the_next_context(
     quiet: Quiet, stock: Stock, act: Act, gone: str, new: str
 ) -> None:
-    await change(stock.connection, setting(context__sections__documents=200))
+    await change_settings(stock.connection, setting(context__sections__documents=200))
     await lived(stock)
     await reached(stock, lambda text: "dining car" in text)  # once the setting is there
     assert gone in shown(await quiet.settle())
@@ -240,13 +240,13 @@ async def test_change_is_in_the_next_context(
 async def test_changed_setting_is_in_the_next_context(quiet: Quiet, stock: Stock) -> None:
     await lived(stock)
     assert TRAIN in shown(await quiet.settle())
-    await change(stock.connection, setting(context__conversation_hits=0))
+    await change_settings(stock.connection, setting(context__conversation_hits=0))
     await reached(stock, lambda text: TRAIN not in text)
 
 
 async def test_point_indexed_later_is_found_without_row_change(reading: Quiet, stock: Stock) -> None:
     async with reading.persisting():
-        await change(stock.connection, setting(context__sections__documents=200))
+        await change_settings(stock.connection, setting(context__sections__documents=200))
         for place in ("trip", "trip", "other"):
             await stock.say(f"{TRAIN}, they said on the {place}", f"acme.u1.{place}")
         await saved(stock, "ar_001", "Anna takes the train to Perm")
@@ -256,7 +256,7 @@ async def test_point_indexed_later_is_found_without_row_change(reading: Quiet, s
         seq = await stock.say(QUESTION, "acme.u1.talk")
         stream_context = stock.connection.jetstream()
         async with asyncio.timeout(20):
-            while await applied_position(stream_context) < seq:
+            while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert TRAIN not in shown(await reading.settle(min_seq=seq))
         async with reading.indexing():
@@ -284,7 +284,7 @@ async def test_point_indexed_later_is_found_without_row_change(reading: Quiet, s
 async def test_removed_row_is_hidden_despite_its_vector(
     reading: Quiet, stock: Stock, act: Act, gone: str
 ) -> None:
-    await change(stock.connection, setting(context__sections__documents=200))
+    await change_settings(stock.connection, setting(context__sections__documents=200))
     async with reading.persisting():
         async with reading.indexing():
             await lived(stock)
@@ -292,7 +292,7 @@ async def test_removed_row_is_hidden_despite_its_vector(
         seq = await act(stock)
         stream_context = stock.connection.jetstream()
         async with asyncio.timeout(20):
-            while await applied_position(stream_context) < seq:
+            while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert gone not in shown(await stock.ask("context", query=QUESTION))
 
@@ -304,7 +304,7 @@ async def test_point_indexed_early_is_shown_once_its_row_exists(reading: Quiet, 
         seq = await stock.say(TRAIN, "acme.u1.trip")
         stream_context = stock.connection.jetstream()
         async with asyncio.timeout(20):
-            while await applied_position(stream_context, "index") < seq:
+            while await read_applied_position(stream_context, "index") < seq:
                 await asyncio.sleep(0.02)
         assert TRAIN not in shown(await reading.settle(conversation="talk")), "found, and without a row"
         async with reading.persisting():

@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock, indexed
 
@@ -39,7 +39,7 @@ async def test_fixed_words_follow_the_language(stock: Stock, connection: Client)
         ("ru", "Рабочая память:\n- [user_fact] Anna is in Rome (до 2200-01-01)"),
         ("en", "Working memory:\n- [user_fact] Anna is in Rome (until 2200-01-01)"),
     ):
-        await change(connection, setting(context__language=language), "acme")
+        await change_settings(connection, setting(context__language=language), "acme")
         async with asyncio.timeout(10):
             while shown(await stock.ask("context", min_seq=seq)) != line:
                 await asyncio.sleep(0.02)
@@ -50,7 +50,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
 ) -> None:
     fact = {"text": "Анна любит чай", "tier": "profile", "kind": "preference"}
     body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
-    await change(connection, setting(context__language="ru"), "acme")
+    await change_settings(connection, setting(context__language="ru"), "acme")
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(("persist", "index", "retrieve"), with_vectors):
         seq = await indexed(stock, await stock.publish(f"{SPACE}.fact.saved.v1", body))
@@ -61,7 +61,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
             assert nothing.startswith(HEADINGS[form])
             assert "Нет сохранённой информации." in nothing
             assert "Нет сохранённой информации." not in known
-        await change(connection, setting(context__language="ru", context__fact_types=False), "acme")
+        await change_settings(connection, setting(context__language="ru", context__fact_types=False), "acme")
         async with asyncio.timeout(10):
             while shown(await stock.ask("context", min_seq=seq)) != "Ключевые факты: Анна любит чай":
                 await asyncio.sleep(0.02)
@@ -84,7 +84,7 @@ async def test_current_time_ends_the_context_and_is_fresh(stock: Stock, connecti
     """Without vectors: the reply is kept until something changes."""
     stamps = {"time_format": "%Y-%m-%d %H:%M:%S.%f", "template": "[Now: {time}] {text}", "enabled": False}
     values = {"context.current_time": True} | {f"time_stamps.{name}": each for name, each in stamps.items()}
-    await change(connection, setting(**values), "acme")
+    await change_settings(connection, setting(**values), "acme")
     seq = await stock.say("hello")
     last = ""
     async with asyncio.timeout(10):
@@ -108,7 +108,7 @@ async def test_passages_of_documents_are_a_section(
         seq = await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", document))
         without = await stock.ask("context", min_seq=seq, **asked)
         assert (shown(without), without["sections"]) == ("Key facts:\nNo saved information.", {})
-        await change(connection, setting(context__sections__documents=200), "acme")
+        await change_settings(connection, setting(context__sections__documents=200), "acme")
         async with asyncio.timeout(10):
             while "documents" not in (await stock.ask("context", min_seq=seq, **asked))["sections"]:
                 await asyncio.sleep(0.02)

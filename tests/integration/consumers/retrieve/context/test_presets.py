@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.presets import PRESETS
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from tests.support.settings_edit import setting
 from tests.support.stock_client import Stock
 
@@ -26,7 +26,7 @@ def preset(connection: Client, deployment: Deployment) -> Preset:
 
     @asynccontextmanager
     async def start(name: str) -> AsyncIterator[None]:
-        await change(connection, setting(**PRESETS[name].values), "acme")
+        await change_settings(connection, setting(**PRESETS[name].values), "acme")
         async with run_consumers(("persist", "retrieve"), deployment):
             yield
 

@@ -8,12 +8,12 @@ from mnemon_consumers.index.decide import IndexedDocument
 from mnemon_consumers.index.point_writer import build_document_entries
 from mnemon_consumers.index.sweep import sweep_points
 from mnemon_contracts.events.memory import DocumentAddedV1
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.settings.store import read
+from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import opened, points
+from mnemon_infra.vectors.vector_index import build_points, open_index
 from tests.support.stock_client import Stock, indexed
 
 OWNER = ("acme", "u1")
@@ -32,9 +32,9 @@ async def test_message_without_row_keeps_its_point(
         await stock.say("said since")
         last = await stock.publish("memory.acme.u1.document.added.v1", body)
         async with asyncio.timeout(60):
-            while await applied_position(context, "index") < last:
+            while await read_applied_position(context, "index") < last:
                 await asyncio.sleep(0.02)
-        async with opened(located, (await read(stock.connection)).embedding) as finding:
+        async with open_index(located, (await read_settings(stock.connection)).embedding) as finding:
             assert not await sweep_points(stock.connection, database, finding, OWNER, cleared)
             for collection in Collection.MESSAGES, Collection.DOCUMENTS:
                 assert await finding.vectors.count(collection) == 1
@@ -52,12 +52,12 @@ async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_
     async with run_consumers(("index", "persist"), located), Database(located) as database:
         body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
         last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))
-        async with opened(located, (await read(stock.connection)).embedding) as finding:
+        async with open_index(located, (await read_settings(stock.connection)).embedding) as finding:
             vectors = finding.vectors
             before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
             older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
             await vectors.upsert(
-                Collection.DOCUMENTS, await points(finding, await build_document_entries(older))
+                Collection.DOCUMENTS, await build_points(finding, await build_document_entries(older))
             )
             assert await sweep_points(stock.connection, database, finding, OWNER, last)
             assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before

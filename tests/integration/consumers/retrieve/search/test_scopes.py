@@ -15,11 +15,11 @@ from mnemon.operations.audit.run import examine
 from mnemon.operations.rebuild.live_vectors import live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.tools import SearchReplyV1
-from mnemon_infra.broker.streams.applied_position import applied_position, log_end
+from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.rebuild.generations import open_site
-from mnemon_infra.settings.store import change
+from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
@@ -33,7 +33,7 @@ async def mnemon_with_short_window(
     vectors_deployment: Deployment, connection: Client
 ) -> AsyncIterator[Deployment]:
     """Consumers with vectors, and a short-term window of two messages."""
-    await change(connection, lambda document: {**document, "recent_messages": 2})
+    await change_settings(connection, lambda document: {**document, "recent_messages": 2})
     async with run_consumers(CONSUMERS, vectors_deployment):
         yield vectors_deployment
 
@@ -43,7 +43,7 @@ async def summarised(
 ) -> int:
     """Publish a summary; with `merged` one that stands for others."""
     name = "merged" if "merged" in body else "written"
-    end = await log_end(stock.connection.jetstream())
+    end = await read_log_end(stock.connection.jetstream())
     about = {"summary_id": summary_id, "conversation": "c", "from_seq": from_seq, "to_seq": end, "text": text}
     return await stock.publish(f"memory.{owner}.summary.{name}.v1", about | body)
 
@@ -227,11 +227,11 @@ async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_ag
             await indexed(stock, merged)
     assert vectors_deployment.vectors_folder
     shutil.rmtree(vectors_deployment.vectors_folder / "summaries")
-    read = await applied_position(connection.jetstream(), "index")
+    read = await read_applied_position(connection.jetstream(), "index")
 
     with capture_logs() as lines:
         async with run_consumers(CONSUMERS, vectors_deployment):
-            assert await applied_position(connection.jetstream(), "index") == read
+            assert await read_applied_position(connection.jetstream(), "index") == read
             await indexed(stock, read)
             assert await found(stock, "Lisbon", "summaries") == ["s2"]
             assert await summary_points(stock) == 2

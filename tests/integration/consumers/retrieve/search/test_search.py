@@ -9,9 +9,9 @@ import pytest
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
-from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
 
@@ -114,7 +114,7 @@ async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_
     await indexed(stock, seq)
     assert len(await found(stock, "Anna's cats")) == 5
 
-    await write(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
+    await write_settings(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
 
     async with asyncio.timeout(5):
         while len(await found(stock, "Anna's cats")) != 2:
@@ -162,7 +162,7 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
         stream_context = stock.connection.jetstream()
         async with asyncio.timeout(20):
-            while await applied_position(stream_context) < seq:
+            while await read_applied_position(stream_context) < seq:
                 await asyncio.sleep(0.02)
         assert await found(stock, "boiler", scope=["documents"]) == []
 
@@ -207,7 +207,7 @@ async def test_search_filters_by_collection(stock: Stock, mnemon_with_vectors: D
 async def test_without_an_embedder_words_are_searched_for(
     stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
+    await write_settings(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
     async with run_consumers(CONSUMERS, vectors_deployment):
         await stock.say("I took my dog to the vet", id="vet")
         await stock.say("Собаки лаяли всю ночь", id="собаки")
@@ -241,7 +241,7 @@ async def test_a_huge_message_is_found_and_shown_in_part(
 async def test_a_position_that_is_never_reached_is_waited_for_once(
     stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
-    await write(stock.connection, SettingsV1(wait_for_log_ms=800))
+    await write_settings(stock.connection, SettingsV1(wait_for_log_ms=800))
     end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))
     scope = ["memories", "messages", "documents"]
     await stock.ask("search", query="ferry", scope=scope)

@@ -18,7 +18,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import FactEventRecord, load_fact_events
 from mnemon_infra.database.migration import migrate_schema
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids, saved
 from tests.support.stock_client import Stock
@@ -32,7 +32,7 @@ SECRETIVE = "Anna is allergic to penicillin"
 @pytest_asyncio.fixture
 async def two_services(deployment: Deployment, stock: Stock, connection: Client) -> AsyncIterator[int]:
     """Two facts that are projected, and two services that answer; persist does not run."""
-    await write(connection, SettingsV1(wait_for_log_ms=20))  # in vain: persist does not run
+    await write_settings(connection, SettingsV1(wait_for_log_ms=20))  # in vain: persist does not run
     await saved(stock, "ar_001", SECRETIVE, tier="profile")
     seq = await saved(stock, "ar_002", "Anna plays the cello", tier="profile")
     await persist(connection, deployment, seq)

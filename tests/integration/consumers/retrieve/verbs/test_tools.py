@@ -16,7 +16,7 @@ from mnemon_contracts.settings.groups import DocumentLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import load_fact_events
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient
 from tests.support.stock_client import Stock, indexed
 
@@ -285,7 +285,7 @@ async def test_a_document_longer_than_the_setting_is_refused(stock: Stock) -> No
     document = {"action": "add", "document_id": "long", "text": "word " * 400}
     assert "error" not in await stock.ask("document", **document)
 
-    await write(stock.connection, SettingsV1(documents=DocumentLimits(characters=1_000)))
+    await write_settings(stock.connection, SettingsV1(documents=DocumentLimits(characters=1_000)))
 
     async with asyncio.timeout(5):
         while "error" not in (refused := await stock.ask("document", **document)):

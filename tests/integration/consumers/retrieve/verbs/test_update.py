@@ -19,7 +19,7 @@ from mnemon_consumers.retrieve.verbs.facts import read_and_update
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.settings.store import write
+from mnemon_infra.settings.store import write_settings
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
@@ -60,7 +60,7 @@ class Unindexed:
 @pytest_asyncio.fixture
 async def unindexed(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Unindexed]:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    await write(stock.connection, SettingsV1(limits=FactLimits(profile=1, working_days=3)))
+    await write_settings(stock.connection, SettingsV1(limits=FactLimits(profile=1, working_days=3)))
     model = Stuck()
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=model.model, dimension=model.dimension)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_consumers.domain.alignment.relation import FactRelation, relate_facts
-from mnemon_infra.models.wordllama import word_similarity
+from mnemon_infra.models.wordllama import load_word_similarity
 
-SIMILARITY = word_similarity()
+SIMILARITY = load_word_similarity()
 
 UPDATES = {
     "en: a place": ("Lives in Dublin", "Has moved to Lisbon"),

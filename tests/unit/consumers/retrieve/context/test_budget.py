@@ -27,7 +27,7 @@ from tests.support.hypothesis_profiles import scale_examples
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 COUNTERS: dict[str, tuple[Count, TextCut]] = {
-    "tokenizer": (tokens.count, tokens.cut),
+    "tokenizer": (tokens.count_tokens, tokens.cut_text),
     "characters": (len, lambda text, most: text[:most]),
     "bytes": (
         lambda text: len(text.encode()),
@@ -83,7 +83,7 @@ SOME = settings(max_examples=scale_examples(40))
 def real(
     context: Context, layout: ContextLayout, budget: int, sections: Sections | None = None
 ) -> FittedContext:
-    return fit_context(context, layout, budget, sections or Sections(), tokens.count, tokens.cut)
+    return fit_context(context, layout, budget, sections or Sections(), tokens.count_tokens, tokens.cut_text)
 
 
 def fact(number: int, text: str = "", importance: int = 5, age: int = 0, score: float = 0) -> ContextFact:
@@ -138,7 +138,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
         if section == "recent":
             assert cap > 0 or not items
         else:
-            assert layout.section_tokens(section, items, tokens.count) <= report.tokens <= cap
+            assert layout.section_tokens(section, items, tokens.count_tokens) <= report.tokens <= cap
 
 
 @SOME
@@ -216,7 +216,7 @@ def test_newer_messages_win_room() -> None:
 
 def test_a_budget_of_just_their_tokens_shows_all_messages() -> None:
     recent = turns(3)
-    budget = sum(PER_MESSAGE + tokens.count(each.text) for each in recent)
+    budget = sum(PER_MESSAGE + tokens.count_tokens(each.text) for each in recent)
     assert list(real(Context(recent=recent), MESSAGES, budget).context.recent) == recent
 
 
@@ -306,13 +306,13 @@ def test_omitted_text_is_not_tokenized(layout: ContextLayout) -> None:
         def count(text: str) -> int:
             nonlocal counted
             counted += len(text)
-            return tokens.count(text)
+            return tokens.count_tokens(text)
 
         recent = [ContextMessage(str(n), "user", "something that is said " * 3) for n in range(messages)]
         huge = ContextMessage("huge", "assistant", "a" * 1_000_000)
         facts = [fact(n) for n in range(messages)]
         context = Context(facts=facts, recent=[*recent[:-20], huge, *recent[-20:]])
-        fit_context(context, layout, 1000, Sections(), count, tokens.cut)
+        fit_context(context, layout, 1000, Sections(), count, tokens.cut_text)
         return counted
 
     assert work(10_000) < 1.2 * work(100) < 100_000
@@ -327,7 +327,13 @@ def test_facts_are_limited_in_characters_the_most_important_first(layout: Contex
     wide = Sections(facts=10_000)
     for most in (1, 60, 200, 800):
         fitted = fit_context(
-            Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut, Characters(facts=most)
+            Context(facts=profile),
+            layout,
+            10_000,
+            wide,
+            tokens.count_tokens,
+            tokens.cut_text,
+            Characters(facts=most),
         )
         shown = "".join(message.content for message in fitted.rendered.messages)
         assert len(shown) <= most
@@ -338,7 +344,9 @@ def test_facts_are_limited_in_characters_the_most_important_first(layout: Contex
             assert set(importances[:8]) == {10}
         report = fitted.sections["facts"]
         assert report.shown + report.left_out == len(profile)
-    unlimited = fit_context(Context(facts=profile), layout, 10_000, wide, tokens.count, tokens.cut)
+    unlimited = fit_context(
+        Context(facts=profile), layout, 10_000, wide, tokens.count_tokens, tokens.cut_text
+    )
     assert unlimited.sections["facts"].left_out == 0
 
 
@@ -352,8 +360,8 @@ def test_characters_and_tokens_both_hold() -> None:
             BLOCKS,
             10_000,
             Sections(relevant=100),
-            tokens.count,
-            tokens.cut,
+            tokens.count_tokens,
+            tokens.cut_text,
             Characters(relevant=characters),
         )
         assert fitted.sections["relevant"].tokens <= 100

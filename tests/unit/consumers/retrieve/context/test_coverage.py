@@ -77,7 +77,9 @@ def fitted(
     context = decide.build_context(what, values, NOW)
     layout = LAYOUTS_BY_LANGUAGE[context.language][form]
     sections = values.context.sections
-    return fit_context(context, layout, budget or values.context.budget, sections, tokens.count, tokens.cut)
+    return fit_context(
+        context, layout, budget or values.context.budget, sections, tokens.count_tokens, tokens.cut_text
+    )
 
 
 def numbers(of: FittedContext) -> tuple[int, int, int]:

@@ -149,7 +149,7 @@ def test_markdown_does_not_deny_what_found_no_room() -> None:
 
 def test_markdown_does_not_deny_what_could_not_be_read() -> None:
     context = Context(recent=[ContextMessage("m1", "user", "hi")], incomplete=True)
-    shown = fit_context(context, MARKDOWN, 1000, Sections(), tokens.count, tokens.cut)
+    shown = fit_context(context, MARKDOWN, 1000, Sections(), tokens.count_tokens, tokens.cut_text)
     assert shown.rendered.text == "## Recent messages\n\n- User: hi"
 
 

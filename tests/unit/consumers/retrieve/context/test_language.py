@@ -180,7 +180,7 @@ def test_the_time_is_within_the_budget_and_the_last(language: Any, form: Format)
     context = decide.build_context(known(*RUSSIAN_TALK), values, MARCH)
     layout = LAYOUTS_BY_LANGUAGE[language][form]
     for budget in range(1, 400, 7):
-        fitted = fit_context(context, layout, budget, Sections(), tokens.count, tokens.cut)
+        fitted = fit_context(context, layout, budget, Sections(), tokens.count_tokens, tokens.cut_text)
         assert fitted.tokens <= budget
         if fitted.rendered.messages:
             last_lines = fitted.rendered.messages[-1].content.splitlines()[-2:]

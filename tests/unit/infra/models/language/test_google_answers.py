@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mnemon_infra.models.language.google.answers import answer
+from mnemon_infra.models.language.google.answers import parse_response
 from mnemon_infra.models.language.port import ModelAnswer, Usage
 
 
@@ -16,7 +16,7 @@ def response(*texts: str, end: str = "STOP", **usage: object) -> dict[str, Any]:
 def test_parts_are_one_answer_and_thoughts_are_none() -> None:
     said = response("hmm", "tea", " и чай")
     said["candidates"][0]["content"]["parts"][0]["thought"] = True
-    assert answer(said).text == "tea и чай"
+    assert parse_response(said).text == "tea и чай"
 
 
 def test_thoughts_are_paid_for_and_what_is_cached_was_asked() -> None:
@@ -28,28 +28,30 @@ def test_thoughts_are_paid_for_and_what_is_cached_was_asked() -> None:
         thoughtsTokenCount=30,
         totalTokenCount=1037,
     )
-    assert answer(used).usage == Usage(input=1000, cached=900, output=37)
+    assert parse_response(used).usage == Usage(input=1000, cached=900, output=37)
 
 
 @pytest.mark.parametrize("count", [None, "many", -1, 0.5, [1]])
 def test_missing_token_count_keeps_the_answer(count: object) -> None:
-    assert answer(response("tea", promptTokenCount=count)) == ModelAnswer("tea", Usage())
+    assert parse_response(response("tea", promptTokenCount=count)) == ModelAnswer("tea", Usage())
 
 
 def test_an_answer_that_wants_of_tokens_says_so() -> None:
-    assert answer(response("te", end="MAX_TOKENS")).is_cut
+    assert parse_response(response("te", end="MAX_TOKENS")).is_cut
     thoughts_only = {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}
-    assert answer(thoughts_only) == ModelAnswer("", Usage(), is_cut=True)
+    assert parse_response(thoughts_only) == ModelAnswer("", Usage(), is_cut=True)
 
 
 def test_a_request_that_is_blocked_is_refused() -> None:
     blocked = {"promptFeedback": {"blockReason": "OTHER"}, "usageMetadata": {"promptTokenCount": 7}}
-    assert answer(blocked) == ModelAnswer("", Usage(7), problem="Google blocks the request", is_refused=True)
+    assert parse_response(blocked) == ModelAnswer(
+        "", Usage(7), problem="Google blocks the request", is_refused=True
+    )
 
 
 @pytest.mark.parametrize("end", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII"])
 def test_an_answer_that_is_blocked_is_refused_and_shows_nothing_of_it(end: str) -> None:
-    blocked = answer(response("a secret", end=end))
+    blocked = parse_response(response("a secret", end=end))
     assert blocked.is_refused
     assert end in str(blocked.problem)
     assert "secret" not in repr(blocked)
@@ -69,11 +71,11 @@ def test_an_answer_that_is_blocked_is_refused_and_shows_nothing_of_it(end: str) 
     ],
 )
 def test_an_answer_without_a_text_is_one_that_cannot_be_used(said: Any) -> None:
-    assert answer(said) == ModelAnswer("", Usage(), problem=answer(said).problem)
-    assert answer(said).problem
+    assert parse_response(said) == ModelAnswer("", Usage(), problem=parse_response(said).problem)
+    assert parse_response(said).problem
 
 
 @pytest.mark.parametrize("said", [{}, {"error": "no"}, [], "tea"])
 def test_malformed_answer_is_transient(said: Any) -> None:
     with pytest.raises((LookupError, AttributeError)):
-        answer(said)
+        parse_response(said)

@@ -61,7 +61,7 @@ async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint) -> None
         (failing(403, "PERMISSION_DENIED"), "refuses the key"),
         (failing(400, "FAILED_PRECONDITION"), "does not serve this account"),
         (failing(404, "NOT_FOUND"), f"models.example has no model {MODEL}, .*and MNEMON_GOOGLE_URL"),
-        (failing(402, "UNKNOWN"), "refuses what model"),
+        (failing(402, "UNKNOWN"), "refuses requests to model"),
     ],
 )
 async def test_refusals_are_distinguished_without_quoting_google(

@@ -8,7 +8,7 @@ import pytest
 
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.models import Extraction
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
@@ -17,7 +17,7 @@ SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 async def found(texts: list[str], *known: str) -> list[dict[str, Any]]:
     said = [PromptMessage(number, "user", text, SATURDAY) for number, text in enumerate(texts, 1)]
     facts = [PromptFact(f"pf_{number:03}", text) for number, text in enumerate(known, 1)]
-    answer = await offline().complete(build_request(said, facts, Extraction()))
+    answer = await build_offline_model().complete(build_request(said, facts, Extraction()))
     proposed: list[dict[str, Any]] = json.loads(answer.text)["facts"]
     return proposed
 

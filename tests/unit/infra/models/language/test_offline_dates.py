@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon_infra.models.language.offline.dates import dated, spans, without
+from mnemon_infra.models.language.offline.dates import find_dates, remove_dates, write_dates
 
 SATURDAY = date(2026, 11, 21)
 
@@ -16,7 +16,7 @@ DAYS = st.dates(date(1990, 1, 1), date(2099, 12, 31))
 
 
 def read(text: str, day: date = SATURDAY, direction: int = 0) -> str:
-    return dated(text, spans(text, day, direction))
+    return write_dates(text, find_dates(text, day, direction))
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_other_words_are_not_dates(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["5 June 2027", "June 5, 2027", "2027-06-05", "05.06.2027", "5 июня 2027"])
 def test_an_exact_date_is_known_and_not_repeated(text: str) -> None:
-    (span,) = spans(text, SATURDAY)
-    assert (span.first, span.last, dated(text, [span])) == (date(2027, 6, 5), date(2027, 6, 5), text)
+    (span,) = find_dates(text, SATURDAY)
+    assert (span.first, span.last, write_dates(text, [span])) == (date(2027, 6, 5), date(2027, 6, 5), text)
 
 
 def test_a_date_that_is_there_already_is_not_written_twice() -> None:
     once = read("I fly tomorrow and come back in 3 days")
     assert read(once) == once
-    assert without("I fly tomorrow", spans("I fly tomorrow", SATURDAY)) == "I fly "
+    assert remove_dates("I fly tomorrow", find_dates("I fly tomorrow", SATURDAY)) == "I fly "
 
 
 PHRASES = (
@@ -113,7 +113,7 @@ PHRASES = (
 
 @given(DAYS, st.sampled_from(PHRASES))
 def test_on_every_day_of_the_calendar_a_date_lies_where_its_words_say(day: date, phrase: str) -> None:
-    (span,) = spans(f"We met {phrase}.", day)
+    (span,) = find_dates(f"We met {phrase}.", day)
     assert span.first <= span.last
     if any(word in phrase for word in ("last", "ago", "прошл")):
         assert span.last < day or "year" in phrase
@@ -127,7 +127,7 @@ def test_on_every_day_of_the_calendar_a_date_lies_where_its_words_say(day: date,
 
 @given(DAYS, st.integers(1, 99))
 def test_days_are_counted_one_by_one(day: date, count: int) -> None:
-    (ago,), (ahead,) = spans(f"{count} days ago", day), spans(f"через {count} дней", day)
+    (ago,), (ahead,) = find_dates(f"{count} days ago", day), find_dates(f"через {count} дней", day)
     assert (ago.first, ahead.first) == (day - timedelta(days=count), day + timedelta(days=count))
 
 

@@ -15,7 +15,7 @@ from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models import tokens
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 SATURDAY = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
@@ -26,7 +26,7 @@ def spoken(*texts: str, at: datetime = SATURDAY) -> list[PromptMessage]:
 
 
 async def answer(said: Sequence[PromptMessage], known: Sequence[PromptFact] = ()) -> ModelAnswer:
-    return await offline().complete(build_request(said, known, Extraction()))
+    return await build_offline_model().complete(build_request(said, known, Extraction()))
 
 
 async def found(said: Sequence[PromptMessage]) -> list[dict[str, Any]]:
@@ -183,11 +183,11 @@ async def test_where_several_people_speak_each_is_named() -> None:
 
 async def test_what_it_took_is_counted_and_it_is_no_provider_with_batches() -> None:
     asked = build_request(spoken("I live in Leeds"), [], Extraction())
-    model = offline()
+    model = build_offline_model()
     reply = await model.complete(asked)
     assert (model.provider, model.model, model.batches) == ("offline", "rules", None)
-    assert reply.usage.input == tokens.count(asked.instructions) + tokens.count(asked.text)
-    assert (reply.usage.cached, reply.usage.output) == (0, tokens.count(reply.text))
+    assert reply.usage.input == tokens.count_tokens(asked.instructions) + tokens.count_tokens(asked.text)
+    assert (reply.usage.cached, reply.usage.output) == (0, tokens.count_tokens(reply.text))
 
 
 PIECES = st.sampled_from(

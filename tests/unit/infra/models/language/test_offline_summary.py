@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon_contracts.events.chat import Role
-from mnemon_infra.models.language.offline.model import offline
+from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.offline.summaries import MOST_CHARACTERS, MOST_WORDS, USUAL_WORDS
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 
@@ -24,7 +24,7 @@ def earlier(*summaries: str) -> list[PromptMessage]:
 
 
 async def summary(said: Sequence[PromptMessage]) -> str:
-    return (await offline().complete(ModelRequest("compact", "Sum it up.", "...", said))).text
+    return (await build_offline_model().complete(ModelRequest("compact", "Sum it up.", "...", said))).text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon_infra.models.language.provider_error import ProviderError, clean
+from mnemon_infra.models.language.provider_error import ProviderError, remove_content
 
 INSTRUCTIONS = "Write down the facts of the messages."
 TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, Straße 7. Я люблю чай"
@@ -32,11 +32,11 @@ TEXT = "[1] user: My password is hunter2, I am not well and live in Porto, Stra�
     ],
 )
 def test_error_message_repeats_no_request_text(message: str, shown: str) -> None:
-    assert clean(message, INSTRUCTIONS, TEXT) == shown
+    assert remove_content(message, INSTRUCTIONS, TEXT) == shown
 
 
 def test_error_message_is_bounded() -> None:
-    assert len(clean("too long " * 100_000, INSTRUCTIONS, TEXT)) == 300
+    assert len(remove_content("too long " * 100_000, INSTRUCTIONS, TEXT)) == 300
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_error_message_is_bounded() -> None:
     ],
 )
 def test_code_parameter_and_message_are_said_as_far_as_they_are_there(body: object, described: str) -> None:
-    assert ProviderError.of_body(body).described(INSTRUCTIONS, TEXT) == described
+    assert ProviderError.from_body(body).describe(INSTRUCTIONS, TEXT) == described
