@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_producers.client import MemoryClient
 
 
-class Parts:
+class ServerConnections:
     """Connections to the servers of a deployment.
 
     Args:
@@ -30,7 +30,7 @@ class Parts:
         self._database: Database | None = None
 
     @asynccontextmanager
-    async def used(self) -> AsyncIterator["Parts"]:
+    async def used(self) -> AsyncIterator["ServerConnections"]:
         """Close all connections at the end of the block."""
         async with self._ends:
             yield self

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Self
 
 import structlog
 
-from mnemon.admin.page_port import listening_for
-from mnemon.admin.session.tokens import new_link, token_of
-from mnemon.http.socket_binding import shown
+from mnemon.admin.page_port import open_page_socket
+from mnemon.admin.session.tokens import create_link_key, load_token
+from mnemon.http.socket_binding import format_address
 from mnemon_infra.config import Deployment
 
 log = structlog.get_logger("admin")
@@ -60,7 +60,9 @@ class LaunchOptions:
 
 
 @asynccontextmanager
-async def served_beside(data: Path, deployment: Deployment, port: int | None) -> AsyncIterator[PageAddress]:
+async def serve_admin_page(
+    data: Path, deployment: Deployment, port: int | None
+) -> AsyncIterator[PageAddress]:
     """Serve the page of a folder, on this machine only, for the duration of the block.
 
     Raises:
@@ -68,11 +70,13 @@ async def served_beside(data: Path, deployment: Deployment, port: int | None) ->
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
-    order = LaunchOptions(deployment, data, kept.get_secret_value() if kept else token_of(data), [new_link()])
-    with listening_for(data, port) as listening:
-        keeper = asyncio.create_task(_keep(listening, order), name="admin")
+    order = LaunchOptions(
+        deployment, data, kept.get_secret_value() if kept else load_token(data), [create_link_key()]
+    )
+    with open_page_socket(data, port) as listening:
+        keeper = asyncio.create_task(_supervise(listening, order), name="admin")
         try:
-            address = shown(listening)
+            address = format_address(listening)
             yield PageAddress(address, f"{address}/login?key={order.links[0]}")
         finally:
             keeper.cancel()
@@ -80,16 +84,16 @@ async def served_beside(data: Path, deployment: Deployment, port: int | None) ->
                 await keeper
 
 
-async def _keep(listening: socket.socket, order: LaunchOptions) -> None:
+async def _supervise(listening: socket.socket, order: LaunchOptions) -> None:
     while True:
-        await _somebody(listening)
-        code = await _served(listening, order)
+        await _wait_for_connection(listening)
+        code = await _run_process(listening, order)
         if code:
             log.error("admin process ended, restarting", exit_code=code)
             await asyncio.sleep(_PAUSE)
 
 
-async def _somebody(listening: socket.socket) -> None:
+async def _wait_for_connection(listening: socket.socket) -> None:
     """Wait for a connection without accepting it: the process accepts it."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -100,7 +104,7 @@ async def _somebody(listening: socket.socket) -> None:
         loop.remove_reader(listening)
 
 
-async def _served(listening: socket.socket, order: LaunchOptions) -> int:
+async def _run_process(listening: socket.socket, order: LaunchOptions) -> int:
     """Start the process and wait for its end; return its exit code."""
     number = listening.fileno()
     process = await asyncio.create_subprocess_exec(
@@ -120,10 +124,10 @@ async def _served(listening: socket.socket, order: LaunchOptions) -> int:
                 order.links.remove(line.decode().strip())
         return await process.wait()
     finally:
-        await _ended(process)
+        await _end_process(process)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -5,11 +5,11 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from mnemon.admin.connections import Parts
-from mnemon.operations.health.lag import LOOK, ConsumerSample, look
-from mnemon.operations.health.report import Health, examine
-from mnemon.operations.health.services import ServiceCounts, served
-from mnemon.operations.health.streams import StreamState, streams_of
+from mnemon.admin.connections import ServerConnections
+from mnemon.operations.health.lag import SAMPLE_INTERVAL, ConsumerSample, sample_consumers
+from mnemon.operations.health.report import Health, examine_deployment
+from mnemon.operations.health.services import ServiceCounts, sum_service_counts
+from mnemon.operations.health.streams import StreamState, load_stream_states
 from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0
@@ -43,7 +43,7 @@ class StatusSample(NamedTuple):
 class LiveStatus:
     """Takes samples on request and keeps those of the last `SPAN` seconds."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ServerConnections) -> None:
         self._parts = parts
         self._samples: deque[StatusSample] = deque()
         self._health: tuple[float, Health] | None = None
@@ -62,7 +62,7 @@ class LiveStatus:
                 self._samples.popleft()
             if not self._samples:
                 self._samples.append(await self._look())
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(SAMPLE_INTERVAL)
             if now - self._samples[-1].look.at > _FRESH or len(self._samples) == 1:
                 self._samples.append(await self._look())
             return list(self._samples)
@@ -71,13 +71,15 @@ class LiveStatus:
         """Return the report of `mnemon status`; servers that do not answer are part of it."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
-                health = await examine(self._parts.deployment, self._parts.data)
+                health = await examine_deployment(self._parts.deployment, self._parts.data)
                 self._health = time.monotonic(), health
             return self._health[1]
 
     async def _look(self) -> StatusSample:
         connection = await self._parts.broker()
         stream_context = connection.jetstream()
-        streams = await streams_of(stream_context)
-        seen, answered = await asyncio.gather(look(stream_context, streams), served(connection, _SERVICE))
+        streams = await load_stream_states(stream_context)
+        seen, answered = await asyncio.gather(
+            sample_consumers(stream_context, streams), sum_service_counts(connection, _SERVICE)
+        )
         return StatusSample(streams, seen, answered)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from mnemon.admin.session.tokens import kept_in
-from mnemon.http.socket_binding import listening_on
+from mnemon.admin.session.tokens import open_admin_folder
+from mnemon.http.socket_binding import open_listening_socket
 from mnemon_infra.process.data_folder import replace
 
 _HOST: Final = "127.0.0.1"
@@ -16,7 +16,7 @@ class PagePortTaken(Exception):
     """Another process has the chosen port."""
 
 
-def listening_for(data: Path, port: int | None) -> socket.socket:
+def open_page_socket(data: Path, port: int | None) -> socket.socket:
     """Return a listening socket on this machine.
 
     Without a port, take the former port of the folder if it is free, else any free one.
@@ -26,14 +26,14 @@ def listening_for(data: Path, port: int | None) -> socket.socket:
     """
     if port:
         try:
-            return _kept(data, listening_on(_HOST, port))
+            return _save_port(data, open_listening_socket(_HOST, port))
         except OSError as error:
             raise PagePortTaken(f"the admin page cannot listen on port {port}: {error.strerror}") from error
     with suppress(OSError, ValueError):
-        return listening_on(_HOST, int((kept_in(data) / "port").read_text("ascii")))
-    return _kept(data, listening_on(_HOST, 0))
+        return open_listening_socket(_HOST, int((open_admin_folder(data) / "port").read_text("ascii")))
+    return _save_port(data, open_listening_socket(_HOST, 0))
 
 
-def _kept(data: Path, listening: socket.socket) -> socket.socket:
-    replace(kept_in(data) / "port", str(listening.getsockname()[1]))
+def _save_port(data: Path, listening: socket.socket) -> socket.socket:
+    replace(open_admin_folder(data) / "port", str(listening.getsockname()[1]))
     return listening

@@ -53,6 +53,6 @@ class PageUser:
         return await visit.parts.memory(self.tenant)
 
 
-def shown(whose: PageUser, tab: str) -> dict[str, Any]:
+def frame_values(whose: PageUser, tab: str) -> dict[str, Any]:
     """Return the values that the frame of the user's pages needs."""
     return {"whose": whose, "tab": tab, "tabs": TABS}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_contracts.verbs.tools import ForgetReplyV1, Scope, SearchReplyV2
@@ -17,7 +17,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 
 EXIT: Final = "/exit"
-EVERYWHERE: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
+SEARCH_SCOPES: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
 
 _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
@@ -39,7 +39,7 @@ class SlashCommand(NamedTuple):
     do: Callable[[str], Awaitable[None]]
 
 
-class Talk:
+class ChatConversation:
     """One user's conversation.
 
     Args:
@@ -184,7 +184,9 @@ class Talk:
     async def _found(self, text: str, said: int) -> SearchReplyV2:
         """Search before the answer exists: a later search would find the answer, too."""
         try:
-            found = await self._memory.search(self._user, text, scope=EVERYWHERE, explain=True, min_seq=said)
+            found = await self._memory.search(
+                self._user, text, scope=SEARCH_SCOPES, explain=True, min_seq=said
+            )
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))
         # Leave out the message that was just published: it is a hit for its own text.
@@ -215,7 +217,7 @@ class Talk:
             self._screen.candidates(reply.candidates)
             return
         self._forgotten = reply
-        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore restores it.")
+        self._screen.note(f"Forgotten: {reply.id} {make_printable(reply.text or '')}\n/restore restores it.")
 
     async def _restore(self, _: str) -> None:
         if self._forgotten is None:

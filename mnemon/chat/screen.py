@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 from mnemon_contracts.fact_lines import importance_word
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
-BAR: Final = 24
+BAR_COLUMNS: Final = 24
 """Columns of the bar of the largest section."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
@@ -43,7 +43,7 @@ class ChatScreen:
 
     def piece(self, text: str) -> None:
         """Show a piece of an answer as it arrives."""
-        self._console.print(Text(printable(text)), end="", soft_wrap=True)
+        self._console.print(Text(make_printable(text)), end="", soft_wrap=True)
 
     def end(self) -> None:
         """End the line after an answer."""
@@ -53,7 +53,7 @@ class ChatScreen:
         """Show a context, with the tokens of its sections."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
-            self._console.print(Text(printable(message.content)), soft_wrap=True)
+            self._console.print(Text(make_printable(message.content)), soft_wrap=True)
         if not reply.messages:
             self.note("Nothing.")
         self._console.print()
@@ -66,11 +66,11 @@ class ChatScreen:
         if not facts:
             self.note("No facts yet. They are extracted from messages once you pause; /save TEXT saves one.")
             return
-        table = _table("id", "tier", "importance", "until", "fact")
+        table = _create_table("id", "tier", "importance", "until", "fact")
         for fact in facts:
             until = f"{fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
             table.add_row(
-                fact.id, fact.tier, importance_word(fact.importance), until, Text(printable(fact.text))
+                fact.id, fact.tier, importance_word(fact.importance), until, Text(make_printable(fact.text))
             )
         self._console.print(table)
 
@@ -81,9 +81,9 @@ class ChatScreen:
     def candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
         self.note("Nothing was forgotten yet. Which fact do you mean?")
-        table = _table("", "id", "fact")
+        table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
-            table.add_row(str(number), candidate.id, Text(printable(candidate.text)))
+            table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
         self._console.print(table)
         self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
 
@@ -91,10 +91,10 @@ class ChatScreen:
         """Show a query, its hits with the parts of their scores, and which of them are in the context."""
         self.note(f"Looked for: {query}")
         given = "\n".join(message.content for message in context.messages)
-        table = _table("score", "", "found", "")
+        table = _create_table("score", "", "found", "")
         for hit in reply.hits:
             shown = Text("shown", style="green") if hit.text in given else Text("")
-            table.add_row(f"{hit.score:.2f}", shown, _name(hit), _explained(hit))
+            table.add_row(f"{hit.score:.2f}", shown, _name_hit(hit), _explain_hit(hit))
         if reply.hits:
             self._console.print(table)
         else:
@@ -118,7 +118,7 @@ class ChatScreen:
         for name, section in sections.items():
             if not (section.tokens or section.left_out):
                 continue
-            bar = "█" * max(1, round(BAR * section.tokens / most)) if section.tokens else ""
+            bar = "█" * max(1, round(BAR_COLUMNS * section.tokens / most)) if section.tokens else ""
             what = f"{section.shown} shown"
             what += f", {section.left_out} left out" if section.left_out else ""
             what += ", one of them cut" if section.cut else ""
@@ -130,14 +130,14 @@ class ChatScreen:
             self.trouble(f"missing: {', '.join(parts)}")
 
 
-def _table(*columns: str) -> Table:
+def _create_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _name(hit: SearchHitV2) -> str:
+def _name_hit(hit: SearchHitV2) -> str:
     match hit.scope:
         case "memories":
             return hit.id
@@ -146,8 +146,8 @@ def _name(hit: SearchHitV2) -> str:
     return f"{hit.at:%Y-%m-%d %H:%M}" if hit.at else ""
 
 
-def _explained(hit: SearchHitV2) -> Text:
-    text = Text(printable(" ".join(hit.text.split())))
+def _explain_hit(hit: SearchHitV2) -> Text:
+    text = Text(make_printable(" ".join(hit.text.split())))
     if hit.parts:
         parts = ", ".join(f"{name} {part:.2f}" for name, part in hit.parts.items())
         text.append(f"\n{parts}", style="dim")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from mnemon.cli.terminal.exit_code import Ending, refuse
 
 
-def consumers_named(names: Sequence[str]) -> tuple[str, ...]:
+def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
     """The consumers of these names, each once, in the order given. Ends the command when one is unknown."""
     from mnemon_consumers.app import CONSUMERS
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from mnemon.cli.terminal.exit_code import Ending, refuse
 
 
-def moment(option: str, spelled: str) -> int | datetime:
+def parse_moment(option: str, spelled: str) -> int | datetime:
     """What is written in an option; a time without an offset is UTC.
 
     Ends with 2 where it is neither, or a time that is yet to come.

@@ -7,65 +7,65 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.demo.panels import heading, inset
-from mnemon.demo.report import Drawn, Learned, Spent
+from mnemon.demo.panels import indent, render_heading
+from mnemon.demo.report import DerivedMemory, ExtractedFact, ModelCalls
 
-FACTS: Final = 6
+MAX_FACTS: Final = 6
 """Facts of each user that the demo shows."""
 
-SUMMARIES: Final = 3
+MAX_SUMMARIES: Final = 3
 """Newest summaries of each user that the demo shows: as many as a context has."""
 
 _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 
 
-def learned(learned: Learned) -> Iterator[RenderableType]:
+def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
     """Yield the summaries, the facts, and the calls of models for them."""
-    yield from heading("Learned in the background: nobody asked for it")
+    yield from render_heading("Learned in the background: nobody asked for it")
     yield "[bold]What a context says in place of old messages[/] (the newest summaries):"
-    yield inset(_summaries(learned.summaries))
+    yield indent(_render_summaries(learned.summaries))
     count = ", ".join(f"{number} {name}" for name, number in learned.decisions.items())
     yield f"[bold]Facts drawn from what was said[/] ({count}), some of them with the words they are from:"
-    yield inset(_facts(learned.drawn))
-    yield Group("[bold]What was asked[/]", inset(_spent(learned.spent)))
+    yield indent(_render_extracted(learned.drawn))
+    yield Group("[bold]What was asked[/]", indent(_render_model_calls(learned.spent)))
     if learned.model is None:
         yield "[dim]`offline` did this: rules that know a few phrases. A language model does it better:[/]"
-        yield inset(
+        yield indent(
             Text(
                 "$ MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo", style="cyan"
             )
         )
 
 
-def _summaries(summaries: Mapping[str, Sequence[str]]) -> Table:
-    rows = _grid("cyan", "")
+def _render_summaries(summaries: Mapping[str, Sequence[str]]) -> Table:
+    rows = _create_grid("cyan", "")
     for user, texts in summaries.items():
-        for number, text in enumerate(texts[-SUMMARIES:]):
+        for number, text in enumerate(texts[-MAX_SUMMARIES:]):
             rows.add_row(Text("" if number else user), Text(text))
     return rows
 
 
-def _facts(drawn: Sequence[Drawn]) -> Table:
-    rows = _grid("cyan", "dim", "", "dim")
+def _render_extracted(drawn: Sequence[ExtractedFact]) -> Table:
+    rows = _create_grid("cyan", "dim", "", "dim")
     for user in dict.fromkeys(each.user for each in drawn):
         of_user = [each for each in drawn if each.user == user]
-        for number, each in enumerate(of_user[:FACTS]):
+        for number, each in enumerate(of_user[:MAX_FACTS]):
             said = f"{each.source.sent_at:%d %B}" if each.source and each.source.sent_at else ""
             rows.add_row(Text("" if number else user), Text(each.id), Text(each.text), Text(said))
-        if len(of_user) > FACTS:
-            rows.add_row("", "", Text(f"and {len(of_user) - FACTS} more", style="dim"), "")
+        if len(of_user) > MAX_FACTS:
+            rows.add_row("", "", Text(f"and {len(of_user) - MAX_FACTS} more", style="dim"), "")
     return rows
 
 
-def _spent(spent: Mapping[str, Spent]) -> Table:
-    rows = _grid("cyan", "", "dim")
+def _render_model_calls(spent: Mapping[str, ModelCalls]) -> Table:
+    rows = _create_grid("cyan", "", "dim")
     for purpose, of in spent.items():
         asked = f"{of.calls} times, {of.input_tokens:,} tokens in, {of.output_tokens:,} out"
         rows.add_row(Text(of.model), Text(_PURPOSES[purpose]), Text(asked))
     return rows
 
 
-def _grid(*styles: str) -> Table:
+def _create_grid(*styles: str) -> Table:
     rows = Table.grid(padding=(0, 2))
     for style in styles:
         rows.add_column(style=style, overflow="fold")

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
-from mnemon.demo.panels import call, heading
-from mnemon.demo.report import DemoSearch, Facts, Forgotten, ToldFact
+from mnemon.demo.panels import render_call, render_heading
+from mnemon.demo.report import DemoFacts, DemoSearch, ForgottenFact, ProposedText
 from mnemon.demo.sample import IVAN
 from mnemon_contracts.events.memory import (
     Decision,
@@ -28,60 +28,66 @@ _STYLES: Final = {
 }
 
 
-def facts(facts: Facts) -> Iterator[RenderableType]:
+def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
-    yield from heading("Facts: each kept once, or refused with a reason")
+    yield from render_heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
         told = [each for each in facts.told if each.user == user]
-        yield call(f'memory.save("{user}", ...)', "what became of each, in this order", _decisions(told))
+        yield render_call(
+            f'memory.save("{user}", ...)', "what became of each, in this order", _render_decisions(told)
+        )
     gone = facts.forgotten
-    left = Group(_forgotten(gone), Text("\nleft:", style="dim"), _left(facts))
-    yield call(f'memory.forget("{gone.user}", query="{gone.query}")', "in no answer any more", left)
+    left = Group(_render_forgotten(gone), Text("\nleft:", style="dim"), _render_left(facts))
+    yield render_call(f'memory.forget("{gone.user}", query="{gone.query}")', "in no answer any more", left)
     yield ""
-    yield from heading("Found again")
+    yield from render_heading("Found again")
     for found in facts.found:
         scope = "" if found.scope == "memories" else f', scope=["{found.scope}"]'
-        yield call(f'memory.search("{found.user}", "{found.query}"{scope})', "best first", _hits(found))
+        yield render_call(
+            f'memory.search("{found.user}", "{found.query}"{scope})', "best first", _render_hits(found)
+        )
     text = Text(facts.context.text or "")
     tokens = f"{facts.context.tokens} tokens"
     asked = f'memory.context("{IVAN}", query="{CONTEXT_QUERY}", format="xml", budget={CONTEXT_BUDGET})'
-    yield call(asked, tokens, text)
+    yield render_call(asked, tokens, text)
     yield ""
 
 
-def _decisions(told: Iterable[ToldFact]) -> Table:
-    rows = _rows()
+def _render_decisions(told: Iterable[ProposedText]) -> Table:
+    rows = _create_rows()
     for each in told:
         match each.event:
             case FactSavedV1(fact_id=fact_id, fact=fact):
-                _add(rows, "saved", fact_id, each.text, f"{fact.tier}, importance {fact.importance}")
+                _add_row(rows, "saved", fact_id, each.text, f"{fact.tier}, importance {fact.importance}")
             case FactConfirmedV1(fact_id=fact_id):
-                _add(rows, "confirmed", fact_id, each.text, "known already")
+                _add_row(rows, "confirmed", fact_id, each.text, "known already")
             case FactUpdatedV1(fact_id=fact_id, former=former, decision=by):
-                _add(rows, "updated", fact_id, each.text, f"was “{former.text}”; {_why(by)}")
+                _add_row(
+                    rows, "updated", fact_id, each.text, f"was “{former.text}”; {_describe_evidence(by)}"
+                )
             case FactRejectedV1(reason=rule, detail=detail):
-                _add(rows, "refused", rule, each.text, detail or "")
+                _add_row(rows, "refused", rule, each.text, detail or "")
     return rows
 
 
-def _why(by: Decision | None) -> str:
+def _describe_evidence(by: Decision | None) -> str:
     return by.evidence if by and by.evidence else "changed by hand"
 
 
-def _forgotten(gone: Forgotten) -> Table:
-    rows = _rows()
-    _add(rows, "forgotten", gone.fact.id, gone.fact.text)
+def _render_forgotten(gone: ForgottenFact) -> Table:
+    rows = _create_rows()
+    _add_row(rows, "forgotten", gone.fact.id, gone.fact.text)
     return rows
 
 
-def _left(facts: Facts) -> Table:
-    rows = _rows()
+def _render_left(facts: DemoFacts) -> Table:
+    rows = _create_rows()
     for fact in facts.kept[facts.forgotten.user]:
-        _add(rows, "", fact.id, fact.text)
+        _add_row(rows, "", fact.id, fact.text)
     return rows
 
 
-def _hits(found: DemoSearch) -> Table:
+def _render_hits(found: DemoSearch) -> Table:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="bold", no_wrap=True)
     rows.add_column(style="dim", no_wrap=True)
@@ -91,7 +97,7 @@ def _hits(found: DemoSearch) -> Table:
     return rows
 
 
-def _rows() -> Table:
+def _create_rows() -> Table:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(no_wrap=True, min_width=9)
     rows.add_column(style="dim", no_wrap=True, min_width=9)
@@ -99,7 +105,7 @@ def _rows() -> Table:
     return rows
 
 
-def _add(rows: Table, what: str, which: str, text: str, more: str = "") -> None:
+def _add_row(rows: Table, what: str, which: str, text: str, more: str = "") -> None:
     said = Text(text)
     if more:
         said.append(f"\n{more}", style="dim")

@@ -9,17 +9,17 @@ from rich.panel import Panel
 from rich.text import Text
 
 
-def heading(title: str) -> Iterable[RenderableType]:
+def render_heading(title: str) -> Iterable[RenderableType]:
     """Return a heading with a blank line below."""
     return Text(title, style="bold underline"), Text()
 
 
-def inset(content: RenderableType, above: int = 0) -> RenderableType:
+def indent(content: RenderableType, above: int = 0) -> RenderableType:
     """Indent content, with a blank line below and `above` blank lines above."""
     return Padding(content, (above, 0, 1, 2), expand=False)
 
 
-def call(expression: str, meaning: str, content: RenderableType) -> RenderableType:
+def render_call(expression: str, meaning: str, content: RenderableType) -> RenderableType:
     """Return a panel with a call as title, its reply as content, and the meaning of the reply below."""
     return Panel(
         content,

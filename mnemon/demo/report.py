@@ -12,7 +12,7 @@ from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedMessages:
     """Messages that a `started` which discards, or a `cleared`, removed.
 
     Attributes:
@@ -25,7 +25,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicate:
+class DuplicateMessage:
     """A message that was sent again with the same id."""
 
     id: str
@@ -43,7 +43,7 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class BotReplies:
     """Replies that a bot gets.
 
     Attributes:
@@ -60,7 +60,7 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFact:
+class ProposedText:
     """A proposed fact, and the event with the decision on it."""
 
     user: str
@@ -85,7 +85,7 @@ class ToldFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenFact:
     """A fact that a query found and that was forgotten; from log position `seen_seq` on it is gone."""
 
     user: str
@@ -110,7 +110,7 @@ class DemoSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DemoFacts:
     """Facts of the demo.
 
     Attributes:
@@ -121,8 +121,8 @@ class Facts:
         context: context of Иван, as XML.
     """
 
-    told: Sequence[ToldFact]
-    forgotten: Forgotten
+    told: Sequence[ProposedText]
+    forgotten: ForgottenFact
     kept: Mapping[str, Sequence[StoredFact]]
     found: Sequence[DemoSearch]
     context: ContextReplyV1
@@ -138,7 +138,7 @@ class Facts:
         }
 
 
-class Drawn(NamedTuple):
+class ExtractedFact(NamedTuple):
     """A fact that was extracted from messages; `source` is the first of them."""
 
     user: str
@@ -147,7 +147,7 @@ class Drawn(NamedTuple):
     source: MessageV1 | None
 
 
-class Spent(NamedTuple):
+class ModelCalls(NamedTuple):
     """Calls of a model and their tokens."""
 
     model: str
@@ -157,7 +157,7 @@ class Spent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class DerivedMemory:
     """Memory that the consumers derived from messages.
 
     Attributes:
@@ -171,9 +171,9 @@ class Learned:
 
     model: str | None
     summaries: Mapping[str, Sequence[str]]
-    drawn: Sequence[Drawn]
+    drawn: Sequence[ExtractedFact]
     decisions: Mapping[str, int]
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, ModelCalls]
     seq: int
 
     def numbers(self) -> dict[str, Any]:
@@ -211,15 +211,15 @@ class DemoReport:
     published: int = 0
     log_events: int = 0
     kept: dict[str, int] = field(default_factory=dict)
-    discarded: list[Removed] = field(default_factory=list)
-    cleared: list[Removed] = field(default_factory=list)
+    discarded: list[RemovedMessages] = field(default_factory=list)
+    cleared: list[RemovedMessages] = field(default_factory=list)
     profile_changes: int = 0
-    duplicates: list[Duplicate] = field(default_factory=list)
+    duplicates: list[DuplicateMessage] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    facts: Facts | None = None
-    learned: Learned | None = None
-    remembered: Remembered = Remembered()
+    facts: DemoFacts | None = None
+    learned: DerivedMemory | None = None
+    remembered: BotReplies = BotReplies()
 
     @property
     def ends(self) -> Mapping[str, int]:

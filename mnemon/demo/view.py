@@ -12,11 +12,11 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.command_spelling import spelled
-from mnemon.demo.derived_memory_view import learned
-from mnemon.demo.facts_view import facts
-from mnemon.demo.panels import call, heading, inset
-from mnemon.demo.report import DeadLetter, DemoReport, Remembered, Removed
+from mnemon.cli.terminal.command_spelling import spell_command
+from mnemon.demo.derived_memory_view import render_derived_memory
+from mnemon.demo.facts_view import render_facts
+from mnemon.demo.panels import indent, render_call, render_heading
+from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, RemovedMessages
 from mnemon_contracts.base import JsonObject
 from mnemon_contracts.verbs.ask import RenderedMessage
 
@@ -25,7 +25,7 @@ WIDTH: Final = 100
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
 
-_ENDS: Final = {
+_OUTCOMES: Final = {
     "messages_kept": "messages stored, for a bot to ask for",
     "messages_discarded": "messages discarded by /new",
     "messages_cleared": "messages cleared with their conversation",
@@ -36,7 +36,7 @@ _ENDS: Final = {
     "dead_letters": "dead letters, kept with their reasons",
 }
 
-_OPENING: Final = (
+_INTRODUCTION: Final = (
     "[bold]mnemon demo[/]: two weeks of a bot with three people. Anna writes in English, Иван in Russian, "
     "Lena in both. Their messages are published to NATS JetStream, persisted in PostgreSQL, indexed by "
     "Qdrant, and asked for as a bot asks. All of it runs in a temporary folder, removed at the end.\n"
@@ -71,7 +71,7 @@ class DemoScreen:
         self._bars.stop()
 
     def answers(self, what: str, seconds: float) -> None:
-        self._console.print(_done(what, seconds))
+        self._console.print(_render_step(what, seconds))
 
     def published(self, events: int, of: int) -> None:
         self._bars.update(self._starting, visible=False)
@@ -84,57 +84,61 @@ class DemoScreen:
         self._bars.update(bar, completed=completed, total=of, count=f"{completed}/{of}", visible=True)
 
 
-def console(*, quiet: bool = False) -> Console:
+def create_console(*, quiet: bool = False) -> Console:
     """Return a console on the standard output, at most `WIDTH` columns wide."""
     terminal = Console(quiet=quiet, highlight=False)
     terminal.width = min(terminal.width, WIDTH)
     return terminal
 
 
-def greet(console: Console) -> None:
+def show_introduction(console: Console) -> None:
     """Show the introduction."""
-    console.print(_OPENING)
+    console.print(_INTRODUCTION)
 
 
-def show(report: DemoReport, console: Console) -> None:
+def show_report(report: DemoReport, console: Console) -> None:
     """Show the report, and the next steps."""
     remembered = report.remembered
     sent = f"{report.published} events published, {report.log_events} new, all persisted"
-    console.print(_done(sent, report.seconds["events"]))
+    console.print(_render_step(sent, report.seconds["events"]))
     if report.facts:
         told = f"{len(report.facts.told)} facts proposed, {sum(map(len, report.facts.kept.values()))} kept"
-        console.print(_done(told, report.seconds["facts"]))
+        console.print(_render_step(told, report.seconds["facts"]))
     if report.learned:
         summaries = sum(map(len, report.learned.summaries.values()))
         done = f"{summaries} summaries written, {sum(report.learned.decisions.values())} facts drawn"
-        console.print(_done(done, report.seconds["learning"]))
+        console.print(_render_step(done, report.seconds["learning"]))
     console.print()
     for part in (
-        *(facts(report.facts) if report.facts else ()),
-        *heading("What the bot remembers"),
-        call('memory.context("anna")', "what to put before a model", _chat(remembered.context)),
-        call('memory.history("иван", limit=8)', "the last messages", _chat(remembered.history)),
-        call('memory.profile("иван")', "the user's data", _fields(remembered.profile)),
+        *(render_facts(report.facts) if report.facts else ()),
+        *render_heading("What the bot remembers"),
+        render_call(
+            'memory.context("anna")', "what to put before a model", _render_messages(remembered.context)
+        ),
+        render_call(
+            'memory.history("иван", limit=8)', "the last messages", _render_messages(remembered.history)
+        ),
+        render_call('memory.profile("иван")', "the user's data", _render_fields(remembered.profile)),
         "",
-        *(learned(report.learned) if report.learned else ()),
-        *heading("What is gone, and what never came in"),
-        *(_discarded(removed) for removed in report.discarded),
-        *(_cleared(removed, remembered) for removed in report.cleared),
+        *(render_derived_memory(report.learned) if report.learned else ()),
+        *render_heading("What is gone, and what never came in"),
+        *(_render_discarded(removed) for removed in report.discarded),
+        *(_render_cleared(removed, remembered) for removed in report.cleared),
         *(
             f"[bold]Sent twice, stored once:[/] [cyan]“{escape(duplicate.content)}”[/], id {duplicate.id}\n"
             for duplicate in report.duplicates
         ),
         "[bold]Not understood, and so kept as dead letters, with the reason:[/]",
-        _letters(report.dead_letters),
-        *heading(f"Where the {report.published} events went"),
-        _ends(report),
-        *heading("Where to go next"),
-        _next_steps(),
+        _render_letters(report.dead_letters),
+        *render_heading(f"Where the {report.published} events went"),
+        _render_outcomes(report),
+        *render_heading("Where to go next"),
+        _render_next_steps(),
     ):
         console.print(part)
 
 
-def _done(what: str, seconds: float) -> RenderableType:
+def _render_step(what: str, seconds: float) -> RenderableType:
     line = Table.grid(padding=(0, 1))
     line.add_column()
     line.add_column(min_width=54)
@@ -143,7 +147,7 @@ def _done(what: str, seconds: float) -> RenderableType:
     return line
 
 
-def _chat(messages: Iterable[RenderedMessage], style: str = "") -> Table:
+def _render_messages(messages: Iterable[RenderedMessage], style: str = "") -> Table:
     chat = Table.grid(padding=(0, 2))
     chat.add_column(justify="right", no_wrap=True)
     chat.add_column(overflow="fold", style=style)
@@ -152,38 +156,38 @@ def _chat(messages: Iterable[RenderedMessage], style: str = "") -> Table:
     return chat
 
 
-def _fields(fields: JsonObject) -> Table:
+def _render_fields(fields: JsonObject) -> Table:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="magenta", no_wrap=True)
     for name, value in fields.items():
-        rows.add_row(Text(name), Text(_plain(value)))
+        rows.add_row(Text(name), Text(_format_value(value)))
     return rows
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     match value:
         case Mapping():
-            return ", ".join(f"{name}: {_plain(inner)}" for name, inner in value.items())
+            return ", ".join(f"{name}: {_format_value(inner)}" for name, inner in value.items())
         case list():
-            return ", ".join(map(_plain, value))
+            return ", ".join(map(_format_value, value))
     return str(value)
 
 
-def _discarded(removed: Removed) -> RenderableType:
+def _render_discarded(removed: RemovedMessages) -> RenderableType:
     return Group(
         f"[bold]Anna tried the bot out, then sent /new:[/] {removed.count} messages are gone, among them",
-        inset(_chat(removed.messages[2:6], style="dim strike")),
+        indent(_render_messages(removed.messages[2:6], style="dim strike")),
     )
 
 
-def _cleared(removed: Removed, remembered: Remembered) -> RenderableType:
+def _render_cleared(removed: RemovedMessages, remembered: BotReplies) -> RenderableType:
     return Group(
         f"[bold]Lena cleared one conversation:[/] {removed.count} messages are gone; it goes on with",
-        inset(_chat(remembered.cleared[:2])),
+        indent(_render_messages(remembered.cleared[:2])),
     )
 
 
-def _letters(letters: Sequence[DeadLetter]) -> RenderableType:
+def _render_letters(letters: Sequence[DeadLetter]) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
@@ -193,42 +197,42 @@ def _letters(letters: Sequence[DeadLetter]) -> RenderableType:
         rows.add_row("subject", Text(letter.subject))
         rows.add_row("body", Text(letter.body, style="dim"))
         rows.add_row(letter.reason, Text(letter.error, style="red"))
-    return inset(rows)
+    return indent(rows)
 
 
-def _ends(report: DemoReport) -> RenderableType:
+def _render_outcomes(report: DemoReport) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(justify="right", style="bold")
     rows.add_column()
     for name, count in report.ends.items():
-        rows.add_row(str(count), _ENDS[name])
+        rows.add_row(str(count), _OUTCOMES[name])
     rows.add_row("─" * len(str(report.published)), "")
     verdict = (
         "[green]every event is accounted for[/]" if report.is_balanced else "[red]this is not all of them[/]"
     )
     rows.add_row(str(sum(report.ends.values())), verdict)
     return Group(
-        inset(rows),
+        indent(rows),
         f"{report.seconds['total']:.1f} s in all. The servers have ended, and their folder is removed.\n",
     )
 
 
-def _next_steps() -> RenderableType:
+def _render_next_steps() -> RenderableType:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8").strip()
     return Group(
         "[bold]Start it to stay[/], with its data in ./memory:",
-        _terminal(spelled("mnemon up --data ./memory --nats-port 4222")),
+        _render_commands(spell_command("mnemon up --data ./memory --nats-port 4222")),
         "[bold]A bot in Python:[/]",
-        inset(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
+        indent(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
         "[bold]A bot in any other language[/] publishes and asks by NATS alone; here with its command line:",
-        _terminal(
+        _render_commands(
             """nats pub chat.acme.u42.-.message.v1 '{"role":"user","content":"hi"}'""",
             """nats req ask.acme.u42.history.v1 '{"limit":30}'""",
         ),
         "[bold]Look inside:[/]",
-        _terminal(spelled("mnemon status --data ./memory"), spelled("mnemon --help")),
+        _render_commands(spell_command("mnemon status --data ./memory"), spell_command("mnemon --help")),
     )
 
 
-def _terminal(*commands: str) -> RenderableType:
-    return inset(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)
+def _render_commands(*commands: str) -> RenderableType:
+    return indent(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)

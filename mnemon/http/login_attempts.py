@@ -1,11 +1,11 @@
-"""Failed attempts to log in, counted by address: after `FREE` of them, further attempts have to wait."""
+"""Failed logins, counted by address: after `FREE_ATTEMPTS` of them, further attempts have to wait."""
 
 import time
 from typing import Final
 
 from cachetools import TTLCache
 
-FREE: Final = 5
+FREE_ATTEMPTS: Final = 5
 """Attempts before the first wait."""
 
 LONGEST_WAIT: Final = 60.0
@@ -15,7 +15,7 @@ _ADDRESSES: Final = 10_000
 _REMEMBERED_SECONDS: Final = 3600
 
 
-class Attempts:
+class LoginAttempts:
     """Failed attempts of the last hour. Each wait is twice as long as the previous one."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Attempts:
     def fail(self, address: str) -> None:
         """Count a failed attempt."""
         failures = self._failures.get(address, (0, 0.0))[0] + 1
-        wait = min(2.0 ** (failures - FREE), LONGEST_WAIT) if failures > FREE else 0.0
+        wait = min(2.0 ** (failures - FREE_ATTEMPTS), LONGEST_WAIT) if failures > FREE_ATTEMPTS else 0.0
         self._failures[address] = failures, time.monotonic() + wait
 
     def succeed(self, address: str) -> None:

@@ -22,7 +22,7 @@ class _UvicornServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
+async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
     """Answer requests on a socket for the duration of the block; let open requests finish at its end."""
     server = _UvicornServer(
         uvicorn.Config(

@@ -3,7 +3,7 @@
 import socket
 
 
-def listening_on(host: str, port: int) -> socket.socket:
+def open_listening_socket(host: str, port: int) -> socket.socket:
     """Return a socket that accepts connections.
 
     Raises:
@@ -13,7 +13,7 @@ def listening_on(host: str, port: int) -> socket.socket:
     return socket.create_server((host, port), family=family)
 
 
-def shown(listening: socket.socket) -> str:
+def format_address(listening: socket.socket) -> str:
     """Return the address of the socket for a browser on this machine."""
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to be opened, not listened on

@@ -36,7 +36,7 @@ NEW_CONVERSATION: Final = ConversationTool(
     fixed={"discard_previous": True},
 )
 
-OFFERED: Final[Mapping[str, FunctionTool]] = {
+MCP_TOOLS: Final[Mapping[str, FunctionTool]] = {
     CONTEXT.name: CONTEXT,
     NEW_CONVERSATION.name: NEW_CONVERSATION,
     **TOOLS,

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.http.login_attempts import Attempts
+from mnemon.http.login_attempts import LoginAttempts
 from mnemon.mcp.server import NoUser
 
 USER_HEADER: Final = "Mnemon-User"
@@ -24,7 +24,7 @@ async def serve_stdio(server: Server[Any]) -> None:
         await server.run(requests, replies, server.create_initialization_options())
 
 
-def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
+def create_http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
     """Return an application that serves streamable HTTP at `/mcp`.
 
     It has no sessions, so that any number of such processes may share one address.
@@ -35,10 +35,10 @@ def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
         token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
-    return _Guarded(app, token)
+    return _TokenGuard(app, token)
 
 
-def named_user(context: ServerRequestContext[Any]) -> str:
+def read_user_header(context: ServerRequestContext[Any]) -> str:
     """Return the user that an HTTP request names.
 
     Raises:
@@ -56,13 +56,13 @@ def named_user(context: ServerRequestContext[Any]) -> str:
     return user
 
 
-class _Guarded:
+class _TokenGuard:
     """Accepts requests with the token only. An address that has sent wrong ones has to wait."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._right = f"Bearer {token}".encode()
-        self._attempts = Attempts()
+        self._attempts = LoginAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and (refusal := self._refusal(scope)):

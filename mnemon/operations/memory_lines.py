@@ -47,13 +47,13 @@ class MessagePositions(NamedTuple):
     last: Callable[[int], int | None]
 
 
-def names_positions(event: Event) -> bool:
+def has_positions(event: Event) -> bool:
     """Return whether an event names positions of other events."""
     lineage = getattr(event, "lineage", None)
     return hasattr(event, "from_seq") or bool(lineage and lineage.sources)
 
 
-def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
+def map_positions(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     """Return the event with its positions mapped; None if no message of its range is left.
 
     Sources that are gone are left out of the lineage: the fact stays without them.
@@ -72,12 +72,12 @@ def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     return event.model_copy(update=changes) if changes else event
 
 
-def start_id(tenant: str, user: str, conversation: str) -> str:
+def derive_start_id(tenant: str, user: str, conversation: str) -> str:
     """Return the id for the start of a conversation whose first message is gone."""
     return derived_id(tenant, user, "started", conversation)
 
 
-def portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
+def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """Return the id of an event for use in another log.
 
     An event without an id is known by its position in the log (`LOG:17`), which another event has in another

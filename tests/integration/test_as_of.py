@@ -12,7 +12,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon.operations.rebuild.generations import made as made_with_vectors
+from mnemon.operations.rebuild.generations import open_generation as made_with_vectors
 from mnemon_consumers.app import running
 from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE

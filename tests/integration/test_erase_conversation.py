@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
-from mnemon.operations.audit.run import examine
+from mnemon.operations.audit.run import run_audit
 from mnemon_consumers.app import running
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.events.erasure import Span, UserErasedV1
@@ -231,6 +231,6 @@ async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
         async with site_alone(deployment) as place:
             verdict = await verdict_on(place, Told())
             assert (verdict.is_settled, verdict.first) == (True, [])
-            audit = await examine(connection, place.database, UserSample(), lambda *_: None)
+            audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []
     assert bad not in [each.sequence for each in await kept(connection)]

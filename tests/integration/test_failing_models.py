@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon.operations.health import failing_models
-from mnemon.operations.health.report import Health, examine
+from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_bench.provider_server.faults import HttpFault
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
@@ -32,7 +32,7 @@ async def seen(extracting: Extracting, *words: str) -> Health:
     """Wait until a problem says all of this."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            health = await examine(extracting.deployment)
+            health = await examine_deployment(extracting.deployment)
             if any(all(word in problem for word in words) for problem in health.problems):
                 assert not health.healthy
                 return health
@@ -58,7 +58,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(mode: str, extracti
     async with extracting.running():
         await extracting.time_passes()
         await extracting.has(1, "window.answered")
-        health = await examine(extracting.deployment)
+        health = await examine_deployment(extracting.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
@@ -72,7 +72,7 @@ async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(ext
         await extracting.set(model="another")
         await extracting.time_passes()
         await extracting.has(1, "window.answered")
-        health = await examine(extracting.deployment)
+        health = await examine_deployment(extracting.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
@@ -92,10 +92,10 @@ async def test_an_outage_is_a_problem_when_it_lasts(
     async with extracting.running():
         await extracting.stock.say("I like tea")
         await extracting.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
-        health = await examine(extracting.deployment)
+        health = await examine_deployment(extracting.deployment)
         assert health.models is not None
         assert health.models.failing == ()
-        monkeypatch.setattr(failing_models, "PASSING", timedelta(0))
+        monkeypatch.setattr(failing_models, "TOLERATED_SILENCE", timedelta(0))
         health = await seen(extracting, f"openai/{MODEL} of acme", "HTTP 503", "asked again")
         assert health.models is not None
         assert not health.models.failing[0].is_refused
@@ -124,6 +124,6 @@ async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(extr
         state.faults.rewrite = lambda _, body: body
         await extracting.redrive_all()
         await extracting.has(8, "window.answered")
-        health = await examine(extracting.deployment)
+        health = await examine_deployment(extracting.deployment)
     assert health.models is not None
     assert health.models.given_up == ()

@@ -62,7 +62,7 @@ async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
         await learn(stock, 2, SEA, "two")
         await merge(stock)
         lines = await exported(stock.connection, located)
-        written = await exported(stock.connection, located, markdown.lines)
+        written = await exported(stock.connection, located, markdown.generate_lines)
     assert [line for line in written if SEA in line]
     assert not [line for line in written if COAST in line]
     async with another(tmp_path / "there", database_url, NAMES) as (_, connection):

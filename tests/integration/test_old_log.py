@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from mnemon.operations.rebuild.redecide import Redeciding
+from mnemon.operations.rebuild.redecide import Redecision
 from mnemon_consumers.app import running
 from mnemon_contracts.decode import decode
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
@@ -92,7 +92,7 @@ async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
 async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
     stock: Stock, end: int, audited: Audited
 ) -> None:
-    redeciding = Redeciding(stock.connection, audited.database, wordllama(), edit=lambda document: document)
+    redeciding = Redecision(stock.connection, audited.database, wordllama(), edit=lambda document: document)
     shown = await redeciding.preview(lambda *_: None)
     assert [(*each.owner, each.change.kind, each.change.text) for each in shown.first] == [
         ("acme", "u1", "apart", MOTHER),

@@ -13,13 +13,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon.operations.rebuild.embedding import embedding_of, is_embedding
-from mnemon.operations.rebuild.generations import made
-from mnemon.operations.rebuild.listing import dropped
-from mnemon.operations.rebuild.live_vectors import counted, live_pages
-from mnemon.operations.rebuild.reembed import Preview, preview
-from mnemon.operations.rebuild.swap import finish, former, take_over
-from mnemon.operations.rebuild.verification import VerifyingAll
+from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.listing import remove_generation
+from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
+from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.workloads.all_events import TENANT, fill
 from mnemon_consumers.app import running
 from mnemon_contracts.settings.groups import Embedding
@@ -68,14 +68,14 @@ async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site
 
 async def verdict_on(place: Site, told: Told) -> RowVerification:
     live = EdgeOwner(place.connection)
-    async with made(place, "next", told) as generation:
-        return await VerifyingAll(place, generation, live, told, patience=60).verdict()
+    async with open_generation(place, "next", told) as generation:
+        return await GenerationVerification(place, generation, live, told, patience=60).verdict()
 
 
 async def switched(place: Site, told: Told) -> None:
-    async with made(place, "next", told) as generation:
-        await take_over(place, generation, told)
-    assert await finish(place, told)
+    async with open_generation(place, "next", told) as generation:
+        await swap_rows(place, generation, told)
+    assert await swap_vectors(place, told)
 
 
 async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
@@ -156,9 +156,9 @@ async def test_exchanged_while_it_is_searched_and_back(
     assert lost.id in await all_points(finding)
     assert (await verdict_on(place, told)).first == []
 
-    async with former(place, told) as generation:
-        await take_over(place, generation, told)
-    assert await finish(place, told)
+    async with open_former(place, told) as generation:
+        await swap_rows(place, generation, told)
+    assert await swap_vectors(place, told)
     await indexed(stock, await stock.say("after"))
     # As it was, with all that came since.
     assert (await verdict_on(place, told)).counts == {"vectors of messages": 1}
@@ -188,8 +188,8 @@ async def test_cut_off_between_rows_and_vectors(
     await indexed(stock, seq)
     (point,) = (await all_points(finding)).values()
     await finding.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
-    async with made(place, "next", told) as generation:
-        await take_over(place, generation, told)
+    async with open_generation(place, "next", told) as generation:
+        await swap_rows(place, generation, told)
     # Whoever did it is dead. What came since is in neither.
     await indexed(stock, await stock.say("since", id="since"))
     assert point.id not in await all_points(finding)
@@ -199,10 +199,10 @@ async def test_cut_off_between_rows_and_vectors(
     with ExitStack() as asked:
         asked.enter_context(alone_in(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
-        assert await finish(place, told)
+        assert await swap_vectors(place, told)
     events = {each.payload["event_id"] for each in (await all_points(finding)).values()}
     assert events == {"first", "since"}
-    assert not await finish(place, told)
+    assert not await swap_vectors(place, told)
     assert not await are_there(of_generation(place.deployment, "next"))
 
 
@@ -213,24 +213,24 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
     seq = await stock.say("nobody has heard it yet", id="second")
     async with site_alone(located) as place:
         assert not is_held(located)
-        async with made(place, "next", told) as generation, live_pages(place) as live:
-            verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
+        async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
+            verdict = await GenerationVerification(place, generation, live, told, patience=0).verdict()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, located) == 2
-        assert await counted(place, of_generation(located, "former")) == 1
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 2
+        assert await count_points(place, of_generation(located, "former")) == 1
         assert place.live in {each.schema for each in await place.generations()}
         # Cut off before the rows: the former vectors have the other name by then.
-        async with former(place, told):
+        async with open_former(place, told):
             pass
-        await dropped(place, "before")
+        await remove_generation(place, "before")
         assert not await are_there(of_generation(located, "next"))
     # Both are indexed again, and are found once.
     async with running(("persist", "index"), located):
         await indexed(stock, seq)
         async with site_alone(located) as place:
-            assert await counted(place, located) == 2
+            assert await count_points(place, located) == 2
 
 
 async def test_a_former_generation_whose_version_knew_no_summaries(
@@ -242,16 +242,16 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
     async with site_alone(located) as place:
-        async with made(place, "next", told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
+        async with open_generation(place, "next", told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
         folder = of_generation(located, "former").vectors_folder
         assert folder
         shutil.rmtree(folder / "summaries")
-        async with former(place, told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, located) == 2
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 2
 
 
 async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock: Stock, told: Told) -> None:
@@ -262,7 +262,7 @@ async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock
     with pytest.raises(VectorsNotMade, match="--until 1"):
         async with open_as_of(place.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
-    async with made(place, "as of", told, first) as generation:
+    async with open_generation(place, "as of", told, first) as generation:
         await generation.rows.reach(first)
         assert not (await as_of(place.database, place.live, first)).is_complete
         await generation.reach(first, told)
@@ -298,18 +298,20 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
         async with site_alone(located) as place:
-            assert await is_embedding(place)
+            assert await is_embedder_running(place)
     other = Embedding(provider="openai", model="eight")
     async with site_alone(located) as place:
-        assert not await is_embedding(place)
-        former_model = await embedding_of(place, located)
-        async with made(place, "next", told, embedding=other) as generation:
+        assert not await is_embedder_running(place)
+        former_model = await get_embedding(place, located)
+        async with open_generation(place, "next", told, embedding=other) as generation:
             await generation.catch_up(place, told)
             assert generation.vectors
             async with opened(located, former_model) as live:
-                shown = await preview(place, live, generation.vectors.finding, Preview("", "", 0))
-            await take_over(place, generation, told)
-        assert await finish(place, told)
+                shown = await preview_verdicts(
+                    place, live, generation.vectors.finding, ReembedPreview("", "", 0)
+                )
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
         assert (await read(place.connection)).embedding == other
     assert (shown.facts, shown.pairs) == (3, 3)
     assert shown.changes == {("the same", "apart"): 1}
@@ -318,4 +320,4 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
     assert near > 0.97 > far
     async with running(("persist", "index"), located), site_alone(located) as place:
         await indexed(stock, await stock.say("it goes on"))
-        assert await counted(place, located) == 4
+        assert await count_points(place, located) == 4

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
+from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
 from mnemon_consumers.dedupe import handler as dedupe
 from mnemon_consumers.index import handler as index
 from mnemon_consumers.persist import handler as persist
@@ -49,8 +49,8 @@ class Decided:
     vectors: VectorStore
     model: Given
 
-    def by(self, edit: Callable[[Document], Document]) -> Redeciding:
-        return Redeciding(self.stock.connection, self.database, self.model, edit)
+    def by(self, edit: Callable[[Document], Document]) -> Redecision:
+        return Redecision(self.stock.connection, self.database, self.model, edit)
 
     async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
         await change(self.stock.connection, edit)

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.admin.forms.settings import Knob, problems
+from mnemon.admin.forms.settings import SettingControl, list_errors
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import DEFAULTS, in_force, with_value
 from mnemon_contracts.settings.fields import groups
 
-KNOBS = {field.name: Knob.of(field) for group in groups() for field in group.fields}
+KNOBS = {field.name: SettingControl.of(field) for group in groups() for field in group.fields}
 PRICE = {"model": "gpt-4o-mini", "input": 0.15, "output": 0.6, "batch": 0.5}
 
 
@@ -49,7 +49,7 @@ def test_every_wrong_field_is_named() -> None:
     document = with_value(with_value({}, "limits.per_user", "many"), "retrieval.limit", 0)
     with pytest.raises(InvalidBody) as refused:
         in_force(document)
-    assert problems(refused.value) == {
+    assert list_errors(refused.value) == {
         "limits.per_user": "Input should be a valid integer",
         "retrieval.limit": "Input should be greater than or equal to 1",
     }

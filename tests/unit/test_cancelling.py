@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.terminal.signals import StopSignals
 from mnemon_infra.database import engine
 from mnemon_infra.database.engine import DatabaseUnavailable
 from mnemon_infra.process.cancellation import heed_cancellations, wait_for
@@ -51,7 +51,7 @@ async def test_what_is_there_is_given(patience: float | None) -> None:
 
 async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> None:
     async def start() -> None:
-        with Stop() as stop:
+        with StopSignals() as stop:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
             await stop.asked()

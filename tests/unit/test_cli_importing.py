@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import typer
 
-from mnemon.cli.imports.progress import Files, import_files
-from mnemon.operations.imports.jsonl import Lines
+from mnemon.cli.imports.progress import ImportFiles, import_files
+from mnemon.operations.imports.jsonl import JsonLinesReader
 
 
 def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
@@ -16,7 +16,7 @@ def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
     source.write_text(text)
     with pytest.raises(typer.Exit) as ended:
         import_files(
-            Files([source], Lines().read),
+            ImportFiles([source], JsonLinesReader().read),
             tenant=None,
             dry_run=True,
             refused=refused,

@@ -8,17 +8,17 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mnemon.demo.report import (
+    BotReplies,
     DeadLetter,
+    DemoFacts,
     DemoReport,
     DemoSearch,
-    Duplicate,
-    Facts,
-    Forgotten,
-    Remembered,
-    Removed,
-    ToldFact,
+    DuplicateMessage,
+    ForgottenFact,
+    ProposedText,
+    RemovedMessages,
 )
-from mnemon.demo.view import DemoScreen, show
+from mnemon.demo.view import DemoScreen, show_report
 from mnemon_contracts.events.memory import (
     Decision,
     Fact,
@@ -36,27 +36,27 @@ def stored(content: str) -> StoredMessage:
     return StoredMessage(role="user", content=content, seq=1, id="one", sent_at=said_at)
 
 
-def facts() -> Facts:
+def facts() -> DemoFacts:
     likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
     by_words = Decision(proposal_id="p")
     by_meaning = Decision(
         proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
     )
-    return Facts(
+    return DemoFacts(
         told=[
-            ToldFact("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
-            ToldFact(
+            ProposedText("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
+            ProposedText(
                 "anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")
             ),
-            ToldFact("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
-            ToldFact(
+            ProposedText("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
+            ProposedText(
                 "anna",
                 is_fond.text,
                 FactUpdatedV1(fact_id="pf_001", fact=is_fond, former=likes, decision=by_meaning),
             ),
-            ToldFact("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
+            ProposedText("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
         ],
-        forgotten=Forgotten("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
+        forgotten=ForgottenFact("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
         kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
         found=[
             DemoSearch("anna", "tea", "memories", []),
@@ -73,14 +73,14 @@ def report_of(*, kept: int) -> DemoReport:
         published=30,
         log_events=29,
         kept={"anna": kept},
-        discarded=[Removed(5, [stored(f"discarded {number}") for number in range(5)])],
-        cleared=[Removed(2, [])],
+        discarded=[RemovedMessages(5, [stored(f"discarded {number}") for number in range(5)])],
+        cleared=[RemovedMessages(2, [])],
         profile_changes=1,
-        duplicates=[Duplicate("anna-1", "[bold]twice[/]")],
+        duplicates=[DuplicateMessage("anna-1", "[bold]twice[/]")],
         dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
         seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
         facts=facts(),
-        remembered=Remembered(
+        remembered=BotReplies(
             context=[RenderedMessage(role="user", content="[red]Привет " * 40)],
             history=[stored("history")],
             profile={"allergies": ["penicillin", "nuts"], "дочь": {"имя": "Соня"}},
@@ -91,7 +91,7 @@ def report_of(*, kept: int) -> DemoReport:
 
 def shown(report: DemoReport, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    show(report, console)
+    show_report(report, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 

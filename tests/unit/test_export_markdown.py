@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from mnemon.operations.exports.markdown import lines
+from mnemon.operations.exports.markdown import generate_lines
 from mnemon_infra.database.memory.export import KeptField, KeptMemory, WholeMemory
 
 
@@ -38,10 +38,10 @@ async def test_a_fact_whose_time_is_over_is_not_shown() -> None:
         wk_001=fact("Is at the dentist", now - timedelta(seconds=1)),
         wk_002=fact("Is on holiday", now + timedelta(hours=1)),
     )
-    written = [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))]
+    written = [line async for line in generate_lines(cast("WholeMemory", memory), ("acme", "anna"))]
     assert [line.rpartition("] ")[2] for line in written if line.startswith("- ")] == ["Is on holiday"]
 
 
 async def test_nothing_is_written_where_all_is_over() -> None:
     memory = Kept(wk_001=fact("Is at the dentist", datetime.now(UTC) - timedelta(seconds=1)))
-    assert [line async for line in lines(cast("WholeMemory", memory), ("acme", "anna"))] == []
+    assert [line async for line in generate_lines(cast("WholeMemory", memory), ("acme", "anna"))] == []

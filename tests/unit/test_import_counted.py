@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.records import ImportRecord, Incoming, Left, Refused
-from mnemon.operations.imports.report import FIRST, ImportReport, refused_line
-from mnemon.operations.imports.run import counted
+from mnemon.operations.imports.records import ImportRecord, Incoming, LeftOutRecord, RefusedRecord
+from mnemon.operations.imports.report import MAX_FIRST, ImportReport, format_refused
+from mnemon.operations.imports.run import count_records
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactProposedV1
 
@@ -22,13 +22,13 @@ async def report_on(*found: ImportRecord) -> ImportReport:
         for each in found:
             yield each
 
-    return await counted(source(), "acme", ImportReport(), lambda _: None)
+    return await count_records(source(), "acme", ImportReport(), lambda _: None)
 
 
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
     fact = FactProposedV1(id="f", text="Likes tea with milk")
     report = await report_on(
-        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), Left("line 5", "a call")
+        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), LeftOutRecord("line 5", "a call")
     )
     figures = report.figures()
     assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
@@ -46,7 +46,7 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
             Incoming("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
             "text",
         ),
-        (Refused("line 1", "role", "is none"), "role"),
+        (RefusedRecord("line 1", "role", "is none"), "role"),
     ],
 )
 async def test_what_would_not_be_kept_is_refused_beforehand(found: ImportRecord, field: str) -> None:
@@ -57,9 +57,9 @@ async def test_what_would_not_be_kept_is_refused_beforehand(found: ImportRecord,
 
 
 async def test_some_refusals_are_shown_and_all_are_kept() -> None:
-    kept: list[Refused] = []
+    kept: list[RefusedRecord] = []
     report = ImportReport(kept.append)
-    for number in range(FIRST + 5):
-        report.refuse(Refused(f"line {number}", "role", "is none", {"role": "critic"}))
-    assert (len(report.first), len(kept), report.refused) == (FIRST, FIRST + 5, FIRST + 5)
-    assert refused_line(kept[0]).endswith('"record": {"role": "critic"}}')
+    for number in range(MAX_FIRST + 5):
+        report.refuse(RefusedRecord(f"line {number}", "role", "is none", {"role": "critic"}))
+    assert (len(report.first), len(kept), report.refused) == (MAX_FIRST, MAX_FIRST + 5, MAX_FIRST + 5)
+    assert format_refused(kept[0]).endswith('"record": {"role": "critic"}}')

@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from mnemon.operations.imports.postgres import RowReader
-from mnemon.operations.imports.records import Incoming, Refused
+from mnemon.operations.imports.records import Incoming, RefusedRecord
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.database.messages.external_chats import AskedRow, KnownRow, SaidRow
 
@@ -33,7 +33,7 @@ def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:
 
 def test_a_role_that_is_none_is_refused() -> None:
     refused = message(role="critic")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("message 7", "role")
 
 
@@ -63,7 +63,7 @@ def test_what_a_session_knew_is_proposed() -> None:
 
 def test_memory_in_another_shape_is_refused() -> None:
     [refused] = MOSCOW.known(KnownRow("42", "s1", ["a"]))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     [refused] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": "a"}))
     assert refused.field == "memory.key_facts"  # type: ignore[union-attr]
     [refused, _] = MOSCOW.known(KnownRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))

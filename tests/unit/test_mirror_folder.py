@@ -11,8 +11,8 @@ from mnemon.operations.exports.mirror_folder import (
     FolderNotUsable,
     MirrorFolder,
     MirrorScope,
-    file_name,
-    named_by,
+    decode_name,
+    encode_name,
 )
 
 ALL = MirrorScope(None, None)
@@ -27,31 +27,31 @@ HOSTILE = [
 
 @pytest.mark.parametrize("user", HOSTILE)
 def test_a_name_is_safe_and_gives_the_id_back(user: str) -> None:
-    name = file_name(user)
+    name = encode_name(user)
 
     assert name.isascii()
     assert name.isprintable()
     assert "/" not in name
     assert not name.startswith(".")
     assert len(f"{name}.md") <= 255
-    assert named_by(name) in (user, None)
+    assert decode_name(name) in (user, None)
     if len(user.encode()) <= 66:
-        assert named_by(name) == user
+        assert decode_name(name) == user
 
 
 def test_no_two_users_have_one_file_where_case_does_not_count() -> None:
-    names = {user: file_name(user) for user in HOSTILE}
+    names = {user: encode_name(user) for user in HOSTILE}
     shared = [(one, other) for one, other in combinations(HOSTILE, 2)
               if names[one].casefold() == names[other].casefold()]  # fmt: skip
     assert shared == []
 
 
 def test_an_escape_is_not_cut_in_two() -> None:
-    beginning, _, digest = file_name("я" * 127).partition("~")
+    beginning, _, digest = encode_name("я" * 127).partition("~")
     assert len(digest) == 32
     assert len(beginning) % 3 == 0
     for length in range(3):
-        beginning = file_name("x" * length + "я" * 120).partition("~")[0]
+        beginning = encode_name("x" * length + "я" * 120).partition("~")[0]
         assert (len(beginning) - length) % 3 == 0
 
 

@@ -5,14 +5,14 @@ from io import StringIO
 from rich.console import Console
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 
 def test_a_terminal_is_not_steered() -> None:
-    assert printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
+    assert make_printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
     plain = "سلام می‌خواهم\tx\n\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}"
-    assert printable(plain) == plain
-    assert printable("a\r\nb") == "a\nb"
+    assert make_printable(plain) == plain
+    assert make_printable("a\r\nb") == "a\nb"
 
 
 def test_a_half_of_a_character_does_not_end_a_talk() -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 WIDTH, HEIGHT = 100.0, 30.0
 
 
-class Spark(NamedTuple):
+class Sparkline(NamedTuple):
     """The paths of a line and of the area below it, and the highest value."""
 
     line: str
@@ -14,7 +14,7 @@ class Spark(NamedTuple):
     top: float
 
 
-def spark(points: Sequence[tuple[float, float]], span: float) -> Spark:
+def draw_sparkline(points: Sequence[tuple[float, float]], span: float) -> Sparkline:
     """Plot the points of the last `span` seconds; the last point is at the right edge.
 
     Args:
@@ -26,6 +26,6 @@ def spark(points: Sequence[tuple[float, float]], span: float) -> Spark:
     top = max((value for _, value in shown), default=0.0)
     places = [f"{x:.1f} {HEIGHT * (1 - value / top) if top else HEIGHT:.1f}" for x, value in shown]
     if len(places) < 2:
-        return Spark("", "", top)
+        return Sparkline("", "", top)
     line = "M" + "L".join(places)
-    return Spark(line, f"{line}L{WIDTH:.1f} {HEIGHT:.1f}L{shown[0][0]:.1f} {HEIGHT:.1f}z", top)
+    return Sparkline(line, f"{line}L{WIDTH:.1f} {HEIGHT:.1f}L{shown[0][0]:.1f} {HEIGHT:.1f}z", top)

@@ -42,7 +42,7 @@ class Fields(dict[str, str]):
         """
         if not (text := self.get(name, "").strip()):
             return None
-        if (number := whole_number(text)) is None:
+        if (number := parse_whole_number(text)) is None:
             raise InvalidBody(name, f"must be a whole number of at most {_DIGITS} digits")
         return number
 
@@ -57,6 +57,6 @@ async def read_form(request: Request) -> Fields:
         return Fields.of(sent)
 
 
-def whole_number(text: str) -> int | None:
+def parse_whole_number(text: str) -> int | None:
     """Return the number that a text has in ASCII digits; None for other texts and for too many digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

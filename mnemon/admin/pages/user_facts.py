@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mnemon.admin.forms import facts as facing
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import SaveReplyV1
 from mnemon_infra.database.memory.users import origin
@@ -15,57 +15,57 @@ from mnemon_producers.errors import AskFailed
 
 pages = PageSection("Users", "/users")
 
-_DECIDED: Final = {
+_NOTICES: Final = {
     "saved": "Saved as {id}.",
     "updated": "{id} said nearly the same and was updated.",
     "confirmed": "{id} already says the same.",
 }
-_HITS: Final = 20
+_MAX_HITS: Final = 20
 
 
 @pages.get("/user/facts")
-async def facts(visit: Visit) -> Response:
+async def show_facts(visit: Visit) -> Response:
     """Show all facts, and the hits of a query."""
-    return await _facts(visit, PageUser.of(visit.query))
+    return await _render_facts(visit, PageUser.of(visit.query))
 
 
 @pages.post("/user/save")
-async def save(visit: Visit) -> Response:
+async def save_fact(visit: Visit) -> Response:
     """Save a fact."""
     whose = PageUser.of(visit.form)
     memory = await whose.memory(visit)
     try:
-        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.typed(visit.form)})
+        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.read_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
-        return await _facts(visit, whose, facing.errors(error))
+        return await _render_facts(visit, whose, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
     if reply.decision == "rejected":
-        return await _facts(visit, whose, {"text": reply.reason or "The fact was refused."})
-    said = _DECIDED.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
+        return await _render_facts(visit, whose, {"text": reply.reason or "The fact was refused."})
+    said = _NOTICES.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
     return visit.goto("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
 
 
 @pages.get("/user/fact")
-async def fact(visit: Visit) -> Response:
+async def show_fact(visit: Visit) -> Response:
     """Show one fact with its former versions and its sources."""
-    return await _fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
+    return await _render_fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
 
 
 @pages.post("/user/update")
-async def update(visit: Visit) -> Response:
+async def update_fact(visit: Visit) -> Response:
     """Update a fact."""
     whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
     try:
-        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.typed(visit.form))
+        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.read_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
-        return await _fact(visit, whose, fact_id, facing.errors(error))
+        return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
     return visit.goto("/user/fact", f"{fact_id} was changed.", **known)
 
 
 @pages.post("/user/forget")
-async def forget(visit: Visit) -> Response:
+async def forget_fact(visit: Visit) -> Response:
     """Forget a fact."""
     whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
     memory = await whose.memory(visit)
@@ -74,14 +74,14 @@ async def forget(visit: Visit) -> Response:
     return visit.goto("/user/facts", f"{fact_id} was forgotten.", **known)
 
 
-async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
+async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
     memory = await whose.memory(visit)
     query = visit.query.get("q", "").strip()
     reply = await memory.read_all(whose.user, min_seq=whose.seq)
     found = None
     if query:
         found = await memory.search(
-            whose.user, query, limit=_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
+            whose.user, query, limit=_MAX_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
         )
     by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
     return visit.page(
@@ -93,11 +93,11 @@ async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = 
         found=found,
         errors=errors or {},
         typed=visit.form,
-        **shown(whose, "facts"),
+        **frame_values(whose, "facts"),
     )
 
 
-async def _fact(
+async def _render_fact(
     visit: Visit, whose: PageUser, fact_id: str, errors: dict[str, str] | None = None
 ) -> Response:
     memory = await whose.memory(visit)
@@ -118,5 +118,5 @@ async def _fact(
         facing=facing,
         errors=errors or {},
         typed={**values, **visit.form},
-        **shown(whose, "facts"),
+        **frame_values(whose, "facts"),
     )

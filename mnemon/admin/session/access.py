@@ -10,7 +10,7 @@ from typing import Final
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from mnemon.admin.session.revoked import SESSION_SECONDS, EndedSessions
-from mnemon.http.login_attempts import Attempts
+from mnemon.http.login_attempts import LoginAttempts
 
 _NOTICE_SECONDS: Final = 60
 
@@ -47,7 +47,7 @@ class Access:
         self._links = set(links)
         self._used = used
         self._ended = ended or EndedSessions()
-        self._attempts = Attempts()
+        self._attempts = LoginAttempts()
         self._sessions = self._signer("session")
         self._notices = self._signer("notice")
         # Derive the name from the token: a browser sends cookies to every port of a host.

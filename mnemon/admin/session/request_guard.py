@@ -34,7 +34,7 @@ _HEADERS: Final = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Refuses requests from other sites, and keeps pages with memory out of caches.
 
     It detects a site whose name resolves to this machine (DNS rebinding) by the header `Host`: allowed are
@@ -63,7 +63,7 @@ class Guard:
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return
         origin = headers.get("origin", "")
-        if scope["method"] not in ("GET", "HEAD") and _host_of(origin) != host:
+        if scope["method"] not in ("GET", "HEAD") and _parse_host(origin) != host:
             said = f"This came from {origin or 'no Origin'}, not from {host}, and was refused.\n"
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
@@ -84,7 +84,7 @@ class Guard:
         return name in self._names or is_address_or_localhost(name)
 
 
-def _host_of(origin: str) -> str:
+def _parse_host(origin: str) -> str:
     try:
         return urlsplit(origin).netloc
     except ValueError:

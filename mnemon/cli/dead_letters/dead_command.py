@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.dead_letters.filters import filtered
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.dead_letters.filters import add_filter_options
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ YesOption = Annotated[
 
 
 @app.command("list")
-@filtered
+@add_filter_options
 def list_(
     *,
     wanted: "LetterFilter",
@@ -53,7 +53,7 @@ def list_(
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    perform(_list(target(data, "broker"), wanted, limit, as_json))
+    perform_command(_list_letters(require_deployment(data, "broker"), wanted, limit, as_json))
 
 
 @app.command("show")
@@ -64,11 +64,11 @@ def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption
 
     Example: `mnemon dead show 17`
     """
-    perform(_show(target(data, "broker"), letter_id, as_json))
+    perform_command(_show_letter(require_deployment(data, "broker"), letter_id, as_json))
 
 
 @app.command("redrive")
-@filtered
+@add_filter_options
 def redrive(
     *,
     letter_ids: IdsArgument = None,
@@ -88,12 +88,12 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    chosen = _chosen(letter_ids, take_all, wanted)
-    perform(_redrive(target(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, wanted)
+    perform_command(_redrive_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
 @app.command("drop")
-@filtered
+@add_filter_options
 def drop(
     *,
     letter_ids: IdsArgument = None,
@@ -112,11 +112,11 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    chosen = _chosen(letter_ids, take_all, wanted)
-    perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, wanted)
+    perform_command(_drop_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
-def _chosen(
+def _select_letters(
     letter_ids: Sequence[int] | None, take_all: bool, wanted: "LetterFilter"
 ) -> "list[int] | LetterFilter":
     """Return the letters that a command changes: ids, or the filter of all letters.
@@ -135,7 +135,7 @@ def _chosen(
 
 
 @asynccontextmanager
-async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
+async def _connect(deployment: "Deployment") -> "AsyncIterator[Client]":
     from mnemon_infra.broker.connection import connect
 
     connection = await connect(str(deployment.nats_url), name="mnemon-dead")
@@ -145,34 +145,36 @@ async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
         await connection.close()
 
 
-async def _list(deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool) -> Ending:
+async def _list_letters(
+    deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool
+) -> Ending:
     from collections import deque
 
-    from mnemon.cli.dead_letters.view import show_letters, summary
+    from mnemon.cli.dead_letters.view import show_letters, summarize_letter
     from mnemon_infra.broker.dead_letters.listing import letters
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with _connected(deployment) as connection:
+    async with _connect(deployment) as connection:
         async for letter in letters(connection, wanted):
             count += 1
-            newest.append(summary(letter))  # without the text, which may be long
+            newest.append(summarize_letter(letter))  # without the text, which may be long
     show_letters(newest, count, as_json)
     return Ending.DONE
 
 
-async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
+async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import original_of
 
-    async with _connected(deployment) as connection:
-        letter = await _known(connection, letter_id)
+    async with _connect(deployment) as connection:
+        letter = await _require_letter(connection, letter_id)
         original = await original_of(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
     return Ending.DONE
 
 
-async def _known(connection: "Client", letter_id: int) -> "Letter":
+async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
     from mnemon_infra.broker.dead_letters.listing import letter
 
     found = await letter(connection, letter_id)
@@ -181,7 +183,7 @@ async def _known(connection: "Client", letter_id: int) -> "Letter":
     return found
 
 
-async def _ids(
+async def _confirm_ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
     """Return the ids of the chosen letters: named ones in the order given, those of a filter oldest first.
@@ -191,14 +193,14 @@ async def _ids(
     from mnemon_infra.broker.dead_letters.listing import letters
 
     if isinstance(chosen, list):
-        return [(await _known(connection, each)).id for each in chosen]
+        return [(await _require_letter(connection, each)).id for each in chosen]
     found = [letter.id async for letter in letters(connection, chosen)]
-    if len(found) > 1 and not yes and not _agreed(f"{question} {len(found):,} dead letters?"):
+    if len(found) > 1 and not yes and not _confirm(f"{question} {len(found):,} dead letters?"):
         return None
     return found
 
 
-def _agreed(question: str) -> bool:
+def _confirm(question: str) -> bool:
     import sys
 
     if not sys.stdin.isatty():
@@ -210,7 +212,7 @@ def _agreed(question: str) -> bool:
     return typer.confirm(question, err=True)
 
 
-async def _redrive(
+async def _redrive_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import letter
@@ -219,11 +221,11 @@ async def _redrive(
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
-    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Redrive")
+    async with _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+        ids = await _confirm_ids(connection, chosen, yes, "Redrive")
         if ids is None:
             return Ending.NOT_SO
-        for each in _with_progress(ids, "redriving"):
+        for each in _track_ids(ids, "redriving"):
             found = await letter(connection, each)
             if found is None:
                 continue  # another process has handled the letter
@@ -245,17 +247,17 @@ async def _redrive(
     return Ending.NOT_SO if kept else Ending.DONE
 
 
-async def _drop(
+async def _drop_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import letter
     from mnemon_infra.broker.dead_letters.redrive import drop
 
-    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Delete for good")
+    async with _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+        ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return Ending.NOT_SO
-        for each in _with_progress(ids, "removing"):
+        for each in _track_ids(ids, "removing"):
             if found := await letter(connection, each):
                 await drop(connection, found, is_applied)
     typer.echo(
@@ -265,7 +267,7 @@ async def _drop(
 
 
 @asynccontextmanager
-async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
+async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
     """Yield a function that looks up in the database whether anything is kept of an event."""
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.applied_events import is_applied
@@ -278,7 +280,7 @@ async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
         await database.close()
 
 
-def _with_progress(ids: Sequence[int], doing: str) -> Iterator[int]:
+def _track_ids(ids: Sequence[int], doing: str) -> Iterator[int]:
     from rich.console import Console
     from rich.progress import track
 

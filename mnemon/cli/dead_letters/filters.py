@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from mnemon_infra.broker.dead_letters.listing import LetterFilter
 
 
-def filtered(command: Callable[..., None]) -> Callable[..., None]:
+def add_filter_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `wanted`; it takes what they amount to as an argument of that name."""
     options = signature(wanted).parameters
     parameters: list[Parameter] = []

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.target import DataOption, served
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, open_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -44,22 +44,22 @@ def audit(
 
     Example: `mnemon audit --data ./memory --json`
     """
-    perform(_audit(data, sample, as_json))
+    perform_command(_run_audit(data, sample, as_json))
 
 
-async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
-    async with served(data, "broker", "database") as at:
-        found = await _examined(at.deployment, sample)
+async def _run_audit(data: Path | None, sample: int, as_json: bool) -> Ending:
+    async with open_deployment(data, "broker", "database") as at:
+        found = await _examine_deployment(at.deployment, sample)
     if as_json:
-        typer.echo(json.dumps(_as_json(found), ensure_ascii=False))
+        typer.echo(json.dumps(_audit_to_json(found), ensure_ascii=False))
     else:
-        _show(found)
+        _show_audit(found)
     return Ending.NOT_SO if found.faults.total else Ending.DONE
 
 
-async def _examined(deployment: "Deployment", sample: int) -> "Audit":
-    from mnemon.operations.audit.run import NotProvisioned, examine
-    from mnemon.operations.rebuild.live_vectors import live_pages
+async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
+    from mnemon.operations.audit.run import NotProvisioned, run_audit
+    from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.audit.events import UserSample
     from mnemon_infra.database.engine import Database
@@ -69,9 +69,9 @@ async def _examined(deployment: "Deployment", sample: int) -> "Audit":
     try:
         async with Database(deployment, name="mnemon-audit") as database:
             place = Site(deployment, connection, database)
-            async with live_pages(place) as pages:
+            async with open_live_pages(place) as pages:
                 with _progress() as progress:
-                    return await examine(connection, database, UserSample(sample), progress, pages)
+                    return await run_audit(connection, database, UserSample(sample), progress, pages)
     except NotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error), "Create it: mnemon provision")
     finally:
@@ -90,7 +90,7 @@ def _progress() -> "Iterator[AuditProgress]":
         yield lambda position, up_to: bar.update(task, completed=position, total=up_to)
 
 
-def _as_json(found: "Audit") -> dict[str, Any]:
+def _audit_to_json(found: "Audit") -> dict[str, Any]:
     return {
         "complete": not found.faults.total,
         "up_to": found.up_to,
@@ -126,18 +126,18 @@ def _as_json(found: "Audit") -> dict[str, Any]:
     }
 
 
-def _show(found: "Audit") -> None:
+def _show_audit(found: "Audit") -> None:
     persist, dedupe, extract = found.persist, found.dedupe, found.extract
     rows = [
         ("persist", "applied", persist.applied),
-        *_counted("persist", "nothing, ", persist.nothing),
-        *_counted("persist", "dead, ", persist.dead),
+        *_list_counts("persist", "nothing, ", persist.nothing),
+        *_list_counts("persist", "dead, ", persist.dead),
         ("persist", "missing", found.faults.of("persist", "persist-sweep")),
-        *_counted("dedupe", "", dedupe.outcomes),
+        *_list_counts("dedupe", "", dedupe.outcomes),
         ("dedupe", "missing", found.faults.of("dedupe")),
-        *_counted("extract", "", extract.ended),
+        *_list_counts("extract", "", extract.ended),
         ("extract", "open batches", extract.open),
-        *_counted("extract", "windows, ", extract.answered),
+        *_list_counts("extract", "windows, ", extract.answered),
     ]
     show_table(("consumer", "outcome", "events"), rows)
     if found.letters:
@@ -157,10 +157,10 @@ def _show(found: "Audit") -> None:
     )
     typer.echo()
     _show_extent(found)
-    _show_end(found)
+    _show_conclusion(found)
 
 
-def _counted(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
+def _list_counts(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
     return [(consumer, f"{what}{name}", number) for name, number in sorted(counts.items())]
 
 
@@ -182,14 +182,14 @@ def _show_extent(found: "Audit") -> None:
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")
 
 
-def _in_words(fault: "AuditFault") -> str:
+def _describe_fault(fault: "AuditFault") -> str:
     from mnemon.operations.audit.ledger import MEANINGS
 
     return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")
 
 
-def _show_end(found: "Audit") -> None:
-    from mnemon.operations.audit.ledger import MEANINGS, NEXT
+def _show_conclusion(found: "Audit") -> None:
+    from mnemon.operations.audit.ledger import MEANINGS, NEXT_STEPS
 
     faults = found.faults
     if not faults.total:
@@ -197,10 +197,10 @@ def _show_end(found: "Audit") -> None:
         return
     show_table(
         ("event", "by", "where", "what"),
-        [(each.seq, each.consumer, each.where, _in_words(each)) for each in faults.named],
+        [(each.seq, each.consumer, each.where, _describe_fault(each)) for each in faults.named],
     )
     for kind in sorted(faults.counts):
-        typer.echo(f"  {MEANINGS[kind]}: {NEXT[kind]}")
+        typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
     sequences = ", ".join(f"{seq}" for seq in faults.sequences())
     number = "1 event is" if faults.total == 1 else f"{faults.total:,} events are"
     typer.secho(f"{number} missing: {sequences}", fg="red", bold=True)

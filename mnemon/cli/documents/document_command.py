@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, send_request
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def list_(
 
     Example: `mnemon document list --tenant acme --user u42`
     """
-    ask(
+    send_request(
         lambda memory: memory.documents(user, collection=collection, min_seq=min_seq),
-        _show,
+        _show_documents,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -116,7 +116,7 @@ def add(
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
-    ask(
+    send_request(
         lambda memory: memory.add_document(
             user,
             text,
@@ -125,7 +125,7 @@ def add(
             source=str(path),
             collection=collection,
         ),
-        _show,
+        _show_documents,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -146,9 +146,9 @@ def remove(
 
     Example: `mnemon document remove handbook.md --tenant acme --user u42`
     """
-    ask(
+    send_request(
         lambda memory: memory.remove_document(user, document_id),
-        _show,
+        _show_documents,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -180,10 +180,10 @@ def _add_folder(
         remove=remove_gone,
         as_json=as_json,
     )
-    perform(add_folder(target(data, "broker"), request))
+    perform_command(add_folder(require_deployment(data, "broker"), request))
 
 
-def _show(reply: "DocumentReplyV1") -> None:
+def _show_documents(reply: "DocumentReplyV1") -> None:
     for document in reply.documents:
         place = f" [in:{document.collection}]" if document.collection else ""
         typer.echo(f"- [id:{document.document_id}]{place} {document.title or ''}".rstrip())

@@ -12,17 +12,17 @@ from mnemon.cli.imports.markdown import markdown
 from mnemon.cli.imports.postgres import postgres
 from mnemon.cli.imports.progress import (
     DryRunOption,
-    Files,
     FilesArgument,
+    ImportFiles,
     ImportTenantOption,
     RefusedOption,
     ZoneOption,
     check_owner,
     import_files,
-    time_zone,
+    parse_time_zone,
 )
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def jsonl(
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
-    from mnemon.operations.imports.jsonl import Lines
+    from mnemon.operations.imports.jsonl import JsonLinesReader
 
     check_owner(tenant, user)
-    found = Files(files, Lines(tenant, user).read)
+    found = ImportFiles(files, JsonLinesReader(tenant, user).read)
     import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
@@ -92,10 +92,10 @@ def telegram(
 
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
-    from mnemon.operations.imports.telegram import Telegram
+    from mnemon.operations.imports.telegram import TelegramReader
 
     check_owner(tenant, user)
-    found = Files(files, Telegram(bot, user, time_zone(zone)).read)
+    found = ImportFiles(files, TelegramReader(bot, user, parse_time_zone(zone)).read)
     import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
@@ -113,10 +113,10 @@ def openai(
 
     Example: `mnemon import openai conversations.json --tenant acme --user u42`
     """
-    from mnemon.operations.imports.openai import read
+    from mnemon.operations.imports.openai import read_conversations
 
     check_owner(tenant, user)
-    found = Files(files, lambda file: read(file, user))
+    found = ImportFiles(files, lambda file: read_conversations(file, user))
     import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
@@ -149,14 +149,16 @@ def locomo(
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
     check_owner(tenant, user)
-    conversations = [conversation for file in files for conversation in _read(file, tenant, user)]
+    conversations = [conversation for file in files for conversation in _read_locomo(file, tenant, user)]
     if dry_run:
-        _report(conversations, None, as_json)
+        _show_conversations(conversations, None, as_json)
         return
-    perform(_import(target(data, "broker"), tenant, conversations, as_json))
+    perform_command(
+        _publish_conversations(require_deployment(data, "broker"), tenant, conversations, as_json)
+    )
 
 
-def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
+def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
     from mnemon_producers.locomo import NotLocomo, read
 
     try:
@@ -167,7 +169,7 @@ def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation
         refuse(Ending.WRONG_USE, f"{file} is not a LoCoMo file: {error}")
 
 
-async def _import(
+async def _publish_conversations(
     deployment: "Deployment", tenant: str, conversations: "list[LocomoConversation]", as_json: bool
 ) -> Ending:
     from mnemon_contracts.base import InvalidBody
@@ -187,7 +189,7 @@ async def _import(
     except PublishFailed as error:
         again = "Run the import again: events that are already there are not added twice"
         refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
-    _report(conversations, published, as_json)
+    _show_conversations(conversations, published, as_json)
     return Ending.DONE
 
 
@@ -202,7 +204,9 @@ def _progress(total: int) -> "Iterator[PublishProgress]":
         yield lambda published: bar.update(task, completed=published.count)
 
 
-def _report(conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool) -> None:
+def _show_conversations(
+    conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool
+) -> None:
     if as_json:
         summary = {
             "conversations": [

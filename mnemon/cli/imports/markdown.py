@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.imports.progress import DryRunOption, Files, RefusedOption, check_owner, import_files
+from mnemon.cli.imports.progress import DryRunOption, ImportFiles, RefusedOption, check_owner, import_files
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
@@ -51,17 +51,17 @@ def markdown(
 
     Example: `mnemon import markdown data/memory --tenant acme --rewrite`
     """
-    from mnemon.operations.imports.markdown import Markdown
+    from mnemon.operations.imports.markdown import MarkdownReader
 
     check_owner(tenant, user)
-    files = list(_files(paths))
-    owners = _rewritable(files, tenant, user) if rewrite and not dry_run else {}
+    files = list(_list_files(paths))
+    owners = _require_rewritable(files, tenant, user) if rewrite and not dry_run else {}
 
     async def write_anew(deployment: "Deployment") -> None:
-        await _rewrite(deployment, owners)
+        await _rewrite_files(deployment, owners)
 
     import_files(
-        Files(files, Markdown(tenant, user).read),
+        ImportFiles(files, MarkdownReader(tenant, user).read),
         tenant=tenant,
         dry_run=dry_run,
         refused=refused,
@@ -71,7 +71,7 @@ def markdown(
     )
 
 
-def _files(paths: list[Path]) -> Iterator[Path]:
+def _list_files(paths: list[Path]) -> Iterator[Path]:
     for path in paths:
         if not path.is_dir():
             yield path
@@ -82,37 +82,37 @@ def _files(paths: list[Path]) -> Iterator[Path]:
         yield from found
 
 
-def _rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
+def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
     """Return the owner of each file. End the command if a file cannot be rewritten."""
-    from mnemon.operations.imports.markdown import of_path
-    from mnemon.operations.imports.normalised_files import backup_of
+    from mnemon.operations.imports.markdown import parse_path
+    from mnemon.operations.imports.normalised_files import get_backup_path
 
     if tenant is None:
         refuse(Ending.WRONG_USE, "--rewrite needs --tenant")
     owners: dict[Path, Owner] = {}
     for path in files:
-        tier, named = of_path(path)
+        tier, named = parse_path(path)
         if tier is not None or (user or named) is None:
             refuse(
                 Ending.WRONG_USE,
                 f"{path} is not one user's whole memory; --rewrite applies only to such files",
             )
-        if backup_of(path).exists():
-            refuse(Ending.WRONG_USE, f"{backup_of(path)} exists and would be overwritten; move it away")
+        if get_backup_path(path).exists():
+            refuse(Ending.WRONG_USE, f"{get_backup_path(path)} exists and would be overwritten; move it away")
         owners[path] = tenant, str(user or named)
     return owners
 
 
-async def _rewrite(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
+async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
     from mnemon.operations.exports.run import NotProjected
-    from mnemon.operations.imports.normalised_files import rewrite
+    from mnemon.operations.imports.normalised_files import rewrite_files
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:
         async with Database(deployment, name="mnemon-import") as database:
-            await rewrite(connection, database, owners)
+            await rewrite_files(connection, database, owners)
     except NotProjected as error:
         refuse(
             Ending.PART_MISSING,

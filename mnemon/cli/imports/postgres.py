@@ -13,7 +13,7 @@ from mnemon.cli.imports.progress import (
     ZoneOption,
     check_owner,
     import_rows,
-    time_zone,
+    parse_time_zone,
 )
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending, refuse
@@ -65,11 +65,11 @@ def postgres(
     from mnemon.operations.imports.postgres import RowReader
 
     check_owner(tenant, user)
-    found = _found(dsn, layout, schema, RowReader(user, time_zone(zone)))
+    found = _read_records(dsn, layout, schema, RowReader(user, parse_time_zone(zone)))
     import_rows(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
 
 
-async def _found(
+async def _read_records(
     dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
 ) -> "AsyncIterator[ImportRecord]":
     """Yield the records of the tables. End the command if the tables do not exist."""

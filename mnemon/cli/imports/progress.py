@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 
 import typer
 
-from mnemon.cli.target import target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.imports.records import ImportRecord, Refused
+    from mnemon.operations.imports.records import ImportRecord, RefusedRecord
     from mnemon.operations.imports.report import ImportReport
     from mnemon.operations.imports.run import ImportProgress
     from mnemon_infra.config import Deployment
@@ -33,12 +33,12 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Files to import; - reads standard input.")
 ]
 
-After = Callable[["Deployment"], Awaitable[None]]
+AfterImport = Callable[["Deployment"], Awaitable[None]]
 NeededServer = Literal["broker", "database"]
 RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 
 
-class Files:
+class ImportFiles:
     """Files that are read one after another, and how far that has come."""
 
     def __init__(self, paths: list[Path], reader: RecordReader) -> None:
@@ -95,7 +95,7 @@ def check_owner(tenant: str | None, user: str | None) -> None:
         refuse(Ending.WRONG_USE, str(error))
 
 
-def time_zone(name: str) -> tzinfo:
+def parse_time_zone(name: str) -> tzinfo:
     """The time zone of a name. Ends the command where there is none."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -106,22 +106,22 @@ def time_zone(name: str) -> tzinfo:
 
 
 def import_files(
-    files: Files,
+    files: ImportFiles,
     *,
     tenant: str | None,
     dry_run: bool,
     refused: Path | None,
     data: Path | None,
     as_json: bool,
-    after: After | None = None,
+    after: AfterImport | None = None,
 ) -> NoReturn:
     """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
-    with _kept(refused) as report:
+    with _open_report(refused) as report:
         if dry_run:
-            perform(_count(found_in(files), files, tenant, report, as_json))
+            perform_command(_run_dry(read_files(files), files, tenant, report, as_json))
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
-        deployment = target(data, *needed)
-        perform(_bring(deployment, found_in(files), files, tenant, report, as_json, after))
+        deployment = require_deployment(data, *needed)
+        perform_command(_run_import(deployment, read_files(files), files, tenant, report, as_json, after))
 
 
 def import_rows(
@@ -134,48 +134,50 @@ def import_rows(
     as_json: bool,
 ) -> NoReturn:
     """The same of what comes from a database."""
-    with _kept(refused) as report:
+    with _open_report(refused) as report:
         if dry_run:
-            perform(_count(found, None, tenant, report, as_json))
-        perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
+            perform_command(_run_dry(found, None, tenant, report, as_json))
+        perform_command(
+            _run_import(require_deployment(data, "broker"), found, None, tenant, report, as_json, None)
+        )
 
 
-async def found_in(files: Files) -> "AsyncIterator[ImportRecord]":
+async def read_files(files: ImportFiles) -> "AsyncIterator[ImportRecord]":
     """What is in files. Ends the command where one is no such file."""
     for each in files.found():
         yield each
 
 
-async def _count(
+async def _run_dry(
     found: "AsyncIterator[ImportRecord]",
-    files: Files | None,
+    files: ImportFiles | None,
     tenant: str | None,
     report: "ImportReport",
     as_json: bool,
 ) -> Ending:
-    from mnemon.operations.imports.run import counted
+    from mnemon.operations.imports.run import count_records
 
     with _bar(files) as progress:
-        await counted(found, tenant, report, progress)
-    show(report, True, as_json)
-    return ending(report)
+        await count_records(found, tenant, report, progress)
+    show_report(report, True, as_json)
+    return choose_ending(report)
 
 
-async def _bring(
+async def _run_import(
     deployment: "Deployment",
     found: "AsyncIterator[ImportRecord]",
-    files: Files | None,
+    files: ImportFiles | None,
     tenant: str | None,
     report: "ImportReport",
     as_json: bool,
-    after: After | None,
+    after: AfterImport | None,
 ) -> Ending:
     with _bar(files) as progress:
         await bring(deployment, found, tenant, report, progress)
     if after:
         await after(deployment)
-    show(report, False, as_json)
-    return ending(report)
+    show_report(report, False, as_json)
+    return choose_ending(report)
 
 
 async def bring(
@@ -190,20 +192,20 @@ async def bring(
     Raises:
         nats.errors.Error, BrokerUnreachable: the log does not take it.
     """
-    from mnemon.operations.imports.run import Bringing
+    from mnemon.operations.imports.run import RecordImporter
     from mnemon_infra.broker.connection import connect
 
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:
-        await Bringing(connection, tenant, report, progress).bring(found)
+        await RecordImporter(connection, tenant, report, progress).bring(found)
     finally:
         await connection.close()
 
 
 @contextmanager
-def _kept(refused: Path | None) -> "Iterator[ImportReport]":
+def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
     """Yield a report; it writes refused records to a file if one is named."""
-    from mnemon.operations.imports.report import ImportReport, refused_line
+    from mnemon.operations.imports.report import ImportReport, format_refused
 
     if refused is None:
         yield ImportReport()
@@ -214,15 +216,15 @@ def _kept(refused: Path | None) -> "Iterator[ImportReport]":
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
 
-    def keep(one: "Refused") -> None:
-        file.write(refused_line(one) + "\n")
+    def keep(one: "RefusedRecord") -> None:
+        file.write(format_refused(one) + "\n")
 
     with file:
         yield ImportReport(keep)
 
 
 @contextmanager
-def _bar(files: Files | None) -> "Iterator[ImportProgress]":
+def _bar(files: ImportFiles | None) -> "Iterator[ImportProgress]":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -242,7 +244,7 @@ def _bar(files: Files | None) -> "Iterator[ImportProgress]":
         )
 
 
-def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
+def show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
     """Say what came of it."""
     if as_json:
         typer.echo(json.dumps(report.figures(), ensure_ascii=False))
@@ -269,6 +271,6 @@ def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
         typer.echo(f"{report.published:,} events published, {report.already_there:,} were already there.")
 
 
-def ending(report: "ImportReport") -> Ending:
+def choose_ending(report: "ImportReport") -> Ending:
     """Not so, where not all of it can come in."""
     return Ending.NOT_SO if report.refused else Ending.DONE

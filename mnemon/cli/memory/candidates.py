@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 import typer
 
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ def can_ask(as_json: bool) -> bool:
 def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str:
     """Ask which fact is meant; returns its id. Ends the command with `nothing` where it is none of them."""
     for number, candidate in enumerate(candidates, 1):
-        typer.echo(f"{number:>3}  {candidate.id}  {printable(candidate.text)}", err=True)
+        typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
     question = f"Which fact do you mean? 1 to {len(candidates)}, or {_NONE} for none"
     chosen = -1
     while not _NONE <= chosen <= len(candidates):
@@ -39,5 +39,5 @@ def show_candidates(candidates: "Sequence[FactCandidate]") -> None:
     """Show the facts, best first."""
     for candidate in candidates:
         typer.echo(
-            f"- [{candidate.score:.3f}] [{candidate.id}] {printable(' '.join(candidate.text.split()))}"
+            f"- [{candidate.score:.3f}] [{candidate.id}] {make_printable(' '.join(candidate.text.split()))}"
         )

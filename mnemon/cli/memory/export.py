@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.target import DataOption, served
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, open_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 
 if TYPE_CHECKING:
     from mnemon.operations.exports.run import ExportCounts, ExportFormat
@@ -52,9 +52,9 @@ def jsonl(
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
-    from mnemon.operations.exports.jsonl import header, lines
+    from mnemon.operations.exports.jsonl import format_header, generate_lines
 
-    _export(lines, header(), output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, format_header(), output, (tenant, user, everybody), data, as_json)
 
 
 @app.command("markdown")
@@ -93,12 +93,12 @@ def markdown(
         _check_scope(tenant, user, everybody)
         follow_memory(output, (tenant, user), data, as_json)
 
-    from mnemon.operations.exports.markdown import lines
+    from mnemon.operations.exports.markdown import generate_lines
 
-    _export(lines, None, output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, None, output, (tenant, user, everybody), data, as_json)
 
 
-def _export(
+def _export_memory(
     form: "ExportFormat",
     first: str | None,
     output: Path,
@@ -108,7 +108,7 @@ def _export(
 ) -> None:
     _check_scope(*whose)
     tenant, user, _ = whose
-    perform(_write(data, form, first, output, (tenant, user), as_json))
+    perform_command(_write_export(data, form, first, output, (tenant, user), as_json))
 
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
@@ -117,7 +117,7 @@ def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     check_owner(tenant, user)
 
 
-async def _write(
+async def _write_export(
     data: Path | None,
     form: "ExportFormat",
     first: str | None,
@@ -125,14 +125,14 @@ async def _write(
     whose: tuple[str | None, str | None],
     as_json: bool,
 ) -> Ending:
-    from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
+    from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
-    async with served(data, "broker", "database") as servers:
+    async with open_deployment(data, "broker", "database") as servers:
         connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
         try:
-            written = ExportCounts(await settled(connection))
+            written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
                 "Check the lag of the consumers: mnemon status"
@@ -143,12 +143,12 @@ async def _write(
         finally:
             await connection.close()
         async with Database(servers.deployment, name="mnemon-export") as database:
-            with _opened(output) as put, _bar() as progress:
+            with _open_output(output) as put, _bar() as progress:
                 if first is not None:
                     put(first)
-                await write(database, _owners(database, whose), form, put, written, progress)
+                await write_memories(database, _list_owners(database, whose), form, put, written, progress)
                 _require_memory(written, whose)
-    _show(written, output, as_json)
+    _show_counts(written, output, as_json)
     return Ending.DONE
 
 
@@ -165,23 +165,23 @@ def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None
     )
 
 
-async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
-    from mnemon.operations.exports.run import everybody
+async def _list_owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
+    from mnemon.operations.exports.run import list_owners
 
     tenant, user = whose
     if tenant is not None and user is not None:
         yield tenant, user
         return
-    async for owner in everybody(database, tenant):
+    async for owner in list_owners(database, tenant):
         yield owner
 
 
 @contextmanager
-def _opened(output: Path) -> Iterator[Callable[[str], None]]:
+def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line. The file appears under its name when all lines are written."""
     if output == Path("-"):
-        yield _print
-        with _while_read():
+        yield _print_line
+        with _end_on_closed_pipe():
             sys.stdout.flush()
         return
     part = output.with_name(f"{output.name}.part")
@@ -195,13 +195,13 @@ def _opened(output: Path) -> Iterator[Callable[[str], None]]:
         part.unlink(missing_ok=True)
 
 
-def _print(line: str) -> None:
-    with _while_read():
+def _print_line(line: str) -> None:
+    with _end_on_closed_pipe():
         print(line)
 
 
 @contextmanager
-def _while_read() -> Iterator[None]:
+def _end_on_closed_pipe() -> Iterator[None]:
     """End the command without a message if the reader of its output closes the pipe, such as `head`."""
     try:
         yield
@@ -223,7 +223,7 @@ def _bar() -> "Iterator[Callable[[ExportCounts], None]]":
         yield lambda written: bar.update(task, users=written.users, lines=written.lines)
 
 
-def _show(written: "ExportCounts", output: Path, as_json: bool) -> None:
+def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
     """Show the counts; on standard error if the export itself goes to standard output."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from mnemon.cli.target import target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.target import require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
-    from mnemon.operations.exports.mirror import Mirror, Mirrored
+    from mnemon.operations.exports.mirror import Mirror, MirrorCounts
     from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
     from mnemon_infra.config import Deployment
 
@@ -25,10 +25,10 @@ def follow_memory(
     """Keep a folder of Markdown files as memory is, until Ctrl-C. Ends the command."""
     if folder == Path("-"):
         refuse(Ending.WRONG_USE, "--follow writes a file per user", "Name a folder: -o DIR")
-    perform(_follow(target(data, "broker", "database"), folder, whose, as_json))
+    perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, whose, as_json))
 
 
-async def _follow(
+async def _follow_into(
     deployment: "Deployment", path: Path, whose: tuple[str | None, str | None], as_json: bool
 ) -> Ending:
     from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
@@ -38,8 +38,8 @@ async def _follow(
     scope = MirrorScope(*whose)
     folder = MirrorFolder(path, scope)
     try:
-        with Stop() as stop, folder.claimed():
-            done = await _mirror(deployment, folder, scope, stop)
+        with StopSignals() as stop, folder.claimed():
+            done = await _run_mirror(deployment, folder, scope, stop)
     except FolderNotUsable as error:
         refuse(Ending.WRONG_USE, str(error), error.next_step)
     except OSError as error:
@@ -52,13 +52,13 @@ async def _follow(
             f"Make the file writable. {_AGAIN}",
         )
     figures = {"written": done.written, "removed": done.removed, "position": done.position}
-    typer.echo(json.dumps(figures) if as_json else _in_words(done))
+    typer.echo(json.dumps(figures) if as_json else _describe_counts(done))
     return Ending.DONE
 
 
-async def _mirror(
-    deployment: "Deployment", folder: "MirrorFolder", scope: "MirrorScope", stop: Stop
-) -> "Mirrored":
+async def _run_mirror(
+    deployment: "Deployment", folder: "MirrorFolder", scope: "MirrorScope", stop: StopSignals
+) -> "MirrorCounts":
     from nats.errors import Error
 
     from mnemon.operations.exports.mirror import Mirror
@@ -68,12 +68,13 @@ async def _mirror(
     connection = await connect(str(deployment.nats_url), name="mnemon-export")
     try:
         async with Database(deployment, name="mnemon-export") as database:
-            mirror = Mirror(connection, database, folder, scope, _say)
+            mirror = Mirror(connection, database, folder, scope, _print_counts)
             await mirror.catch_up()
             typer.echo(
-                f"following into {folder.path}: {_in_words(mirror.done)} Press Ctrl-C to stop.", err=True
+                f"following into {folder.path}: {_describe_counts(mirror.done)} Press Ctrl-C to stop.",
+                err=True,
             )
-            await _until_asked(mirror, stop)
+            await _follow_until_stopped(mirror, stop)
             return mirror.done
     except DatabaseUnavailable as error:
         refuse(Ending.PART_MISSING, f"the database does not answer: {error}", f"Start it. {_AGAIN}")
@@ -83,7 +84,7 @@ async def _mirror(
         await connection.close()
 
 
-async def _until_asked(mirror: "Mirror", stop: Stop) -> None:
+async def _follow_until_stopped(mirror: "Mirror", stop: StopSignals) -> None:
     """Follow until a signal arrives; a file that is being written is replaced as a whole or not at all."""
     following = asyncio.create_task(mirror.follow())
     asked = asyncio.create_task(stop.asked())
@@ -97,9 +98,9 @@ async def _until_asked(mirror: "Mirror", stop: Stop) -> None:
         await asyncio.gather(following, asked, return_exceptions=True)
 
 
-def _say(done: "Mirrored") -> None:
-    typer.echo(_in_words(done), err=True)
+def _print_counts(done: "MirrorCounts") -> None:
+    typer.echo(_describe_counts(done), err=True)
 
 
-def _in_words(done: "Mirrored") -> str:
+def _describe_counts(done: "MirrorCounts") -> str:
     return f"{done.written:,} files written, {done.removed:,} removed, as of log position {done.position:,}."

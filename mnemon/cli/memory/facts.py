@@ -14,14 +14,14 @@ from mnemon.cli.memory.requests import (
     TenantOption,
     TierOption,
     UserOption,
-    as_of,
-    ask,
-    number_or_word,
+    parse_as_of,
+    parse_importance,
+    send_request,
 )
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import (
@@ -52,14 +52,14 @@ def save(
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
-    fact: dict[str, Any] = _fact(kind, tier, importance, expires)
-    ask(
+    fact: dict[str, Any] = _fact_fields(kind, tier, importance, expires)
+    send_request(
         lambda memory: memory.save(user, text, **fact),
         _show_decision,
         tenant=tenant,
         data=data,
         as_json=as_json,
-        ending=_kept_or_not,
+        ending=_end_save,
     )
 
 
@@ -79,7 +79,7 @@ def read(
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
     wanted: dict[str, Any] = {"tier": tier, "min_seq": min_seq}
-    ask(
+    send_request(
         lambda memory: (
             memory.read_all(user, **wanted) if limit is None else memory.read(user, limit=limit, **wanted)
         ),
@@ -137,15 +137,15 @@ def search(
         "threshold": threshold,
         "explain": explain,
         "min_seq": min_seq,
-        "as_of": as_of(as_of_),
+        "as_of": parse_as_of(as_of_),
     }
-    ask(
+    send_request(
         lambda memory: memory.search(user, query, **wanted),
         _show_hits,
         tenant=tenant,
         data=data,
         as_json=as_json,
-        ending=_searched_or_not,
+        ending=_end_search,
     )
 
 
@@ -177,9 +177,9 @@ def get(
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
     wanted: dict[str, Any] = {"scope": scope, "offset": offset, "min_seq": min_seq}
-    ask(
+    send_request(
         lambda memory: memory.get(user, id_, **wanted),
-        _show_named,
+        _show_item,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -209,7 +209,7 @@ def update(
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
-    changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
+    changes: dict[str, Any] = {"text": text, **_fact_fields(kind, tier, importance, expires)}
 
     async def question(memory: "MemoryClient") -> "UpdateReplyV2":
         reply = await memory.update(user, id_, query=query, **changes)
@@ -225,7 +225,7 @@ def update(
         typer.echo("  Give the id of the fact instead of --query.", err=True)
         return Ending.NOT_SO
 
-    ask(
+    send_request(
         question,
         _show_change,
         tenant=tenant,
@@ -236,15 +236,17 @@ def update(
     )
 
 
-def _fact(kind: str | None, tier: str | None, importance: str | None, expires: object) -> dict[str, Any]:
-    return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
+def _fact_fields(
+    kind: str | None, tier: str | None, importance: str | None, expires: object
+) -> dict[str, Any]:
+    return {"kind": kind, "tier": tier, "importance": parse_importance(importance), "expires_at": expires}
 
 
 def _show_decision(reply: "SaveReplyV1") -> None:
     typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
 
-def _kept_or_not(reply: "SaveReplyV1") -> Ending:
+def _end_save(reply: "SaveReplyV1") -> Ending:
     return Ending.NOT_SO if reply.decision == "rejected" else Ending.DONE
 
 
@@ -252,7 +254,7 @@ def _show_facts(reply: "FactsReplyV1") -> None:
     from mnemon_contracts.fact_lines import fact_line
 
     for fact in reply.facts:
-        typer.echo(printable(fact_line(fact)))
+        typer.echo(make_printable(fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
     if reply.next is not None:
@@ -266,14 +268,16 @@ def _show_hits(reply: "SearchReplyV2") -> None:
         place = f"{hit.scope}:{hit.id}"
         if passage := hit.passage:
             place += f":{passage.first_line}-{passage.last_line}"
-        typer.echo(f"- [{hit.score:.3f}] [{printable(place)}] {printable(' '.join(hit.text.split()))}")
+        typer.echo(
+            f"- [{hit.score:.3f}] [{make_printable(place)}] {make_printable(' '.join(hit.text.split()))}"
+        )
         if hit.parts:
             typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
     if not reply.hits:
         typer.echo("nothing found")
 
 
-def _searched_or_not(reply: "SearchReplyV2") -> Ending:
+def _end_search(reply: "SearchReplyV2") -> Ending:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
     return Ending.DONE
@@ -284,27 +288,27 @@ def _show_change(reply: "UpdateReplyV2") -> None:
     show_candidates(reply.candidates)
 
 
-def _show_named(reply: "GetReplyV1") -> None:
+def _show_item(reply: "GetReplyV1") -> None:
     _show_fact(reply)
     if message := reply.message:
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {message.name or message.role}  ", dim=True, nl=False)
-        typer.echo(printable(message.content))
+        typer.echo(make_printable(message.content))
     if document := reply.document:
-        typer.echo(printable(document.text))
+        typer.echo(make_printable(document.text))
         if document.next_offset is not None:
             rest = f"of {document.length:,} characters; continue with --offset {document.next_offset}"
             typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
 
     if summary := reply.summary:
         covers = f"messages at positions {summary.from_seq:,} to {summary.to_seq:,} of {summary.conversation}"
-        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {printable(covers)}  ", dim=True, nl=False)
-        typer.echo(printable(summary.text))
+        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {make_printable(covers)}  ", dim=True, nl=False)
+        typer.echo(make_printable(summary.text))
 
 
 def _show_fact(reply: "FactReplyV1") -> None:
     from mnemon_contracts.fact_lines import fact_line
 
     if reply.fact is not None:
-        typer.echo(printable(fact_line(reply.fact)))
+        typer.echo(make_printable(fact_line(reply.fact)))
     for version in reply.versions:
-        typer.secho(f"  was: {printable(' '.join(version.text.split()))}", dim=True)
+        typer.secho(f"  was: {make_printable(' '.join(version.text.split()))}", dim=True)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.memory.candidates import can_ask, choose_candidate, show_candidates
-from mnemon.cli.memory.requests import TenantOption, UserOption, ask
+from mnemon.cli.memory.requests import TenantOption, UserOption, send_request
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import ForgetReplyV1, SaveV1
@@ -46,9 +46,9 @@ def forget(
         if reply.id is None:
             show_candidates(reply.candidates)
             return
-        typer.echo(f"forgotten: {reply.id} {printable(reply.text or '')}")
+        typer.echo(f"forgotten: {reply.id} {make_printable(reply.text or '')}")
         if reply.restore is not None:
-            typer.secho(f"  to restore it: {restoring_command(reply.restore, whose)}", dim=True)
+            typer.secho(f"  to restore it: {spell_restore_command(reply.restore, whose)}", dim=True)
 
     def ending(reply: "ForgetReplyV1") -> Ending:
         if reply.id is not None:
@@ -57,7 +57,7 @@ def forget(
         typer.echo(f"  Forget one by its id: mnemon forget {reply.candidates[0].id} {whose}", err=True)
         return Ending.NOT_SO
 
-    ask(
+    send_request(
         question,
         show,
         tenant=tenant,
@@ -68,7 +68,7 @@ def forget(
     )
 
 
-def restoring_command(restore: "SaveV1", whose: str) -> str:
+def spell_restore_command(restore: "SaveV1", whose: str) -> str:
     """Return the command that saves a fact again; `whose` are the options that name the user."""
     options = [
         whose,
@@ -79,4 +79,4 @@ def restoring_command(restore: "SaveV1", whose: str) -> str:
     if restore.expires_at is not None:
         options.append(f"--expires {restore.expires_at:%Y-%m-%dT%H:%M:%S}")
     # `--` keeps a text that begins with a dash from being an option.
-    return f"mnemon save {' '.join(options)} -- {quote(printable(restore.text))}"
+    return f"mnemon save {' '.join(options)} -- {quote(make_printable(restore.text))}"

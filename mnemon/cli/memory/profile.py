@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import TenantOption, UserOption, ask
+from mnemon.cli.memory.requests import TenantOption, UserOption, send_request
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
@@ -31,17 +31,17 @@ def profile(
 
     Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
     """
-    fields = dict(map(_field, assignments or []))
-    ask(
+    fields = dict(map(_parse_assignment, assignments or []))
+    send_request(
         lambda memory: memory.set_profile(user, fields) if fields else memory.profile(user),
-        _show,
+        _show_profile,
         tenant=tenant,
         data=data,
         as_json=as_json,
     )
 
 
-def _field(assignment: str) -> tuple[str, Any]:
+def _parse_assignment(assignment: str) -> tuple[str, Any]:
     name, equals, value = assignment.partition("=")
     if not equals or not name:
         refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon")
@@ -51,7 +51,7 @@ def _field(assignment: str) -> tuple[str, Any]:
         return name, value
 
 
-def _show(reply: "ProfileReplyV1") -> None:
+def _show_profile(reply: "ProfileReplyV1") -> None:
     for name, value in reply.profile.items():
         typer.echo(f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     if not reply.profile:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
-from mnemon.cli.moment import moment
-from mnemon.cli.target import target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.moment import parse_moment
+from mnemon.cli.target import require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ErrorCode, Reply
@@ -55,28 +55,28 @@ _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_imple
 _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
-def _well(_: "Reply") -> Ending:
+def _end_done(_: "Reply") -> Ending:
     return Ending.DONE
 
 
-def as_of(given: str | None) -> int | datetime | None:
+def parse_as_of(given: str | None) -> int | datetime | None:
     """The moment that an `AsOfOption` names. Ends with 2 where it names none."""
-    return None if given is None else moment("--as-of", given)
+    return None if given is None else parse_moment("--as-of", given)
 
 
-def number_or_word(given: str | None) -> int | str | None:
+def parse_importance(given: str | None) -> int | str | None:
     """A number where one is given, else the word."""
     return int(given) if given is not None and given.isdecimal() else given
 
 
-def ask(
+def send_request(
     question: Callable[["MemoryClient"], Awaitable[CommandReply]],
     show: Callable[[CommandReply], None],
     *,
     tenant: str,
     data: Path | None,
     as_json: bool,
-    ending: Callable[[CommandReply], Ending] = _well,
+    ending: Callable[[CommandReply], Ending] = _end_done,
     absent: str = "",
 ) -> NoReturn:
     """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr.
@@ -85,11 +85,13 @@ def ask(
     """
     if absent:
         absent = f"List them: {absent}" + (f" --data {quote(str(data))}" if data else "")
-    perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending, absent))
+    perform_command(
+        _send_request(require_deployment(data, "broker"), question, show, tenant, as_json, ending, absent)
+    )
 
 
 @asynccontextmanager
-async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
+async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
     """The memory of a tenant's users as long as the block lasts. Ends the command where nobody answers."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
@@ -104,7 +106,7 @@ async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["Mem
         refuse(Ending.PART_MISSING, str(error), "Check the servers: mnemon status")
 
 
-async def _ask(
+async def _send_request(
     deployment: "Deployment",
     question: Callable[["MemoryClient"], Awaitable[CommandReply]],
     show: Callable[[CommandReply], None],
@@ -117,7 +119,7 @@ async def _ask(
     from mnemon_producers.errors import AskFailed
 
     try:
-        async with connected(deployment, tenant) as memory:
+        async with connect_memory(deployment, tenant) as memory:
             reply = await question(memory)
     except InvalidBody as error:
         refuse(Ending.WRONG_USE, str(error))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
+from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, send_request
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.output import JsonOption
 
@@ -29,7 +29,13 @@ def list_(
 
     Example: `mnemon tasks list --tenant acme --user u42`
     """
-    ask(lambda memory: memory.tasks(user, min_seq=min_seq), _show, tenant=tenant, data=data, as_json=as_json)
+    send_request(
+        lambda memory: memory.tasks(user, min_seq=min_seq),
+        _show_tasks,
+        tenant=tenant,
+        data=data,
+        as_json=as_json,
+    )
 
 
 @app.command("add")
@@ -45,9 +51,9 @@ def add(
 
     Example: `mnemon tasks add "Buy train tickets" --due 2026-12-01 --tenant acme --user u42`
     """
-    ask(
+    send_request(
         lambda memory: memory.add_task(user, text, due_at=due),
-        _show,
+        _show_tasks,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -68,9 +74,9 @@ def done(
 
     Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
     """
-    ask(
+    send_request(
         lambda memory: memory.finish_task(user, task_id),
-        _show,
+        _show_tasks,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -92,9 +98,9 @@ def remove(
 
     Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
     """
-    ask(
+    send_request(
         lambda memory: memory.remove_task(user, task_id),
-        _show,
+        _show_tasks,
         tenant=tenant,
         data=data,
         as_json=as_json,
@@ -102,7 +108,7 @@ def remove(
     )
 
 
-def _show(reply: "TasksReplyV1") -> None:
+def _show_tasks(reply: "TasksReplyV1") -> None:
     for task in reply.tasks:
         due = f" [due:{task.due_at:%Y-%m-%d}]" if task.due_at else ""
         typer.echo(f"- [{'x' if task.done else ' '}] [id:{task.task_id}]{due} {' '.join(task.text.split())}")

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from mnemon.cli.rebuild.replay_progress import Watcher, watched
-from mnemon.cli.rebuild.verification import as_json_value, show_verdict
-from mnemon.cli.target import served
+from mnemon.cli.rebuild.replay_progress import ReplayBar, show_replay
+from mnemon.cli.rebuild.verification import show_verdict, verdict_to_json
+from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
@@ -27,7 +27,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-class Alone(NamedTuple):
+class ExclusiveSite(NamedTuple):
     """Where nobody else rebuilds.
 
     Attributes:
@@ -39,37 +39,40 @@ class Alone(NamedTuple):
 
     place: "Site"
     is_running: bool
-    progress: Watcher
+    progress: ReplayBar
     is_finished: bool
 
 
 @asynccontextmanager
-async def alone(data: Path | None) -> AsyncIterator[Alone]:
+async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
     """The servers, as long as the block lasts; a switch that was cut off is completed.
 
     Raises:
         InTheWay: somebody else rebuilds.
         And what the servers raise.
     """
-    from mnemon.operations.rebuild.swap import finish
+    from mnemon.operations.rebuild.swap import swap_vectors
     from mnemon_infra.rebuild.generations import site_alone
 
-    async with served(data, "broker", "database") as servers, site_alone(servers.deployment) as place:
-        with watched() as progress:
-            is_finished = await finish(place, progress)
+    async with (
+        open_deployment(data, "broker", "database") as servers,
+        site_alone(servers.deployment) as place,
+    ):
+        with show_replay() as progress:
+            is_finished = await swap_vectors(place, progress)
             if is_finished:
                 progress.say("completing an interrupted swap: the vectors are exchanged now")
-            yield Alone(place, servers.is_running, progress, is_finished)
+            yield ExclusiveSite(place, servers.is_running, progress, is_finished)
 
 
-async def rebuild(data: Path | None, as_json: bool) -> Ending:
+async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
     """Make a generation, and put it in the place of the live one."""
-    from mnemon.operations.rebuild.generations import made
-    from mnemon.operations.rebuild.swap import finish, take_over
+    from mnemon.operations.rebuild.generations import open_generation
+    from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import catch_up
 
-    async with alone(data) as (place, _, progress, is_finished):
+    async with open_exclusive_site(data) as (place, _, progress, is_finished):
         former = name_of(place.live, "former")
         if is_finished:
             tell(
@@ -79,15 +82,15 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
             )
             return Ending.DONE
         await require_no_former(place)
-        async with made(place, "next", progress) as generation:
+        async with open_generation(place, "next", progress) as generation:
             rows, vectors = generation
             begun = perf_counter()
             await catch_up(place, rows, progress)
             events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
             await generation.catch_up(place, progress)
             vector_seconds = perf_counter() - begun
-            await take_over(place, generation, progress)
-        await finish(place, progress)
+            await swap_rows(place, generation, progress)
+        await swap_vectors(place, progress)
     indexed = f"\nIts vectors were indexed in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
     tell(
         as_json,
@@ -125,14 +128,14 @@ async def require_no_former(place: "Site") -> None:
         )
 
 
-async def back(data: Path | None, as_json: bool) -> Ending:
+async def swap_back(data: Path | None, as_json: bool) -> Ending:
     """Put the former generation back."""
-    from mnemon.operations.rebuild.swap import finish, former, take_over
+    from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 
-    async with alone(data) as (place, _, progress, _):
-        async with former(place, progress) as generation:
-            await take_over(place, generation, progress)
-        await finish(place, progress)
+    async with open_exclusive_site(data) as (place, _, progress, _):
+        async with open_former(place, progress) as generation:
+            await swap_rows(place, generation, progress)
+        await swap_vectors(place, progress)
     rows, vectors = generation
     tell(
         as_json,
@@ -143,37 +146,39 @@ async def back(data: Path | None, as_json: bool) -> Ending:
     return Ending.DONE
 
 
-async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
+async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Ending:
     """Compare what is live with what the log gives."""
-    from mnemon.operations.rebuild.generations import made
-    from mnemon.operations.rebuild.live_vectors import live_pages
-    from mnemon.operations.rebuild.verification import VerifyingAll
+    from mnemon.operations.rebuild.generations import open_generation
+    from mnemon.operations.rebuild.live_vectors import open_live_pages
+    from mnemon.operations.rebuild.verification import GenerationVerification
     from mnemon_infra.database.generations.generation_repository import drop
     from mnemon_infra.rebuild.verification import PATIENCE
     from mnemon_infra.vectors.generations import drop_generation, of_generation
 
-    async with alone(data) as (place, is_running, progress, _):
-        async with made(place, "next", progress) as generation, live_pages(place) as live:
+    async with open_exclusive_site(data) as (place, is_running, progress, _):
+        async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
             patience = PATIENCE if is_running else 0
-            verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
+            verdict = await GenerationVerification(
+                place, generation, live, progress, patience=patience
+            ).verdict()
         schema = generation.rows.schema
         if not keep:
             await drop_generation(of_generation(place.deployment, "next"))
             await drop(place.database, schema)
     if as_json:
-        typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
+        typer.echo(json.dumps(verdict_to_json(verdict, schema if keep else None)))
     else:
         show_verdict(verdict)
         typer.echo(f"The rebuilt generation is {'kept as' if keep else 'dropped:'} {schema}.")
     return Ending.NOT_SO if verdict.differences else Ending.DONE
 
 
-async def until(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
+async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
     """Make a generation as of then."""
-    from mnemon.operations.rebuild.generations import made
+    from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import position_at
 
-    async with alone(data) as (place, _, progress, _):
+    async with open_exclusive_site(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await position_at(place.connection, moment)
         end = await place.log_end()
         if not 0 < up_to <= end:
@@ -182,7 +187,7 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
                 f"the log has no position {up_to:,}",
                 f"The log goes from 1 to {end:,}" if end else "The log is empty",
             )
-        async with made(place, "as of", progress, up_to) as generation:
+        async with open_generation(place, "as of", progress, up_to) as generation:
             await generation.reach(up_to, progress)
             await generation.rows.forget_later()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
@@ -195,13 +200,13 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
     return Ending.DONE
 
 
-async def list_generations(data: Path | None, as_json: bool) -> Ending:
+async def show_generations(data: Path | None, as_json: bool) -> Ending:
     """Show what is there."""
-    from mnemon.operations.rebuild.listing import listed
-    from mnemon.operations.rebuild.live_vectors import counted
+    from mnemon.operations.rebuild.listing import list_generations
+    from mnemon.operations.rebuild.live_vectors import count_points
     from mnemon_infra.rebuild.generations import site
 
-    async with served(data, "broker", "database") as servers, site(servers.deployment) as place:
+    async with open_deployment(data, "broker", "database") as servers, site(servers.deployment) as place:
         rows: list[dict[str, Any]] = [
             {
                 "generation": each.generation.schema,
@@ -209,10 +214,10 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
                 "position": each.position,
                 "complete": each.generation.is_complete,
                 "bytes": each.generation.bytes,
-                "points": await counted(place, each.vectors),
+                "points": await count_points(place, each.vectors),
                 "vector_bytes": each.vector_bytes,
             }
-            for each in await listed(place)
+            for each in await list_generations(place)
         ]
     if as_json:
         typer.echo(json.dumps(rows))
@@ -224,9 +229,9 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
                 row["generation"],
                 _KINDS[row["kind"]] + ("" if row["complete"] else ", not complete"),
                 row["position"],
-                _megabytes(row["bytes"]),
+                _format_megabytes(row["bytes"]),
                 "-" if row["points"] is None else row["points"],
-                _megabytes(row["vector_bytes"]),
+                _format_megabytes(row["vector_bytes"]),
             )
             for row in rows
         ],
@@ -234,17 +239,17 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
     return Ending.DONE
 
 
-async def drop(data: Path | None, name: str, as_json: bool) -> Ending:
+async def drop_generation(data: Path | None, name: str, as_json: bool) -> Ending:
     """Remove a generation."""
-    from mnemon.operations.rebuild.listing import dropped
+    from mnemon.operations.rebuild.listing import remove_generation
 
-    async with alone(data) as (place, _, _, _):
-        schema = await dropped(place, name)
+    async with open_exclusive_site(data) as (place, _, _, _):
+        schema = await remove_generation(place, name)
     tell(as_json, {"dropped": schema}, f"{schema} is removed.")
     return Ending.DONE
 
 
-def _megabytes(number: int | None) -> Figure | str:
+def _format_megabytes(number: int | None) -> Figure | str:
     return "-" if number is None else Figure(f"{number / 1e6:,.1f}")
 
 

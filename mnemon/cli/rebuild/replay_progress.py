@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
-class Watcher:
+class ReplayBar:
     """Shows how far a replay is, how fast, and how long it takes yet. A pipe gets the words only."""
 
     def __init__(self, bar: "Progress") -> None:
@@ -39,7 +39,7 @@ class Watcher:
 
 
 @contextmanager
-def watched() -> Iterator[Watcher]:
+def show_replay() -> Iterator[ReplayBar]:
     """A bar, as long as the block lasts."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -53,4 +53,4 @@ def watched() -> Iterator[Watcher]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield Watcher(bar)
+        yield ReplayBar(bar)

@@ -15,7 +15,7 @@ _LONGEST_VALUE = 60
 """Characters of a value that are shown in a table."""
 
 
-def as_json_value(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
+def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
     """For a program. `kept` is the schema that can be looked at."""
     return {
         "position": verdict.position,
@@ -42,7 +42,9 @@ def show_verdict(verdict: "RowVerification") -> None:
     )
     if verdict.first:
         typer.echo("")
-        rows = [(each.table, " ".join(each.key.values()), _difference(each)) for each in verdict.first]
+        rows = [
+            (each.table, " ".join(each.key.values()), _describe_difference(each)) for each in verdict.first
+        ]
         show_table(("table", "key", "difference: live | rebuilt"), rows)
         if verdict.differences > len(verdict.first):
             typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
@@ -51,13 +53,15 @@ def show_verdict(verdict: "RowVerification") -> None:
         typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
 
 
-def _difference(difference: "Difference") -> str:
+def _describe_difference(difference: "Difference") -> str:
     live, rebuilt = difference.live, difference.rebuilt
     if live is None or rebuilt is None:
         return "missing in the live generation" if live is None else "missing in the rebuilt generation"
-    return "; ".join(f"{name}: {_short(live[name])} | {_short(rebuilt[name])}" for name in live)
+    return "; ".join(
+        f"{name}: {_shorten_value(live[name])} | {_shorten_value(rebuilt[name])}" for name in live
+    )
 
 
-def _short(value: object) -> str:
+def _shorten_value(value: object) -> str:
     spelled = json.dumps(value, ensure_ascii=False)
     return spelled if len(spelled) <= _LONGEST_VALUE else f"{spelled[: _LONGEST_VALUE - 3]}..."

@@ -20,18 +20,18 @@ MetricsPort = Annotated[
 ]
 
 
-def shown_at(deployment: "Deployment", port: int | None) -> "Deployment":
+def set_metrics_port(deployment: "Deployment", port: int | None) -> "Deployment":
     """The same deployment, shown at a port, if one is named."""
     return deployment if port is None else deployment.model_copy(update={"metrics_port": port})
 
 
-def shown_beside(deployment: "Deployment") -> "Deployment":
+def take_next_metrics_port(deployment: "Deployment") -> "Deployment":
     """The same for a second process of it, which is shown at the next port."""
     port = deployment.metrics_port
     return deployment if port is None else deployment.model_copy(update={"metrics_port": port + 1})
 
 
-def addresses(*deployments: "Deployment") -> list[str]:
+def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
     """Where they show their metrics."""
     return [
         f"http://{each.metrics_host}:{each.metrics_port}/metrics" for each in deployments if each.metrics_port

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.consumer_names import consumers_named
-from mnemon.cli.stack.metrics_port import MetricsPort, addresses, shown_at
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.consumer_names import parse_consumers
+from mnemon.cli.stack.metrics_port import MetricsPort, list_metrics_addresses, set_metrics_port
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -28,19 +28,21 @@ def run(
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
     """
-    chosen = consumers_named(names)
-    perform(_run(chosen, shown_at(target(data, "broker", "database"), metrics_port)))
+    chosen = parse_consumers(names)
+    perform_command(
+        _run_consumers(chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port))
+    )
 
 
-async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
+async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> Ending:
     from mnemon_consumers.app import running
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    with Stop() as stop:
+    with StopSignals() as stop:
         async with running(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
-            for address in addresses(deployment):
+            for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")
             await stop.asked()
     return Ending.DONE

@@ -26,12 +26,12 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for row in rows:
         table.add_row(
             *(
-                Text(_plain(cell), justify="right" if isinstance(cell, int | Figure) else "left")
+                Text(_format_cell(cell), justify="right" if isinstance(cell, int | Figure) else "left")
                 for cell in row
             )
         )
     Console().print(table)
 
 
-def _plain(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)

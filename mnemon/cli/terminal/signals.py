@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Stop:
+class StopSignals:
     """Listens for signals inside its `with` block.
 
     The first one ends `asked`, and what follows is a stop in good order; before `asked` it cancels the start.

@@ -15,7 +15,7 @@ from mnemon_infra.database.audit.removals import GoneSummary, Unlike, unlike, un
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import last_watermark
 
-LOOKS: Final = 3
+EXAMINATIONS: Final = 3
 """Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
 
 
@@ -52,7 +52,7 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     waiting = 0
     async with aclosing(watermarked(database)) as users:
         async for owners in users:
-            for each in await _lasting(connection, database, owners, up_to):
+            for each in await _find_lasting(connection, database, owners, up_to):
                 if each.is_gone:
                     faults.add("emptied", each.seq, "persist-sweep", "content")
                 elif await _is_awaited(connection, database, each.owner, up_to):
@@ -64,12 +64,12 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     return waiting
 
 
-async def _lasting(
+async def _find_lasting(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
 ) -> Sequence[Unlike]:
-    """Return the deviations that are still there after `LOOKS` examinations."""
+    """Return the deviations that are still there after `EXAMINATIONS` examinations."""
     found: list[Unlike] = []
-    for look in range(LOOKS):
+    for look in range(EXAMINATIONS):
         position = await applied_position(connection.jetstream())
         now = await unlike(database, owners, limit=up_to, up_to=position)
         found = [each for each in now if not look or each in found]

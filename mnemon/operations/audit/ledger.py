@@ -8,7 +8,7 @@ from typing import Final, Literal
 from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
-NAMED: Final = 20
+MAX_NAMED: Final = 20
 """Faults of one kind that an audit names; it counts the others."""
 
 FaultKind = Literal[
@@ -42,7 +42,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
 
 _PROJECT_AGAIN: Final = "rebuild the rows from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "index the log again: mnemon reindex"
-NEXT: Final[Mapping[FaultKind, str]] = {
+NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
     "absent": _PROJECT_AGAIN,
     "no_letter": "the event is in the log at its position; its sender can correct it and send it again",
     "differs": _PROJECT_AGAIN,
@@ -83,7 +83,7 @@ class AuditFaults:
 
     Attributes:
         counts: number of faults by kind.
-        named: the first `NAMED` faults of each kind.
+        named: the first `MAX_NAMED` faults of each kind.
     """
 
     counts: Counter[FaultKind] = field(default_factory=Counter)
@@ -94,7 +94,7 @@ class AuditFaults:
         """Count a fault, and name it if it is among the first of its kind."""
         self.counts[kind] += 1
         self._by[consumer] += 1
-        if self.counts[kind] <= NAMED:
+        if self.counts[kind] <= MAX_NAMED:
             self.named.append(AuditFault(kind, seq, consumer, where, detail))
 
     @property
@@ -107,12 +107,12 @@ class AuditFaults:
         return sum(self._by[each] for each in consumers)
 
     def sequences(self) -> list[int]:
-        """Return the lowest log positions of the named faults, each once, at most `NAMED`."""
-        return sorted({each.seq for each in self.named})[:NAMED]
+        """Return the lowest log positions of the named faults, each once, at most `MAX_NAMED`."""
+        return sorted({each.seq for each in self.named})[:MAX_NAMED]
 
 
 @dataclass(slots=True)
-class Persisted:
+class PersistOutcomes:
     """Outcomes of the events that `persist` has handled.
 
     Attributes:
@@ -133,7 +133,7 @@ class Persisted:
 
 
 @dataclass(slots=True)
-class Deduped:
+class DedupeOutcomes:
     """Number of proposals up to the log position `position`, and the number of decisions by outcome."""
 
     position: int = 0
@@ -199,8 +199,8 @@ class Audit:
     beyond: int
     every: int
     seconds: float
-    persist: Persisted
-    dedupe: Deduped
+    persist: PersistOutcomes
+    dedupe: DedupeOutcomes
     extract: BatchCounts
     vectors: Mapping[Collection, CollectionAudit] | None
     letters: Mapping[tuple[str, str], int]

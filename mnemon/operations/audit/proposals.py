@@ -6,7 +6,7 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import AuditFaults, Deduped
+from mnemon.operations.audit.ledger import AuditFaults, DedupeOutcomes
 from mnemon_consumers.dedupe.decide import decision_id
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, contract_of, upcast
@@ -19,15 +19,15 @@ from mnemon_infra.database.facts.decisions import Proposed, decisions, undecided
 from mnemon_infra.database.projections.rows import read
 from mnemon_infra.delivery import Delivery
 
-LOOKED_FOR: Final = 1000
+MAX_SEARCHED: Final = 1000
 """Proposals without a projected decision whose decision is searched in the log; any others are faults."""
 
 
-class Proposals:
+class ProposalAudit:
     """Reads the log page by page and collects the proposals that have no projected decision."""
 
     def __init__(self, database: Database, position: int) -> None:
-        self.found = Deduped(position)
+        self.found = DedupeOutcomes(position)
         self._database = database
         self._left: list[Proposed] = []
 
@@ -38,7 +38,10 @@ class Proposals:
             DatabaseUnavailable: the database cannot answer now.
         """
         proposed = [
-            each for delivery in page if delivery.sequence <= self.found.position if (each := _read(delivery))
+            each
+            for delivery in page
+            if delivery.sequence <= self.found.position
+            if (each := _parse_proposal(delivery))
         ]
         if proposed:
             self.found.proposals += len(proposed)
@@ -60,11 +63,11 @@ class Proposals:
         erased = await erasures_of(self._database, (each.owner for each in self._left))
         left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
         for place, proposal in enumerate(left):
-            if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
+            if place >= MAX_SEARCHED or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
 
 
-def _read(delivery: Delivery) -> Proposed | None:
+def _parse_proposal(delivery: Delivery) -> Proposed | None:
     """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None
@@ -82,12 +85,12 @@ async def _is_in_log(connection: Client, proposal: Proposed) -> bool:
     pattern = thing_filter(*proposal.owner, "fact")
     async with aclosing(pages(connection, pattern, proposal.seq)) as answers:
         async for page in answers:
-            if any(proposal.event_id == _decides(delivery) for delivery in page):
+            if any(proposal.event_id == _get_decided_proposal(delivery) for delivery in page):
                 return True
     return False
 
 
-def _decides(delivery: Delivery) -> str | None:
+def _get_decided_proposal(delivery: Delivery) -> str | None:
     """Return the id of the proposal that an event decides; None if it decides none."""
     try:
         address = parse(delivery.subject)

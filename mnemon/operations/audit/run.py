@@ -12,7 +12,7 @@ from mnemon.operations.audit.applied import LogAudit
 from mnemon.operations.audit.content import examine_content, examine_summaries
 from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable
 from mnemon.operations.audit.positions import PositionSet
-from mnemon.operations.audit.proposals import Proposals
+from mnemon.operations.audit.proposals import ProposalAudit
 from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.origins import letters
@@ -29,7 +29,7 @@ AuditProgress = Callable[[int, int], None]
 """Function that receives the log position that the audit has read, and the last one that it will read."""
 
 
-SUMMARIES: Final = 1000
+SUMMARY_BATCH: Final = 1000
 """Summaries without content that the audit examines together."""
 
 
@@ -37,7 +37,7 @@ class NotProvisioned(Exception):
     """The log or its durable `persist` does not exist: the deployment was never provisioned."""
 
 
-async def examine(
+async def run_audit(
     connection: Client,
     database: Database,
     sample: UserSample,
@@ -62,20 +62,20 @@ async def examine(
     begun = time.monotonic()
     stream_context = connection.jetstream()
     # First: the log has the decisions on all proposals up to this position.
-    await _must_be_there(connection)
+    await _require_log(connection)
     decided = await applied_position(stream_context, "dedupe")
     up_to = await applied_position(stream_context)
     # After the positions: every handled event that failed has its dead letter by now.
     dead = await letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
-    proposals = Proposals(database, decided)
+    proposals = ProposalAudit(database, decided)
     async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
         async for page in log:
             deliveries = [delivery for _, delivery in page]
             await applied.take(deliveries)
             await proposals.take(deliveries)
-            if len(applied.summaries) >= SUMMARIES:
+            if len(applied.summaries) >= SUMMARY_BATCH:
                 await examine_summaries(connection, database, applied.summaries, faults)
                 applied.summaries.clear()
             progress(deliveries[-1].sequence, up_to)
@@ -99,12 +99,12 @@ async def examine(
         extract=await batches(database, up_to),
         vectors=vectors,
         letters=dead.by,
-        durables=[await _durable(connection, *each) for each in _names()],
+        durables=[await _load_durable(connection, *each) for each in _list_durables()],
         faults=faults,
     )
 
 
-async def _must_be_there(connection: Client) -> None:
+async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
@@ -141,11 +141,11 @@ async def _find_beyond(connection: Client, database: Database, faults: AuditFaul
                 faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)
 
 
-def _names() -> list[tuple[str, str]]:
+def _list_durables() -> list[tuple[str, str]]:
     return [(stream, str(config.durable_name)) for stream, some in CONSUMERS.items() for config in some]
 
 
-async def _durable(connection: Client, stream: str, name: str) -> Durable:
+async def _load_durable(connection: Client, stream: str, name: str) -> Durable:
     try:
         info = await connection.jetstream().consumer_info(stream, name)
     except NotFoundError:

@@ -24,7 +24,7 @@ from mnemon_infra.vectors.edge_owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
-class _Piece(NamedTuple):
+class _ExpectedPoint(NamedTuple):
     """A point that must exist: one for each chunk of a document, one in all for any other item."""
 
     id: UUID
@@ -73,10 +73,10 @@ class VectorAudit:
             page = await self._pages.page(collection, begin, MOST)
             found.points += len(page.points)
             rows = await shown_by(
-                self._database, collection, [(each.owner, _event(each)) for each in page.points]
+                self._database, collection, [(each.owner, _get_event_id(each)) for each in page.points]
             )
             for point in page.points:
-                seq = rows.get((point.owner, _event(point)))
+                seq = rows.get((point.owner, _get_event_id(point)))
                 if seq is None:
                     await self._left(collection, point, found)
                 elif collection is Collection.DOCUMENTS:
@@ -91,7 +91,7 @@ class VectorAudit:
                 for each in shown:
                     found.shown += 1
                     if collection is Collection.DOCUMENTS:
-                        if pieces[each.seq] != len(list(_pieces(collection, each))):
+                        if pieces[each.seq] != len(list(_list_expected_points(collection, each))):
                             await self._lacking(collection, each, found)
                     elif each.seq not in met:
                         await self._lacking(collection, each, found)
@@ -104,15 +104,15 @@ class VectorAudit:
             found.dead += 1
         elif await self._is_awaited(point.owner):
             found.waiting += 1
-        elif await self._there(collection, point.id, _event(point)) and not await shown_by(
-            self._database, collection, [(point.owner, _event(point))]
+        elif await self._there(collection, point.id, _get_event_id(point)) and not await shown_by(
+            self._database, collection, [(point.owner, _get_event_id(point))]
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
     async def _lacking(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
         """Judge a row without all of its points. They may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, shown) or all(
-            [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
+            [await self._there(collection, *piece) for piece in _list_expected_points(collection, shown)]
         ):
             return
         if await self._is_awaited(shown.owner):
@@ -133,27 +133,27 @@ class VectorAudit:
 
     async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)
-        return any(each.id == place and _event(each) == event_id for each in page.points)
+        return any(each.id == place and _get_event_id(each) == event_id for each in page.points)
 
     async def _is_awaited(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
         return bool(await waiting(self._connection, work_subject("index", *owner)))
 
 
-def _event(point: Point) -> str:
+def _get_event_id(point: Point) -> str:
     return str(point.payload["event_id"])
 
 
-def _pieces(collection: Collection, shown: IndexableItem) -> Iterator[_Piece]:
+def _list_expected_points(collection: Collection, shown: IndexableItem) -> Iterator[_ExpectedPoint]:
     match collection:
         case Collection.MESSAGES:
-            yield _Piece(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
         case Collection.MEMORIES:
-            yield _Piece(point_id(*shown.owner, "fact", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "fact", shown.item), shown.event_id)
         case Collection.SUMMARIES:
-            yield _Piece(point_id(*shown.owner, "summary", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "summary", shown.item), shown.event_id)
         case Collection.DOCUMENTS:
             body = shown.body or {}
             for number, _ in enumerate(chunks(body["text"], body.get("source"))):
                 place = point_id(*shown.owner, "chunk", shown.item, str(number))
-                yield _Piece(place, shown.event_id)
+                yield _ExpectedPoint(place, shown.event_id)

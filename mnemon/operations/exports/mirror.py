@@ -13,9 +13,9 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon.operations.exports.markdown import lines
+from mnemon.operations.exports.markdown import generate_lines
 from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
-from mnemon.operations.exports.run import everybody
+from mnemon.operations.exports.run import list_owners
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse, tenant_events, user_filters
 from mnemon_infra.broker.streams.applied_position import Position, log_end
@@ -52,7 +52,7 @@ _PROJECTION_WAIT: Final = 30.0
 
 
 @dataclass(slots=True)
-class Mirrored:
+class MirrorCounts:
     """Counts of a mirror.
 
     Attributes:
@@ -79,9 +79,9 @@ class Mirror:
         database: Database,
         folder: MirrorFolder,
         scope: MirrorScope,
-        report: Callable[[Mirrored], None],
+        report: Callable[[MirrorCounts], None],
     ) -> None:
-        self.done = Mirrored()
+        self.done = MirrorCounts()
         self._connection = connection
         self._database = database
         self._folder = folder
@@ -107,7 +107,7 @@ class Mirror:
             return
         await self._reach(end)
         kept = set()
-        async with aclosing(_owners(self._database, self._scope)) as owners:
+        async with aclosing(_list_owners(self._database, self._scope)) as owners:
             async for owner in owners:
                 await self._show(owner, end)
                 kept.add(self._folder.path_of(owner))
@@ -125,9 +125,11 @@ class Mirror:
             DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer for a minute.
             OSError: a file cannot be written.
         """
-        async with aclosing(log_tail(self._connection, _filter(self._scope), self.done.position)) as pages:
+        async with aclosing(
+            log_tail(self._connection, _choose_filter(self._scope), self.done.position)
+        ) as pages:
             async for page in pages:
-                changed = set(_changed(each.subject for each in page))
+                changed = set(_find_changed(each.subject for each in page))
                 if changed:
                     await self._reach(page[-1].sequence)
                     for owner in sorted(changed):
@@ -151,7 +153,7 @@ class Mirror:
             try:
                 async with (
                     whole_memory(self._database, owner, position) as memory,
-                    aclosing(lines(memory, owner)) as written,
+                    aclosing(generate_lines(memory, owner)) as written,
                 ):
                     return [line async for line in written]
             except DatabaseUnavailable as error:
@@ -175,14 +177,14 @@ class Mirror:
         self.done.position = position
 
 
-def _filter(scope: MirrorScope) -> str:
+def _choose_filter(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "memory.>"
     _, derived = tenant_events(scope.tenant) if scope.user is None else user_filters(scope.tenant, scope.user)
     return derived
 
 
-def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
+def _find_changed(subjects: Iterable[str]) -> Iterable[Owner]:
     for subject in subjects:
         try:
             address = parse(subject)
@@ -192,9 +194,9 @@ def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
             yield address.tenant, address.user
 
 
-async def _owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
+async def _list_owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
     if scope.tenant is not None and scope.user is not None:
         yield scope.tenant, scope.user
         return
-    async for owner in everybody(database, scope.tenant):
+    async for owner in list_owners(database, scope.tenant):
         yield owner

@@ -41,7 +41,7 @@ class ExportCounts:
     lines: int = 0
 
 
-async def settled(connection: Client) -> int:
+async def wait_until_projected(connection: Client) -> int:
     """Wait until the rows have all events that the log has now; return the log position of the last one.
 
     Raises:
@@ -55,7 +55,7 @@ async def settled(connection: Client) -> int:
     return end
 
 
-async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
+async def list_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
     """Yield all users, or those of a tenant, in order.
 
     Raises:
@@ -68,7 +68,7 @@ async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Own
         after = page[-1]
 
 
-async def write(
+async def write_memories(
     database: Database,
     whose: AsyncIterator[Owner],
     form: ExportFormat,

@@ -16,7 +16,7 @@ class StreamState(BaseModel):
     last_seq: int
 
 
-async def streams_of(stream_context: JetStreamContext) -> dict[str, StreamState]:
+async def load_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
     """Return the state of each stream of mnemon that exists, by name.
 
     Raises:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 
-from mnemon.operations.memory_lines import portable_id, start_id
+from mnemon.operations.memory_lines import derive_portable_id, derive_start_id
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
@@ -14,7 +14,7 @@ from mnemon_infra.database.projections.logged_events import logged_events
 
 
 @dataclass(slots=True)
-class There:
+class ExistingEvents:
     """Existing events of one user.
 
     Attributes:
@@ -51,28 +51,28 @@ class There:
         return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
 
 
-async def there(connection: Client, owner: Owner) -> There:
+async def load_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
     """Load the events that the log has of a user.
 
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    found = There()
+    found = ExistingEvents()
     for pattern in user_filters(*owner):
         async for logged in logged_events(connection, pattern):
             event, conversation = logged.event, logged.address.conversation
             content = event.content if isinstance(event, MessageV1) else ""
-            event_id = portable_id(*owner, logged.id, content)
+            event_id = derive_portable_id(*owner, logged.id, content)
             found.events.setdefault(event_id, logged.seq)
             if conversation is not None:
                 # The conversation has started with this event at the latest: skip its start.
-                found.events.setdefault(start_id(*owner, conversation), logged.seq)
+                found.events.setdefault(derive_start_id(*owner, conversation), logged.seq)
             if isinstance(event, FactSavedV1):
                 found.facts.setdefault(event.fact_id, event_id)
     return found
 
 
-async def is_empty(connection: Client, tenant: str) -> bool:
+async def is_tenant_empty(connection: Client, tenant: str) -> bool:
     """Return whether the log has no event of a tenant; if so, its users need no look-up.
 
     Raises:

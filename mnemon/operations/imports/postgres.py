@@ -12,10 +12,10 @@ from mnemon.operations.imports.records import (
     ImportRecord,
     Incoming,
     NotReadable,
-    Refused,
+    RefusedRecord,
     Speaker,
-    import_id,
-    in_zone,
+    create_import_id,
+    set_zone,
 )
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import StartedV1
@@ -25,7 +25,7 @@ from mnemon_infra.database.messages.external_chats import AskedRow, ChatLogs, Kn
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
 """Time stamp that such a bot stores before a user's text. mnemon adds times when it renders a context."""
 
-_AFTER: Final = timedelta(milliseconds=1)
+_ANSWER_DELAY: Final = timedelta(milliseconds=1)
 """Time from a question to its answer: both are in one row, which has one time."""
 
 _KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conversation_summary"}
@@ -50,7 +50,7 @@ class RowReader:
             async for row in rows:
                 if row.conversation != last:
                     last = row.conversation
-                    started = StartedV1(id=import_id("pg", row.conversation, "start"))
+                    started = StartedV1(id=create_import_id("pg", row.conversation, "start"))
                     place = f"conversation {row.conversation}"
                     user = self.user or row.user
                     yield Incoming(place, user, started, row._asdict(), row.conversation)
@@ -82,7 +82,7 @@ class RowReader:
         return Speaker(self.user or row.user, row.conversation).says(
             f"message {row.id}",
             row._asdict(),
-            id=import_id("pg", row.conversation, row.id),
+            id=create_import_id("pg", row.conversation, row.id),
             role=row.role,
             content=content,
             sent_at=self._at(row.created_at),
@@ -90,11 +90,11 @@ class RowReader:
 
     def exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
         """Yield a question, and its answer if there is one."""
-        named = row.id or _digest(row.session, row.created_at, row.question)
+        named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session
         if user is None:
-            yield Refused(place, "user_id", "is missing", row._asdict())
+            yield RefusedRecord(place, "user_id", "is missing", row._asdict())
             return
         speaker = Speaker(user, f"session-{row.session}" if row.session else None)
         at = self._at(row.created_at)
@@ -103,10 +103,10 @@ class RowReader:
                 yield speaker.says(
                     place,
                     row._asdict(),
-                    id=import_id("pg", "chat_logs", row.session or "", named, role),
+                    id=create_import_id("pg", "chat_logs", row.session or "", named, role),
                     role=role,
                     content=_STAMP.sub("", content) if role == "user" else content,
-                    sent_at=at and at + later * _AFTER,
+                    sent_at=at and at + later * _ANSWER_DELAY,
                 )
 
     def known(self, row: KnownRow) -> Iterator[ImportRecord]:
@@ -116,39 +116,39 @@ class RowReader:
         memory = row.memory
         if user is None or not isinstance(memory, dict):
             field = "user_id" if user is None else "memory"
-            yield Refused(place, field, "is missing or not a JSON object", row._asdict())
+            yield RefusedRecord(place, field, "is missing or not a JSON object", row._asdict())
             return
         for name, kind in _KINDS.items():
             texts = memory.get(name) or []
             if not isinstance(texts, list):
-                yield Refused(place, f"memory.{name}", "is not a list", row._asdict())
+                yield RefusedRecord(place, f"memory.{name}", "is not a list", row._asdict())
                 continue
             for number, text in enumerate(texts):
-                yield _proposed(f"{place}, {name} {number + 1}", user, kind, _text(text), row)
+                yield _propose_fact(f"{place}, {name} {number + 1}", user, kind, _get_text(text), row)
 
     def _at(self, written: datetime | None) -> datetime | None:
-        return None if written is None else in_zone(written, self.zone)
+        return None if written is None else set_zone(written, self.zone)
 
 
-def _proposed(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> ImportRecord:
+def _propose_fact(place: str, user: str, kind: Kind, text: str, row: KnownRow) -> ImportRecord:
     try:
         proposed = FactProposedV1.strictly(
-            id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),
+            id=create_import_id("pg", "chat_sessions", row.session or "", _digest_parts(kind, text)),
             text=text,
             kind=kind,
             lineage=Lineage(extractor="import"),
         )
     except InvalidBody as error:
-        return Refused(place, error.field, error.problem, text)
+        return RefusedRecord(place, error.field, error.problem, text)
     return Incoming(place, user, proposed, text)
 
 
-def _text(written: Any) -> str:
+def _get_text(written: Any) -> str:
     """Return the text of a fact; some bots store a fact as an object with a text."""
     if isinstance(written, dict):
         return str(written.get("text") or written.get("content") or "")
     return str(written)
 
 
-def _digest(*parts: object) -> str:
+def _digest_parts(*parts: object) -> str:
     return sha256("\0".join(map(str, parts)).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -7,12 +7,19 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon.operations.imports.event_encoding import name_of, spelled
-from mnemon.operations.imports.existing_events import There, is_empty, there
-from mnemon.operations.imports.reassignment import forget_miscast
-from mnemon.operations.imports.records import Doubt, ImportRecord, Incoming, Left, Recast, Refused
+from mnemon.operations.imports.event_encoding import encode_event, get_event_name
+from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, load_existing_events
+from mnemon.operations.imports.reassignment import erase_reassigned
+from mnemon.operations.imports.records import (
+    ImportDoubt,
+    ImportRecord,
+    Incoming,
+    LeftOutRecord,
+    Reassignment,
+    RefusedRecord,
+)
 from mnemon.operations.imports.report import ImportReport
-from mnemon.operations.memory_lines import MessagePositions, names_positions, renamed
+from mnemon.operations.memory_lines import MessagePositions, has_positions, map_positions
 from mnemon_consumers.domain.policy.refusal import refusal
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
@@ -32,12 +39,12 @@ BATCH_BYTES: Final = 4 * 1024 * 1024
 PAUSE: Final = 1.0
 """Seconds before a batch is sent again if the log did not acknowledge it."""
 
-_ON_ITS_WAY: Final = 0
+_NOT_PUBLISHED: Final = 0
 
 ImportProgress = Callable[[ImportReport], None]
 
 
-async def counted(
+async def count_records(
     found: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
     """Count what an import would do, without importing anything.
@@ -58,42 +65,42 @@ async def counted(
             progress(report)
         match each:
             case Incoming():
-                wire = spelled(str(each.tenant or tenant), each)
-                if isinstance(wire, Refused):
+                wire = encode_event(str(each.tenant or tenant), each)
+                if isinstance(wire, RefusedRecord):
                     report.refuse(wire)
-                elif (refusing := refusal_of(each, Policy())) is not None:
+                elif (refusing := find_refusal(each, Policy())) is not None:
                     report.refuse(refusing)
                 else:
-                    report.comes(each, name_of(each.event))
-            case Refused():
+                    report.comes(each, get_event_name(each.event))
+            case RefusedRecord():
                 report.refuse(each)
-            case Left():
+            case LeftOutRecord():
                 report.leave(each)
-            case Doubt():
+            case ImportDoubt():
                 report.doubt(each)
-            case Recast():
+            case Reassignment():
                 pass  # an import would erase the chat if it has other speakers in the log
     return report
 
 
-def refusal_of(incoming: Incoming, policy: Policy) -> Refused | None:
+def find_refusal(incoming: Incoming, policy: Policy) -> RefusedRecord | None:
     """Return the refusal of a proposal that the policy rejects; None for any other event."""
     if not isinstance(incoming.event, FactProposedV1):
         return None
     refused = refusal(incoming.event.text, policy)
-    return Refused(incoming.place, "text", refused[1], incoming.source) if refused else None
+    return RefusedRecord(incoming.place, "text", refused[1], incoming.source) if refused else None
 
 
-class _Staged(NamedTuple):
+class _StagedEvent(NamedTuple):
     """An event of the current batch, encoded for the log, with the existing events of its user."""
 
     owner: Owner
-    known: There
+    known: ExistingEvents
     incoming: Incoming
     wire: LogEvent
 
 
-class Bringing:
+class RecordImporter:
     """Writes the events of an import to the log.
 
     In a batch, chat events go first: other events name the log positions of messages.
@@ -114,8 +121,8 @@ class Bringing:
         self._progress = progress
         self._new: dict[str, bool] = {}
         self._policies: dict[str, Policy] = {}
-        self._users: dict[Owner, There] = {}
-        self._batch: list[_Staged] = []
+        self._users: dict[Owner, ExistingEvents] = {}
+        self._batch: list[_StagedEvent] = []
         self._bytes = 0
 
     async def bring(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
@@ -124,7 +131,7 @@ class Bringing:
         Raises:
             nats.errors.Error: the log does not accept a batch; the import can be repeated.
             SettingsNotProvisioned: the streams and buckets do not exist.
-            NotRecast: a chat that was imported with other speakers cannot be erased now.
+            NotReassigned: a chat that was imported with other speakers cannot be erased now.
         """
         async for each in found:
             await self._take(each)
@@ -135,29 +142,29 @@ class Bringing:
         match found:
             case Incoming():
                 await self._stage(found)
-            case Refused():
+            case RefusedRecord():
                 self._report.refuse(found)
-            case Left():
+            case LeftOutRecord():
                 self._report.leave(found)
-            case Doubt():
+            case ImportDoubt():
                 self._report.doubt(found)
-            case Recast():
+            case Reassignment():
                 await self._recast(found)
 
-    async def _recast(self, recast: Recast) -> None:
+    async def _recast(self, recast: Reassignment) -> None:
         """Erase a chat that was imported with other speakers, before it is imported with these."""
         await self._flush()
-        for done in await forget_miscast(self._connection, str(self._tenant), recast):
-            self._report.doubt(Doubt(recast.place, done))
+        for done in await erase_reassigned(self._connection, str(self._tenant), recast):
+            self._report.doubt(ImportDoubt(recast.place, done))
             self._users.clear()  # the log has fewer events now
 
     async def _stage(self, incoming: Incoming) -> None:
         owner = str(incoming.tenant or self._tenant), incoming.user
-        wire = spelled(owner[0], incoming)
-        if isinstance(wire, Refused):
+        wire = encode_event(owner[0], incoming)
+        if isinstance(wire, RefusedRecord):
             self._report.refuse(wire)
             return
-        if (refusing := refusal_of(incoming, await self._policy(owner[0]))) is not None:
+        if (refusing := find_refusal(incoming, await self._policy(owner[0]))) is not None:
             self._report.refuse(refusing)
             return
         known = await self._known(owner)
@@ -168,23 +175,23 @@ class Bringing:
         event = incoming.event
         seq = known.events.get(str(event.id))
         if seq is not None:
-            self._report.comes(incoming, name_of(event))
+            self._report.comes(incoming, get_event_name(event))
             self._report.already_there += 1
             if isinstance(event, FactSavedV1):
                 known.own.add(event.fact_id)
             if incoming.number is not None:
                 known.numbers[incoming.number] = seq
             return
-        if not _is_said(event) and (wrong := _unfit(known, incoming)) is not None:
+        if not _is_chat(event) and (wrong := _find_conflict(known, incoming)) is not None:
             self._report.refuse(wrong)
             return
-        self._report.comes(incoming, name_of(event))
+        self._report.comes(incoming, get_event_name(event))
         if len(self._batch) == BATCH or (self._batch and self._bytes + len(wire.body) > BATCH_BYTES):
             await self._flush()
-        self._batch.append(_Staged(owner, known, incoming, wire))
+        self._batch.append(_StagedEvent(owner, known, incoming, wire))
         self._bytes += len(wire.body)
         if incoming.number is not None:
-            known.numbers[incoming.number] = _ON_ITS_WAY
+            known.numbers[incoming.number] = _NOT_PUBLISHED
 
     async def _policy(self, tenant: str) -> Policy:
         """Return the policy of a tenant: facts that it refuses, such as secrets, must not enter the log."""
@@ -192,7 +199,7 @@ class Bringing:
             self._policies[tenant] = (await read(self._connection, tenant)).policy
         return self._policies[tenant]
 
-    async def _known(self, owner: Owner) -> There:
+    async def _known(self, owner: Owner) -> ExistingEvents:
         """Return the existing events of a user.
 
         Keep those of the users in the current batch: sources list users one after another.
@@ -200,19 +207,21 @@ class Bringing:
         if owner not in self._users:
             tenant, _ = owner
             if tenant not in self._new:
-                self._new[tenant] = await is_empty(self._connection, tenant)
+                self._new[tenant] = await is_tenant_empty(self._connection, tenant)
             waiting = {staged.owner for staged in self._batch}
             self._users = {each: known for each, known in self._users.items() if each in waiting}
-            self._users[owner] = There() if self._new[tenant] else await there(self._connection, owner)
+            self._users[owner] = (
+                ExistingEvents() if self._new[tenant] else await load_existing_events(self._connection, owner)
+            )
         return self._users[owner]
 
     async def _flush(self) -> None:
         batch, self._batch, self._bytes = self._batch, [], 0
-        await self._put([each for each in batch if _is_said(each.incoming.event)])
-        await self._put([_placed(each) for each in batch if not _is_said(each.incoming.event)])
+        await self._put([each for each in batch if _is_chat(each.incoming.event)])
+        await self._put([_place_event(each) for each in batch if not _is_chat(each.incoming.event)])
         self._progress(self._report)
 
-    async def _put(self, staged: list[_Staged]) -> None:
+    async def _put(self, staged: list[_StagedEvent]) -> None:
         if not staged:
             return
         appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
@@ -244,12 +253,12 @@ class Bringing:
         return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
 
 
-def _is_said(event: Event) -> bool:
+def _is_chat(event: Event) -> bool:
     """Return whether bots publish such an event; consumers derive all others."""
     return isinstance(event, MessageV1 | StartedV1 | ClearedV1)
 
 
-def _unfit(known: There, incoming: Incoming) -> Refused | None:
+def _find_conflict(known: ExistingEvents, incoming: Incoming) -> RefusedRecord | None:
     """Return the refusal if an event conflicts with existing events or names unknown messages."""
 
     def same(number: int) -> int | None:
@@ -257,23 +266,23 @@ def _unfit(known: There, incoming: Incoming) -> Refused | None:
 
     if known.is_of_another(incoming.event):
         reason = "another fact of the user has this id: forget that fact, or import as another user"
-        return Refused(incoming.place, "fact_id", reason, incoming.source)
+        return RefusedRecord(incoming.place, "fact_id", reason, incoming.source)
     if (
-        names_positions(incoming.event)
-        and renamed(incoming.event, MessagePositions(same, same, same)) is None
+        has_positions(incoming.event)
+        and map_positions(incoming.event, MessagePositions(same, same, same)) is None
     ):
         reason = "refers to a message number that no earlier message has"
-        return Refused(incoming.place, "body.from_seq", reason, incoming.source)
+        return RefusedRecord(incoming.place, "body.from_seq", reason, incoming.source)
     return None
 
 
-def _placed(staged: _Staged) -> _Staged:
+def _place_event(staged: _StagedEvent) -> _StagedEvent:
     """Return the event with log positions in place of the numbers of messages."""
     incoming, at = staged.incoming, staged.known.numbers.get
-    if not names_positions(incoming.event):
+    if not has_positions(incoming.event):
         return staged
-    event = renamed(incoming.event, MessagePositions(at, at, at))
+    event = map_positions(incoming.event, MessagePositions(at, at, at))
     assert event is not None, "it was looked at before"
-    wire = spelled(staged.owner[0], incoming._replace(event=event))
+    wire = encode_event(staged.owner[0], incoming._replace(event=event))
     assert isinstance(wire, LogEvent), "it was one with other numbers"
     return staged._replace(wire=wire)

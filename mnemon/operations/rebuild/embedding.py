@@ -9,7 +9,7 @@ from mnemon_infra.vectors.embedding_metadata import provider_and_model
 from mnemon_infra.vectors.generations import is_held, made_by_of
 
 
-async def embedding_of(place: Site, generation: Deployment) -> Embedding:
+async def get_embedding(place: Site, generation: Deployment) -> Embedding:
     """Return the model that made a generation's vectors; the model of the settings if it is unknown.
 
     Raises:
@@ -35,7 +35,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
     await change(place.connection, lambda document: {**document, "embedding": named})
 
 
-async def is_embedding(place: Site) -> bool:
+async def is_embedder_running(place: Site) -> bool:
     """Return whether a process that embeds is running: a change of its model would mix vectors.
 
     Raises:

@@ -10,7 +10,7 @@ from mnemon_infra.rebuild.generations import InTheWay, Site
 from mnemon_infra.vectors.generations import bytes_of, drop_generation, of_generation
 
 
-class Listed(NamedTuple):
+class ListedGeneration(NamedTuple):
     """A generation of rows, with the vectors that belong to it.
 
     Attributes:
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
     vector_bytes: int | None
 
 
-async def listed(place: Site) -> list[Listed]:
+async def list_generations(place: Site) -> list[ListedGeneration]:
     """Return all generations that a rebuild has made, the live one first.
 
     Raises:
@@ -38,11 +38,11 @@ async def listed(place: Site) -> list[Listed]:
         if each.is_made_here:
             own = of_generation(place.deployment, each.kind, each.up_to)
             position = applied if each.kind == "live" else each.reached
-            found.append(Listed(each, position, own, await asyncio.to_thread(bytes_of, own)))
+            found.append(ListedGeneration(each, position, own, await asyncio.to_thread(bytes_of, own)))
     return found
 
 
-async def dropped(place: Site, name: str) -> str:
+async def remove_generation(place: Site, name: str) -> str:
     """Remove a generation that is not live, rows and vectors. No other process may use it meanwhile.
 
     Args:

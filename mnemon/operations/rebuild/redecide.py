@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.owners import how_many_own_facts, owners_of_fac
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import documents
 
-FIRST: Final = 20
+MAX_FIRST: Final = 20
 """Maximum number of corrections that an outcome names."""
 
 
@@ -37,7 +37,7 @@ class RedecideOutcome:
         users: number of users whose facts were examined.
         changed: number of users with corrections.
         counts: number of corrections by kind.
-        first: the first corrections, `FIRST` at most.
+        first: the first corrections, `MAX_FIRST` at most.
         left: users whose facts cannot be redecided and stay unchanged, with the reason.
     """
 
@@ -48,13 +48,13 @@ class RedecideOutcome:
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
     def add(self, owner: Owner, changes: Sequence[Correction]) -> None:
-        """Count the corrections of a user, and name them while fewer than `FIRST` are named."""
+        """Count the corrections of a user, and name them while fewer than `MAX_FIRST` are named."""
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
-        self.first += [UserCorrection(owner, change) for change in changes[: FIRST - len(self.first)]]
+        self.first += [UserCorrection(owner, change) for change in changes[: MAX_FIRST - len(self.first)]]
 
 
-class Redeciding:
+class Redecision:
     """Redecides the facts of all users by edited default settings. Settings of a tenant override them.
 
     Args:

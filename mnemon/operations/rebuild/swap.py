@@ -12,9 +12,9 @@ from typing import Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from mnemon.operations.rebuild.embedding import embedding_of, is_embedding, set_embedding
-from mnemon.operations.rebuild.generations import Made, Watching, vectors_of
-from mnemon.operations.rebuild.live_vectors import unswept
+from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running, set_embedding
+from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
+from mnemon.operations.rebuild.live_vectors import list_unswept
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_infra.broker.streams.applied_position import applied_position, delivered_position
 from mnemon_infra.config import Deployment
@@ -37,15 +37,15 @@ from mnemon_infra.vectors.generations import (
 from mnemon_infra.vectors.port import VectorsInUse
 from mnemon_infra.vectors.vector_index import opened
 
-EXCHANGE: Final = 20.0
+EXCHANGE_TIMEOUT: Final = 20.0
 """Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
 
-ROUNDS: Final = 10
+MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
 
 
-async def take_over(place: Site, made: Made, progress: Watching) -> None:
-    """Make the rows of a generation live; `finish` does the same for its vectors.
+async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationProgress) -> None:
+    """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
@@ -55,16 +55,16 @@ async def take_over(place: Site, made: Made, progress: Watching) -> None:
         await making.take_over(place, made.rows, progress)
         return
     indexed = await applied_position(place.connection.jetstream(), "index")
-    owed = await unswept(place.connection)
+    owed = await list_unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
-        # Record with the former rows how far the vectors are that stay live until `finish`.
+        # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
         await vector_progress.remember(connection, former, indexed, owed)
 
     await making.take_over(place, made.rows, progress, also)
 
 
-async def finish(place: Site, progress: Watching) -> bool:
+async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are; return whether a swap was due.
 
     Raises:
@@ -79,20 +79,20 @@ async def finish(place: Site, progress: Watching) -> bool:
     # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(VectorsInUse),
-        stop=stop_after_delay(EXCHANGE),
+        stop=stop_after_delay(EXCHANGE_TIMEOUT),
         wait=wait_fixed(0.1),
         reraise=True,
     ):
         with attempt:
-            await _exchange_what_is_there(place, reached, progress)
+            await _exchange_existing(place, reached, progress)
     if place.deployment.qdrant_url:
-        await _index_the_rest(place, progress)
+        await _index_remaining(place, progress)
     await vector_progress.forget(place.database, place.live)
     return True
 
 
 @asynccontextmanager
-async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
+async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
     """Open the generation that was live before the last swap; give its vectors the name of the next ones.
 
     Raises:
@@ -101,11 +101,13 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
     """
     async with making.former(place) as rows:
         if await vector_progress.reached(rows.database, rows.schema) is None:
-            yield Made(rows, None)
+            yield GenerationReplay(rows, None)
             return
         source, to = of_generation(place.deployment, "former"), of_generation(place.deployment, "next")
         if await are_there(source):
-            if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedding(place):
+            if await made_by_of(source) != await made_by_of(place.deployment) and await is_embedder_running(
+                place
+            ):
                 raise InTheWay(
                     "mnemon is running, and the former vectors are of another embedding model",
                     "Stop mnemon, then run: mnemon rebuild --back",
@@ -117,27 +119,27 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop(place.database, to.database_schema)
-        async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
-            yield Made(rows, vectors)
+        async with open_vector_replay(place, rows, to, await get_embedding(place, to), progress) as vectors:
+            yield GenerationReplay(rows, vectors)
 
 
-async def _exchange_what_is_there(place: Site, reached: int, progress: Watching) -> None:
+async def _exchange_existing(place: Site, reached: int, progress: GenerationProgress) -> None:
     to = of_generation(place.deployment, "next")
     if await are_there(to):
         if await made_by_of(to) != await made_by_of(place.deployment):
             # Before the exchange: after an interruption no process mixes vectors of the two models.
-            await set_embedding(place, await embedding_of(place, to))
-        await _exchange(place, to, reached, progress)
+            await set_embedding(place, await get_embedding(place, to))
+        await _exchange_vectors(place, to, reached, progress)
 
 
-async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
+async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_held(place.deployment) else None
-    async with opened(to, await embedding_of(place, to)) as finding:
+    async with opened(to, await get_embedding(place, to)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
-        await _index(place, replay, progress)
+        await _index_delivered(place, replay, progress)
         if holder:
             await holder.pause()
-            await _index(place, replay, progress)
+            await _index_delivered(place, replay, progress)
     if holder and to.vectors_folder:
         await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
@@ -147,21 +149,21 @@ async def _exchange(place: Site, to: Deployment, reached: int, progress: Watchin
         exchange_at_rest(place.deployment, to)
 
 
-async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
+async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
     """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
     delivered = await delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
     await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
 
 
-async def _index_the_rest(place: Site, progress: Watching) -> None:
+async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await vector_progress.reached(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with opened(place.deployment, await embedding_of(place, place.deployment)) as finding:
+    async with opened(place.deployment, await get_embedding(place, place.deployment)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_PASSES):
             before = replay.reached
-            await _index(place, replay, progress)
+            await _index_delivered(place, replay, progress)
             if replay.reached == before:
                 break

@@ -16,13 +16,13 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations import vector_progress
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-PAGE: Final = 1000
+PAGE_SIZE: Final = 1000
 """Events that are indexed together."""
 
-SWEEPERS: Final = 4
+SWEEP_CONCURRENCY: Final = 4
 """Users whose points are swept at the same time: a sweep mostly waits for the rows."""
 
-UNSWEPT: Final = 50
+SWEEP_PAGES: Final = 50
 """Pages after which users are swept before the end, so that the list of users does not grow with the log."""
 
 
@@ -65,7 +65,7 @@ class VectorReplay:
         """
         pages = 0
         async with aclosing(
-            whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            whole(self._connection, LOG, after=self.reached, up_to=position, page=PAGE_SIZE)
         ) as reading:
             async for read in reading:
                 batch = plan([delivery for _, delivery in read])
@@ -77,7 +77,7 @@ class VectorReplay:
                 self.reached = read[-1][1].sequence
                 at(self.reached)
                 pages += 1
-                if pages % UNSWEPT == 0:
+                if pages % SWEEP_PAGES == 0:
                     await self._sweep()
         if position > self.reached:
             await vector_progress.note(self._database, self._schema, position, ())
@@ -94,6 +94,6 @@ class VectorReplay:
                     await look_through(self._database, self.finding, owner)
 
             async with asyncio.TaskGroup() as group:
-                for _ in range(SWEEPERS):
+                for _ in range(SWEEP_CONCURRENCY):
                     group.create_task(sweep_some())
             await vector_progress.settled(self._database, self._schema, owners)

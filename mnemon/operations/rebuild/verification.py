@@ -7,9 +7,9 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
-from mnemon.operations.rebuild.generations import Made, Watching
-from mnemon.operations.rebuild.live_vectors import unswept
-from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compared, table_of
+from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay
+from mnemon.operations.rebuild.live_vectors import list_unswept
+from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compare_points, name_table
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse
@@ -23,15 +23,15 @@ from mnemon_infra.vectors.port import Collection, PointPages
 _PAUSE: Final = 0.1
 
 
-class VerifyingAll:
+class GenerationVerification:
     """Compares rows, then vectors. Both sides may change meanwhile: differences are compared again."""
 
     def __init__(
         self,
         place: Site,
-        made: Made,
+        made: GenerationReplay,
         live: PointPages | None,
-        progress: Watching,
+        progress: GenerationProgress,
         *,
         patience: float = PATIENCE,
     ) -> None:
@@ -68,7 +68,7 @@ class VerifyingAll:
     async def _compare(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, verdict: RowVerification
     ) -> None:
-        name = table_of(collection)
+        name = name_table(collection)
         points = count = 0
         begin: UUID | None = None
         while True:
@@ -86,14 +86,14 @@ class VerifyingAll:
     async def _page(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, begin: UUID | None
     ) -> ComparedPoints:
-        page = await compared(collection, live, rebuilt.finding.vectors, begin)
+        page = await compare_points(collection, live, rebuilt.finding.vectors, begin)
         is_settled = True
         for _ in range(ROUNDS):
             if not page.differences:
                 return page
             before = rebuilt.reached
             is_settled = await self._level(rebuilt)
-            page = await compared(collection, live, rebuilt.finding.vectors, begin)
+            page = await compare_points(collection, live, rebuilt.finding.vectors, begin)
             if is_settled and rebuilt.reached == before:
                 break
         if page.differences and not is_settled:
@@ -113,7 +113,8 @@ class VerifyingAll:
 
     async def _is_settled(self) -> bool:
         return (
-            not await unswept(self._place.connection) and await self._indexed() >= await self._place.log_end()
+            not await list_unswept(self._place.connection)
+            and await self._indexed() >= await self._place.log_end()
         )
 
     async def _indexed(self) -> int:
@@ -121,7 +122,7 @@ class VerifyingAll:
 
     async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
-        moving = await unswept(self._place.connection)
+        moving = await list_unswept(self._place.connection)
         after = min(await self._indexed(), self._made.rows.reached)
         reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
         async with aclosing(reading) as pages:
