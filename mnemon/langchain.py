@@ -65,7 +65,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         super().__init__()
         self._memory = memory
         self._budget = budget
-        self.tools: Sequence[BaseTool] = [self._tool(function) for function in TOOLS.values()]
+        self.tools: Sequence[BaseTool] = [self._create_tool(function) for function in TOOLS.values()]
 
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
@@ -85,7 +85,9 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish the user's message."""
         user, said = _get_user(runtime.context), state["messages"][-1]
         return {
-            "memory_seq": await self._keep(user, "user", said) if isinstance(said, HumanMessage) else None
+            "memory_seq": await self._publish_message(user, "user", said)
+            if isinstance(said, HumanMessage)
+            else None
         }
 
     async def awrap_model_call(
@@ -119,9 +121,9 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish the agent's answer."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
-            await self._keep(_get_user(runtime.context), "assistant", answer)
+            await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
-    async def _keep(self, user: str, role: Role, message: AnyMessage) -> int | None:
+    async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
         """Publish a message.
 
         Returns:
@@ -136,7 +138,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
             log.warning("messages not confirmed: %s", error or "no answer in time")
             return None
 
-    def _tool(self, function: FunctionTool) -> BaseTool:
+    def _create_tool(self, function: FunctionTool) -> BaseTool:
         async def call(runtime: ToolRuntime[MemoryUser, Any], **arguments: Any) -> str:
             try:
                 reply = await self._memory.call(_get_user(runtime.context), function.name, arguments)

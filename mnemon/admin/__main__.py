@@ -30,16 +30,16 @@ class _ActivityTracker:
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
-        self._asked_at = time.monotonic()
+        self._requested_at = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._asked_at = time.monotonic()
+        self._requested_at = time.monotonic()
         await self._application(scope, receive, send)
 
-    async def quiet(self) -> None:
+    async def wait_until_idle(self) -> None:
         """Wait until no request has come for `IDLE_SECONDS` seconds."""
         # Poll instead of waiting for an event: each request would have to reset a timer.
-        while (left := self._asked_at + IDLE_SECONDS - time.monotonic()) > 0:  # noqa: ASYNC110
+        while (left := self._requested_at + IDLE_SECONDS - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
 
 
@@ -49,13 +49,13 @@ async def _serve_page(number: int) -> None:
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    order = LaunchOptions.read(await asked.readline())
+    order = LaunchOptions.from_line(await asked.readline())
     access = Access(
         order.token, order.links, lambda link: print(link, flush=True), load_ended_sessions(order.data)
     )
     page = _ActivityTracker(create_application(ServerConnections(order.deployment, order.data), access))
     async with serve_http(page, socket.socket(fileno=number)):
-        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.quiet())]
+        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.wait_until_idle())]
         loop.add_signal_handler(signal.SIGTERM, ends[1].cancel)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:

@@ -68,7 +68,7 @@ def create_application(parts: ServerConnections, access: Access, names: Collecti
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with parts.used():
+        async with parts.close_at_end():
             yield
 
     made = Starlette(

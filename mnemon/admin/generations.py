@@ -111,4 +111,4 @@ async def _open_site(parts: ServerConnections) -> Site:
     deployment = parts.deployment
     if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})
-    return Site(deployment, await parts.broker(), await parts.database())
+    return Site(deployment, await parts.get_broker(), await parts.get_database())

@@ -46,13 +46,13 @@ class LaunchOptions:
     token: str
     links: list[str] = field(default_factory=list)
 
-    def spelled(self) -> str:
+    def to_line(self) -> str:
         """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
         return json.dumps({"deployment": self.deployment.spelled()} | own)
 
     @classmethod
-    def read(cls, text: str | bytes) -> Self:
+    def from_line(cls, text: str | bytes) -> Self:
         """Parse the output of `spelled`."""
         said = json.loads(text)
         deployment = Deployment.read(said["deployment"])
@@ -118,7 +118,7 @@ async def _run_process(listening: socket.socket, order: LaunchOptions) -> int:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(order.spelled().encode() + b"\n")
+        process.stdin.write(order.to_line().encode() + b"\n")
         async for line in process.stdout:
             with suppress(ValueError):  # the next process must not accept a used link
                 order.links.remove(line.decode().strip())

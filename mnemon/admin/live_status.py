@@ -31,8 +31,8 @@ class StatusSample(NamedTuple):
     """A sample of streams, durables and request counts. `look.at` is its time."""
 
     streams: dict[str, StreamState]
-    look: ConsumerSample
-    served: ServiceCounts
+    consumers: ConsumerSample
+    requests: ServiceCounts
 
     @property
     def dead_letters(self) -> int:
@@ -50,7 +50,7 @@ class LiveStatus:
         self._looking = asyncio.Lock()
         self._examining = asyncio.Lock()
 
-    async def samples(self) -> list[StatusSample]:
+    async def get_samples(self) -> list[StatusSample]:
         """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old.
 
         Raises:
@@ -58,16 +58,16 @@ class LiveStatus:
         """
         async with self._looking:
             now = time.monotonic()
-            while self._samples and now - self._samples[0].look.at > SPAN:
+            while self._samples and now - self._samples[0].consumers.at > SPAN:
                 self._samples.popleft()
             if not self._samples:
-                self._samples.append(await self._look())
+                self._samples.append(await self._take_sample())
                 await asyncio.sleep(SAMPLE_INTERVAL)
-            if now - self._samples[-1].look.at > _FRESH or len(self._samples) == 1:
-                self._samples.append(await self._look())
+            if now - self._samples[-1].consumers.at > _FRESH or len(self._samples) == 1:
+                self._samples.append(await self._take_sample())
             return list(self._samples)
 
-    async def health(self) -> Health:
+    async def get_health(self) -> Health:
         """Return the report of `mnemon status`; servers that do not answer are part of it."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
@@ -75,8 +75,8 @@ class LiveStatus:
                 self._health = time.monotonic(), health
             return self._health[1]
 
-    async def _look(self) -> StatusSample:
-        connection = await self._parts.broker()
+    async def _take_sample(self) -> StatusSample:
+        connection = await self._parts.get_broker()
         stream_context = connection.jetstream()
         streams = await load_stream_states(stream_context)
         seen, answered = await asyncio.gather(

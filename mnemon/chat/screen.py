@@ -29,42 +29,44 @@ class ChatScreen:
     def is_terminal(self) -> bool:
         return self._console.is_terminal
 
-    def note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Show a remark that is not part of the conversation."""
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
-    def busy(self, with_what: str) -> AbstractContextManager[object]:
+    def show_spinner(self, with_what: str) -> AbstractContextManager[object]:
         """Show a spinner on a terminal until the end of the block."""
         return self._console.status(Text(with_what, style="dim")) if self.is_terminal else nullcontext()
 
-    def trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         """Show an error."""
         self._console.print(Text(text, style="red"), soft_wrap=True)
 
-    def piece(self, text: str) -> None:
+    def show_piece(self, text: str) -> None:
         """Show a piece of an answer as it arrives."""
         self._console.print(Text(make_printable(text)), end="", soft_wrap=True)
 
-    def end(self) -> None:
+    def end_line(self) -> None:
         """End the line after an answer."""
         self._console.print()
 
-    def context(self, reply: ContextReplyV1) -> None:
+    def show_context(self, reply: ContextReplyV1) -> None:
         """Show a context, with the tokens of its sections."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
             self._console.print(Text(make_printable(message.content)), soft_wrap=True)
         if not reply.messages:
-            self.note("Nothing.")
+            self.show_note("Nothing.")
         self._console.print()
-        self._bars(reply.sections)
-        self.note(f"{reply.tokens or 0:,} tokens")
-        self._missing(reply.degraded)
+        self._show_sections(reply.sections)
+        self.show_note(f"{reply.tokens or 0:,} tokens")
+        self._show_missing(reply.degraded)
 
-    def facts(self, facts: Sequence[StoredFact]) -> None:
+    def show_facts(self, facts: Sequence[StoredFact]) -> None:
         """Show facts as a table, or how facts come about if there are none."""
         if not facts:
-            self.note("No facts yet. They are extracted from messages once you pause; /save TEXT saves one.")
+            self.show_note(
+                "No facts yet. They are extracted from messages once you pause; /save TEXT saves one."
+            )
             return
         table = _create_table("id", "tier", "importance", "until", "fact")
         for fact in facts:
@@ -74,22 +76,22 @@ class ChatScreen:
             )
         self._console.print(table)
 
-    def saved(self, reply: SaveReplyV1) -> None:
+    def show_decision(self, reply: SaveReplyV1) -> None:
         """Show the decision on a saved fact."""
-        self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+        self.show_note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
-    def candidates(self, candidates: Sequence[FactCandidate]) -> None:
+    def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
-        self.note("Nothing was forgotten yet. Which fact do you mean?")
+        self.show_note("Nothing was forgotten yet. Which fact do you mean?")
         table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
         self._console.print(table)
-        self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
+        self.show_note(f"/forget 1 removes {candidates[0].id}, and so on.")
 
-    def found(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
+    def show_search(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
         """Show a query, its hits with the parts of their scores, and which of them are in the context."""
-        self.note(f"Looked for: {query}")
+        self.show_note(f"Looked for: {query}")
         given = "\n".join(message.content for message in context.messages)
         table = _create_table("score", "", "found", "")
         for hit in reply.hits:
@@ -98,21 +100,21 @@ class ChatScreen:
         if reply.hits:
             self._console.print(table)
         else:
-            self.note("No hits.")
+            self.show_note("No hits.")
         always = ", ".join(
             f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
         )
-        self.note(f"The model got: {always or 'nothing'}. /context shows it.")
-        self._missing(reply.degraded)
+        self.show_note(f"The model got: {always or 'nothing'}. /context shows it.")
+        self._show_missing(reply.degraded)
 
-    def commands(self, commands: Iterable[tuple[str, str]]) -> None:
+    def show_commands(self, commands: Iterable[tuple[str, str]]) -> None:
         """Show the usage and the meaning of commands."""
         table = Table(box=None, show_header=False, pad_edge=False)
         for usage, meaning in commands:
             table.add_row(Text(usage, style="bold"), meaning)
         self._console.print(table)
 
-    def _bars(self, sections: Mapping[str, ContextSection]) -> None:
+    def _show_sections(self, sections: Mapping[str, ContextSection]) -> None:
         most = max((section.tokens for section in sections.values()), default=0)
         table = Table(box=None, show_header=False, pad_edge=False)
         for name, section in sections.items():
@@ -125,9 +127,9 @@ class ChatScreen:
             table.add_row(name, Text(bar, style="blue"), Text(f"{section.tokens:,}", justify="right"), what)
         self._console.print(table)
 
-    def _missing(self, parts: Sequence[str]) -> None:
+    def _show_missing(self, parts: Sequence[str]) -> None:
         if parts:
-            self.trouble(f"missing: {', '.join(parts)}")
+            self.show_error(f"missing: {', '.join(parts)}")
 
 
 def _create_table(*columns: str) -> Table:

@@ -69,9 +69,9 @@ async def derive_memory(
     return DerivedMemory(
         model=model,
         summaries={user: await _load_summaries(connection, tenant, user) for user in USERS},
-        drawn=drawn,
+        facts=drawn,
         decisions=decisions,
-        spent=await _sum_model_calls(connection, before),
+        model_calls=await _sum_model_calls(connection, before),
         seq=await log_end(connection.jetstream()),
     )
 

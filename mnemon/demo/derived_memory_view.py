@@ -26,8 +26,8 @@ def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
     yield indent(_render_summaries(learned.summaries))
     count = ", ".join(f"{number} {name}" for name, number in learned.decisions.items())
     yield f"[bold]Facts drawn from what was said[/] ({count}), some of them with the words they are from:"
-    yield indent(_render_extracted(learned.drawn))
-    yield Group("[bold]What was asked[/]", indent(_render_model_calls(learned.spent)))
+    yield indent(_render_extracted(learned.facts))
+    yield Group("[bold]What was asked[/]", indent(_render_model_calls(learned.model_calls)))
     if learned.model is None:
         yield "[dim]`offline` did this: rules that know a few phrases. A language model does it better:[/]"
         yield indent(

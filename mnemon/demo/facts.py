@@ -76,7 +76,7 @@ async def collect_facts(memory: MemoryClient, jetstream: JetStreamContext) -> De
     context = await memory.context(
         IVAN, query=CONTEXT_QUERY, format="xml", budget=CONTEXT_BUDGET, min_seq=seen
     )
-    return DemoFacts(told=told, forgotten=forgotten, kept=kept, found=found, context=context)
+    return DemoFacts(proposed=told, forgotten=forgotten, kept=kept, searches=found, context=context)
 
 
 async def _propose_facts(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncIterator[ProposedText]:

@@ -32,7 +32,7 @@ def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
     yield from render_heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
-        told = [each for each in facts.told if each.user == user]
+        told = [each for each in facts.proposed if each.user == user]
         yield render_call(
             f'memory.save("{user}", ...)', "what became of each, in this order", _render_decisions(told)
         )
@@ -41,7 +41,7 @@ def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     yield render_call(f'memory.forget("{gone.user}", query="{gone.query}")', "in no answer any more", left)
     yield ""
     yield from render_heading("Found again")
-    for found in facts.found:
+    for found in facts.searches:
         scope = "" if found.scope == "memories" else f', scope=["{found.scope}"]'
         yield render_call(
             f'memory.search("{found.user}", "{found.query}"{scope})', "best first", _render_hits(found)

@@ -67,7 +67,7 @@ class ProposedText:
     text: str
     event: Event
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         named = {"user": self.user, "text": self.text}
         match self.event:
@@ -103,7 +103,7 @@ class DemoSearch:
     scope: Scope
     hits: Sequence[SearchHitV2]
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
         return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
@@ -121,19 +121,19 @@ class DemoFacts:
         context: context of Иван, as XML.
     """
 
-    told: Sequence[ProposedText]
+    proposed: Sequence[ProposedText]
     forgotten: ForgottenFact
     kept: Mapping[str, Sequence[StoredFact]]
-    found: Sequence[DemoSearch]
+    searches: Sequence[DemoSearch]
     context: ContextReplyV1
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
-            "told": [told.numbers() for told in self.told],
+            "told": [told.to_json() for told in self.proposed],
             "forgotten": self.forgotten.fact.text,
             "kept": {user: [fact.text for fact in facts] for user, facts in self.kept.items()},
-            "found": [found.numbers() for found in self.found],
+            "found": [found.to_json() for found in self.searches],
             "context_tokens": self.context.tokens,
         }
 
@@ -171,21 +171,21 @@ class DerivedMemory:
 
     model: str | None
     summaries: Mapping[str, Sequence[str]]
-    drawn: Sequence[ExtractedFact]
+    facts: Sequence[ExtractedFact]
     decisions: Mapping[str, int]
-    spent: Mapping[str, ModelCalls]
+    model_calls: Mapping[str, ModelCalls]
     seq: int
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
             "facts": {
-                user: [each.text for each in self.drawn if each.user == user] for user in self.summaries
+                user: [each.text for each in self.facts if each.user == user] for user in self.summaries
             },
             "decisions": self.decisions,
-            "spent": {purpose: spent._asdict() for purpose, spent in self.spent.items()},
+            "spent": {purpose: spent._asdict() for purpose, spent in self.model_calls.items()},
         }
 
 
@@ -218,11 +218,11 @@ class DemoReport:
     dead_letters: list[DeadLetter] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     facts: DemoFacts | None = None
-    learned: DerivedMemory | None = None
-    remembered: BotReplies = BotReplies()
+    derived: DerivedMemory | None = None
+    replies: BotReplies = BotReplies()
 
     @property
-    def ends(self) -> Mapping[str, int]:
+    def outcomes(self) -> Mapping[str, int]:
         """Number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
@@ -238,18 +238,18 @@ class DemoReport:
     @property
     def is_balanced(self) -> bool:
         """Whether every published event has one of these outcomes."""
-        return sum(self.ends.values()) == self.published
+        return sum(self.outcomes.values()) == self.published
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
             "published": self.published,
             "log_events": self.log_events,
-            "ends": self.ends,
+            "ends": self.outcomes,
             "balanced": self.is_balanced,
             "messages_by_user": self.kept,
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
-            "facts": self.facts.numbers() if self.facts else None,
-            "learned": self.learned.numbers() if self.learned else None,
+            "facts": self.facts.to_json() if self.facts else None,
+            "learned": self.derived.to_json() if self.derived else None,
             "seconds": {part: round(seconds, 3) for part, seconds in self.seconds.items()},
         }

@@ -49,13 +49,13 @@ class LogNotReached(Exception):
 class DemoProgress(Protocol):
     """Receives the progress of the demo."""
 
-    def answers(self, what: str, seconds: float) -> None:
+    def report_start(self, what: str, seconds: float) -> None:
         """Report that servers or consumers answer, and the seconds of their start."""
 
-    def published(self, events: int, of: int) -> None:
+    def report_published(self, events: int, of: int) -> None:
         """Report the number of events that were sent, and that of all events of the sample."""
 
-    def persisted(self, position: int, of: int) -> None:
+    def report_persisted(self, position: int, of: int) -> None:
         """Report the number of persisted events; the log has an event that was sent twice only once."""
 
 
@@ -83,25 +83,27 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
                 )
                 stack = await ends.enter_async_context(embedded(Path(folder), configured))
             url = str(stack.deployment.nats_url)
-            watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
+            watcher.report_start(
+                ", ".join(server.title for server in stack.servers), report.seconds["servers"]
+            )
             with _measure_seconds(report, "consumers"):
                 await ends.enter_async_context(running(FIRST_CONSUMERS, stack.deployment))
-            watcher.answers(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
+            watcher.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
             connection = await connect(url, name="mnemon-demo")
             ends.push_async_callback(connection.close)
             demo = _Demo(memory, connection.jetstream(), watcher, report)
             with _measure_seconds(report, "events"):
-                await demo.play(read_sample())
+                await demo.publish_sample(read_sample())
             with _measure_seconds(report, "index"):
-                await demo.find_all()
+                await demo.wait_for_index()
             with _measure_seconds(report, "facts"):
                 report.facts = await collect_facts(memory, connection.jetstream())
             with _measure_seconds(report, "questions"):
-                await demo.ask()
+                await demo.collect_replies()
             with _measure_seconds(report, "learning"):
-                report.learned = await derive_memory(connection, TENANT, stack.deployment, model)
+                report.derived = await derive_memory(connection, TENANT, stack.deployment, model)
     return report
 
 
@@ -119,31 +121,31 @@ class _Demo:
         self._last_seq = 0
         self._is_over = False
 
-    async def play(self, lines: Sequence[SampleLine]) -> None:
+    async def publish_sample(self, lines: Sequence[SampleLine]) -> None:
         """Publish the lines, and wait until all of them are persisted."""
-        following = asyncio.create_task(self._follow(expected=len(lines)))
+        following = asyncio.create_task(self._report_persisted(expected=len(lines)))
         try:
             for run in split_into_runs(lines):
-                self._last_seq = max(self._last_seq, await self._send(run))
+                self._last_seq = max(self._last_seq, await self._send_run(run))
                 self._report.published += len(run)
-                self._watcher.published(self._report.published, of=len(lines))
+                self._watcher.report_published(self._report.published, of=len(lines))
             end = self._report.log_events = await log_end(self._jetstream)
-            await self._reach(self._position, end, "persisted")
+            await self._wait_for_position(self._position, end, "persisted")
         finally:
             self._is_over = True
             await following
 
-    async def find_all(self) -> None:
+    async def wait_for_index(self) -> None:
         """Wait until all published events are indexed."""
-        await self._reach(Position("index"), self._report.log_events, "indexed")
+        await self._wait_for_position(Position("index"), self._report.log_events, "indexed")
 
-    async def ask(self) -> None:
+    async def collect_replies(self) -> None:
         """Ask for the memory as a bot does, and collect the dead letters."""
         end = await log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
-        self._report.dead_letters = await self._dead_letters()
-        self._report.remembered = BotReplies(
+        self._report.dead_letters = await self._load_dead_letters()
+        self._report.replies = BotReplies(
             context=(await self._memory.context(ANNA, min_seq=end)).messages,
             history=(await self._memory.history(IVAN, limit=8, min_seq=end)).messages,
             profile=(await self._memory.profile(IVAN, min_seq=end)).profile,
@@ -152,16 +154,16 @@ class _Demo:
             ).messages,
         )
 
-    async def _reach(self, position: Position, end: int, done: str) -> None:
+    async def _wait_for_position(self, position: Position, end: int, done: str) -> None:
         if await position.reach(self._jetstream, end, LOG_TIMEOUT) < end:
             raise LogNotReached(f"{end - position.value} of {end} events are not {done}")
 
-    async def _follow(self, expected: int) -> None:
+    async def _report_persisted(self, expected: int) -> None:
         while not self._is_over:
             reached = await self._position.reach(self._jetstream, self._position.value + 1, patience=0.1)
-            self._watcher.persisted(reached, of=expected)
+            self._watcher.report_persisted(reached, of=expected)
 
-    async def _send(self, run: Sequence[SampleLine]) -> int:
+    async def _send_run(self, run: Sequence[SampleLine]) -> int:
         """Publish messages, or one line of another kind; return a log position that includes them."""
         line = run[0]
         match line.event:
@@ -172,33 +174,33 @@ class _Demo:
                 self._report.profile_changes += 1
                 return (await self._memory.set_profile(line.user, fields)).seen_seq
             case StartedV1():
-                self._report.discarded.append(await self._remove(line))
+                self._report.discarded.append(await self._remove_messages(line))
             case ClearedV1():
-                self._report.cleared.append(await self._remove(line))
+                self._report.cleared.append(await self._remove_messages(line))
             case MessageV1() as message:
-                published = await self._publish(run)
+                published = await self._publish_run(run)
                 if published.duplicates:
                     self._report.duplicates.append(DuplicateMessage(str(message.id), message.content))
                 return published.last_seq
         return self._last_seq
 
-    async def _publish(self, run: Sequence[SampleLine]) -> Published:
+    async def _publish_run(self, run: Sequence[SampleLine]) -> Published:
         return await self._memory.publish_many(
             ChatEvent(line.user, line.event, line.conversation)
             for line in run
             if isinstance(line.event, MessageV1 | StartedV1 | ClearedV1)
         )
 
-    async def _remove(self, line: SampleLine) -> RemovedMessages:
+    async def _remove_messages(self, line: SampleLine) -> RemovedMessages:
         shown = await self._memory.history(
             line.user, limit=MAX_HISTORY, conversation=line.conversation, min_seq=self._last_seq
         )
         before = await self._memory.status(line.user, min_seq=self._last_seq)
-        self._last_seq = (await self._publish([line])).last_seq
+        self._last_seq = (await self._publish_run([line])).last_seq
         after = await self._memory.status(line.user, min_seq=self._last_seq)
         return RemovedMessages(before.messages - after.messages, shown.messages)
 
-    async def _dead_letters(self) -> list[DeadLetter]:
+    async def _load_dead_letters(self) -> list[DeadLetter]:
         stored = (await self._jetstream.stream_info(DEAD)).state.messages
         letters = [await self._jetstream.get_msg(DEAD, seq=seq, direct=True) for seq in range(1, stored + 1)]
         return [_parse_dead_letter(letter.headers or {}, letter.data or b"") for letter in letters]

@@ -70,14 +70,14 @@ class DemoScreen:
     ) -> None:
         self._bars.stop()
 
-    def answers(self, what: str, seconds: float) -> None:
+    def report_start(self, what: str, seconds: float) -> None:
         self._console.print(_render_step(what, seconds))
 
-    def published(self, events: int, of: int) -> None:
+    def report_published(self, events: int, of: int) -> None:
         self._bars.update(self._starting, visible=False)
         self._show(self._published, events, of)
 
-    def persisted(self, position: int, of: int) -> None:
+    def report_persisted(self, position: int, of: int) -> None:
         self._show(self._persisted, position, of)
 
     def _show(self, bar: TaskID, completed: int, of: int) -> None:
@@ -98,15 +98,17 @@ def show_introduction(console: Console) -> None:
 
 def show_report(report: DemoReport, console: Console) -> None:
     """Show the report, and the next steps."""
-    remembered = report.remembered
+    remembered = report.replies
     sent = f"{report.published} events published, {report.log_events} new, all persisted"
     console.print(_render_step(sent, report.seconds["events"]))
     if report.facts:
-        told = f"{len(report.facts.told)} facts proposed, {sum(map(len, report.facts.kept.values()))} kept"
+        told = (
+            f"{len(report.facts.proposed)} facts proposed, {sum(map(len, report.facts.kept.values()))} kept"
+        )
         console.print(_render_step(told, report.seconds["facts"]))
-    if report.learned:
-        summaries = sum(map(len, report.learned.summaries.values()))
-        done = f"{summaries} summaries written, {sum(report.learned.decisions.values())} facts drawn"
+    if report.derived:
+        summaries = sum(map(len, report.derived.summaries.values()))
+        done = f"{summaries} summaries written, {sum(report.derived.decisions.values())} facts drawn"
         console.print(_render_step(done, report.seconds["learning"]))
     console.print()
     for part in (
@@ -120,7 +122,7 @@ def show_report(report: DemoReport, console: Console) -> None:
         ),
         render_call('memory.profile("иван")', "the user's data", _render_fields(remembered.profile)),
         "",
-        *(render_derived_memory(report.learned) if report.learned else ()),
+        *(render_derived_memory(report.derived) if report.derived else ()),
         *render_heading("What is gone, and what never came in"),
         *(_render_discarded(removed) for removed in report.discarded),
         *(_render_cleared(removed, remembered) for removed in report.cleared),
@@ -204,13 +206,13 @@ def _render_outcomes(report: DemoReport) -> RenderableType:
     rows = Table.grid(padding=(0, 2))
     rows.add_column(justify="right", style="bold")
     rows.add_column()
-    for name, count in report.ends.items():
+    for name, count in report.outcomes.items():
         rows.add_row(str(count), _OUTCOMES[name])
     rows.add_row("─" * len(str(report.published)), "")
     verdict = (
         "[green]every event is accounted for[/]" if report.is_balanced else "[red]this is not all of them[/]"
     )
-    rows.add_row(str(sum(report.ends.values())), verdict)
+    rows.add_row(str(sum(report.outcomes.values())), verdict)
     return Group(
         indent(rows),
         f"{report.seconds['total']:.1f} s in all. The servers have ended, and their folder is removed.\n",

@@ -21,17 +21,17 @@ class LoginAttempts:
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)
 
-    def wait(self, address: str) -> float:
+    def get_wait(self, address: str) -> float:
         """Return the seconds until an address may try again."""
         _, until = self._failures.get(address, (0, 0.0))
         return max(0.0, until - time.monotonic())
 
-    def fail(self, address: str) -> None:
+    def record_failure(self, address: str) -> None:
         """Count a failed attempt."""
         failures = self._failures.get(address, (0, 0.0))[0] + 1
         wait = min(2.0 ** (failures - FREE_ATTEMPTS), LONGEST_WAIT) if failures > FREE_ATTEMPTS else 0.0
         self._failures[address] = failures, time.monotonic() + wait
 
-    def succeed(self, address: str) -> None:
+    def record_success(self, address: str) -> None:
         """Forget the failures of an address."""
         self._failures.pop(address, None)

@@ -68,7 +68,7 @@ class _MemoryHandlers:
 
     def __init__(self, memory: MemoryClient, whose: UserResolver) -> None:
         self._memory = memory
-        self._whose = whose
+        self._resolve_user = whose
         self._changed: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_USERS)
 
     async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
@@ -82,7 +82,7 @@ class _MemoryHandlers:
         if params.name not in MCP_TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
         try:
-            reply = await self._asked(self._whose(context), params.name, params.arguments or {})
+            reply = await self._send_request(self._resolve_user(context), params.name, params.arguments or {})
         except (InvalidBody, InvalidId, NoUser) as error:
             return _build_result(f"bad_request: {error}", is_error=True)
         except AskFailed as failed:
@@ -112,7 +112,7 @@ class _MemoryHandlers:
     ) -> types.ReadResourceResult:
         if params.uri != CONTEXT_URI:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri!r}")
-        text = await self._context(context, {})
+        text = await self._load_context(context, {})
         contents = types.TextResourceContents(uri=CONTEXT_URI, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -136,19 +136,19 @@ class _MemoryHandlers:
         message = (params.arguments or {}).get("message")
         if params.name != PROMPT or not message:
             raise MCPError(types.INVALID_PARAMS, f"expected the prompt {PROMPT!r} with a message")
-        known = await self._context(context, {"query": message})
+        known = await self._load_context(context, {"query": message})
         text = f"What is known about me:\n\n{known}\n\nMy message:\n\n{message}"
         said = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[said])
 
-    async def _context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
+    async def _load_context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
         """Return the context as text, for requests whose errors must be protocol errors.
 
         Raises:
             MCPError: the request names no valid user, or the memory does not answer.
         """
         try:
-            reply = await self._asked(self._whose(context), CONTEXT.name, arguments)
+            reply = await self._send_request(self._resolve_user(context), CONTEXT.name, arguments)
         except (InvalidId, NoUser) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
@@ -156,7 +156,7 @@ class _MemoryHandlers:
         assert isinstance(reply, ContextReplyV1)
         return _format_context(reply)
 
-    async def _asked(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
+    async def _send_request(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
         changed = self._changed.get(user)
         if tool == CONTEXT.name:
             wanted = CONTEXT.asked(arguments).model_dump(exclude_unset=True)

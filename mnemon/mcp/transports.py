@@ -61,25 +61,25 @@ class _TokenGuard:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._right = f"Bearer {token}".encode()
+        self._expected_header = f"Bearer {token}".encode()
         self._attempts = LoginAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (refusal := self._refusal(scope)):
+        if scope["type"] == "http" and (refusal := self._check_token(scope)):
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _check_token(self, scope: Scope) -> Response | None:
         address = scope["client"][0] if scope["client"] else ""
-        if wait := self._attempts.wait(address):
+        if wait := self._attempts.get_wait(address):
             said = f"Too many wrong tokens. Try again in {wait:.0f} s.\n"
             return PlainTextResponse(said, 429, {"Retry-After": f"{wait:.0f}"})
         given = dict(scope["headers"]).get(b"authorization")
-        if given is not None and hmac.compare_digest(given, self._right):
-            self._attempts.succeed(address)
+        if given is not None and hmac.compare_digest(given, self._expected_header):
+            self._attempts.record_success(address)
             return None
         if given is not None:  # a request without a token is no attempt to guess it
-            self._attempts.fail(address)
+            self._attempts.record_failure(address)
         said = "Send the header: Authorization: Bearer TOKEN\n"
         return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

@@ -23,7 +23,7 @@ class RedriveAssessment:
     """
 
     redrive: Literal["now", "after a fix", "never"]
-    said: str
+    reason: str
 
 
 def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:

@@ -42,9 +42,9 @@ class MessagePositions(NamedTuple):
         last: maps this message, or the next one before it.
     """
 
-    exactly: Callable[[int], int | None]
-    first: Callable[[int], int | None]
-    last: Callable[[int], int | None]
+    map_exactly: Callable[[int], int | None]
+    map_first: Callable[[int], int | None]
+    map_last: Callable[[int], int | None]
 
 
 def has_positions(event: Event) -> bool:
@@ -61,11 +61,11 @@ def map_positions(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     changes: dict[str, Any] = {}
     lineage = getattr(event, "lineage", None)
     if isinstance(lineage, Lineage) and lineage.sources:
-        known = (to.exactly(each) for each in lineage.sources)
+        known = (to.map_exactly(each) for each in lineage.sources)
         sources = tuple(each for each in known if each is not None)
         changes["lineage"] = lineage.model_copy(update={"sources": sources})
     if hasattr(event, "from_seq") and hasattr(event, "to_seq"):
-        first, last = to.first(event.from_seq), to.last(event.to_seq)
+        first, last = to.map_first(event.from_seq), to.map_last(event.to_seq)
         if first is None or last is None or first > last:
             return None
         changes |= {"from_seq": first, "to_seq": last}

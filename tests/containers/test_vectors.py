@@ -104,7 +104,7 @@ async def test_a_rebuild_exchanges_collections(
     async with site_alone(whole) as place:
         points = await count_points(place, whole)
         async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
-            verdict = await GenerationVerification(place, generation, live, told).verdict()
+            verdict = await GenerationVerification(place, generation, live, told).compare_all()
             assert (verdict.first, verdict.is_settled) == ([], True)
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)

@@ -53,7 +53,7 @@ async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[http
     transport = httpx.ASGITransport(create_application(parts, Access(TOKEN)))
     async with (
         running(("persist", "index", "dedupe", "retrieve"), deployment),
-        parts.used(),
+        parts.close_at_end(),
         httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=ORIGIN) as client,
     ):
         yield client

@@ -69,11 +69,11 @@ async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncCl
     assert out.headers["location"] == "/login"
     browser.cookies.set(name, value, domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303, "a kept cookie of a session that was ended"
-    assert Access(TOKEN).session(value)
-    assert not Access(TOKEN, ended=load_ended_sessions(tmp_path)).session(value), (
+    assert Access(TOKEN).get_session(value)
+    assert not Access(TOKEN, ended=load_ended_sessions(tmp_path)).get_session(value), (
         "by a process begun anew, too"
     )
-    assert not Access("another token").session(value)
+    assert not Access("another token").get_session(value)
     browser.cookies.set(name, value[:-1], domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303
 

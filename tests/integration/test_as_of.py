@@ -31,7 +31,7 @@ SPACE = "memory.acme.u1"
 
 
 class ToldOfBoth(Told):
-    def vectors_at(self, reached: int, up_to: int) -> None: ...
+    def report_vectors(self, reached: int, up_to: int) -> None: ...
 
 
 @pytest_asyncio.fixture
@@ -126,7 +126,7 @@ async def test_each_moment_is_searched_for_itself(
             for verb, request in (("search", question), ("context", {})):
                 code, retryable, _ = await problem(stock, verb, as_of=seq, **request)
                 assert (code, retryable) == ("unavailable", True), "not made yet"
-            await generation.reach(seq, told)
+            await generation.replay_to(seq, told)
         live = await stock.ask("search", **question, min_seq=moments[-1][0])
         assert "Anna lives in Perm" in [hit["text"] for hit in live["hits"]]
         then = await stock.ask("search", **question, as_of=seq)

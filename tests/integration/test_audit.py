@@ -41,7 +41,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: Audited, where: di
     assert found.up_to == persist.events == await log_end(audited.stock.connection.jetstream())
     assert found.beyond == 0
     assert persist.dead == {"invalid_body": 2, "unknown_event": 1, "refused_by_database": 1}
-    assert persist.nothing == {
+    assert persist.ignored == {
         "fact.proposed: no projection reads it yet": 2,
         "a copy of an event that came before it": 1,
     }
@@ -82,7 +82,7 @@ async def test_a_row_that_is_not_there_is_named(
     faults = [(each.kind, each.seq, each.where) for each in found.faults.named]
     copies = [("absent", where["copy"], "messages")] if event == "copied" else []
     assert faults == [("absent", where[event], table), *copies]
-    assert found.faults.sequences() == [where[event], *(seq for _, seq, _ in copies)]
+    assert found.faults.list_sequences() == [where[event], *(seq for _, seq, _ in copies)]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
     await audited.decide("fact.confirmed", id="dedupe:p", fact_id="ar_001", decision=by)
     found = await audited.found()
     assert found.beyond == 1
-    assert found.faults.sequences() == [forgotten, later]
+    assert found.faults.list_sequences() == [forgotten, later]
     async with running(("persist",), audited.deployment):
         again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
         await audited.settled()
@@ -210,7 +210,7 @@ async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> Non
     found = await audited.found()
     assert found.faults.named == []
     assert found.persist.applied == 3
-    assert found.persist.events - found.persist.applied == sum(found.persist.nothing.values())
+    assert found.persist.events - found.persist.applied == sum(found.persist.ignored.values())
     async with audited.database.transaction() as connection:
         await connection.execute("UPDATE erasures SET seq = %s", [late + 1])
     assert ("kept", late) in await audited.faults()

@@ -68,7 +68,7 @@ async def bring(
 ) -> ImportReport:
     file = io.BytesIO("\n".join(lines).encode())
     importing = RecordImporter(connection, None, ImportReport(), lambda _: None)
-    return await importing.bring(each(JsonLinesReader(**options).read(file), up_to))
+    return await importing.import_records(each(JsonLinesReader(**options).read(file), up_to))
 
 
 async def exported(
@@ -145,7 +145,7 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     report = ImportReport()
     with old.open("rb") as file:
         found = each(list(MarkdownReader(TENANT).read(file)))
-    await RecordImporter(connection, TENANT, report, lambda _: None).bring(found)
+    await RecordImporter(connection, TENANT, report, lambda _: None).import_records(found)
     assert [(one.place, one.field) for one in report.first] == [("line 2", "text")]
     async with Database(deployment) as database:
         await rewrite_files(connection, database, {old: (TENANT, "77")})
@@ -277,7 +277,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
                 await anext(said(empty, schema))
         await bot.execute(CONVERSATIONS)
         async with other_database(database_url) as tables:
-            found: list[Any] = [one async for one in RowReader().conversations(said(tables, schema))]
+            found: list[Any] = [one async for one in RowReader().read_conversations(said(tables, schema))]
         events = [(one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, Incoming)]
         assert events == [("42", ""), ("42", "Hi"), ("42", "Hello"), ("42", "")], (
             "each begins, also an empty one"
@@ -285,7 +285,7 @@ async def test_tables_of_other_bots_are_read(database_url: str) -> None:
 
         await bot.execute(CHAT_LOGS)
         async with other_database(database_url) as tables:
-            logs = RowReader().chat_logs(await ChatLogs.of(tables, schema))
+            logs = RowReader().read_chat_logs(await ChatLogs.of(tables, schema))
             found = [one async for one in logs]
         texts = [(one.user, getattr(one.event, "content", None) or one.event.text) for one in found]
         assert texts == [

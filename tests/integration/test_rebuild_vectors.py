@@ -69,7 +69,7 @@ async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site
 async def verdict_on(place: Site, told: Told) -> RowVerification:
     live = EdgeOwner(place.connection)
     async with open_generation(place, "next", told) as generation:
-        return await GenerationVerification(place, generation, live, told, patience=60).verdict()
+        return await GenerationVerification(place, generation, live, told, patience=60).compare_all()
 
 
 async def switched(place: Site, told: Told) -> None:
@@ -214,7 +214,7 @@ async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
     async with site_alone(located) as place:
         assert not is_held(located)
         async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
-            verdict = await GenerationVerification(place, generation, live, told, patience=0).verdict()
+            verdict = await GenerationVerification(place, generation, live, told, patience=0).compare_all()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
@@ -265,7 +265,7 @@ async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock
     async with open_generation(place, "as of", told, first) as generation:
         await generation.rows.reach(first)
         assert not (await as_of(place.database, place.live, first)).is_complete
-        await generation.reach(first, told)
+        await generation.replay_to(first, told)
     assert (await as_of(place.database, place.live, first)).is_complete
     async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
         query = await finding.embedder.embed_query("walrus")
@@ -304,11 +304,11 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
         assert not await is_embedder_running(place)
         former_model = await get_embedding(place, located)
         async with open_generation(place, "next", told, embedding=other) as generation:
-            await generation.catch_up(place, told)
+            await generation.replay_to_end(place, told)
             assert generation.vectors
             async with opened(located, former_model) as live:
                 shown = await preview_verdicts(
-                    place, live, generation.vectors.finding, ReembedPreview("", "", 0)
+                    place, live, generation.vectors.index, ReembedPreview("", "", 0)
                 )
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)

@@ -54,7 +54,7 @@ class Decided:
 
     async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
         await change(self.stock.connection, edit)
-        outcome = await self.by(edit).make(lambda *_: None)
+        outcome = await self.by(edit).make_corrections(lambda *_: None)
         end = (await self.stock.connection.jetstream().stream_info("LOG")).state.last_seq
         await indexed(self.stock, end)
         return outcome
@@ -96,7 +96,7 @@ async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
     apart = await decided.said()
     await decided.stock.ask("erase", "acme.erased")
 
-    shown = await decided.by(TOGETHER).preview(lambda *_: None)
+    shown = await decided.by(TOGETHER).preview_corrections(lambda *_: None)
     assert (shown.users, shown.changed, dict(shown.counts)) == (1, 1, {"merged": 1, "rewritten": 1})
     assert [(each.owner, each.change.text) for each in shown.first] == [
         (("acme", "u1"), TEA),
@@ -114,7 +114,7 @@ async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
     await decided.stock.ask("forget", id=again["id"])
 
     await change(decided.stock.connection, APART)
-    both = (decided.by(APART).make(lambda *_: None) for _ in range(2))
+    both = (decided.by(APART).make_corrections(lambda *_: None) for _ in range(2))
     assert sorted(each.changed for each in await asyncio.gather(*both)) in ([0, 1], [1, 1])
     await decided.make(APART)
     assert await decided.made() == [

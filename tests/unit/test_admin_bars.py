@@ -21,8 +21,8 @@ def test_a_bar_is_as_high_as_what_it_stands_for() -> None:
     assert [piece.height for piece in first.pieces] == pytest.approx([139.5, 46.5])
     assert (first.pieces[1].y, second.pieces) == (TOP, []), "the highest reaches the top line"
     assert third.pieces[0].y + third.pieces[0].height == pytest.approx(HEIGHT - BOTTOM)
-    assert first.told == "20 Nov: extract 30, compact 10"
-    assert second.told == "21 Nov: 0"
+    assert first.description == "20 Nov: extract 30, compact 10"
+    assert second.description == "21 Nov: 0"
     assert drawn.days[0].label == "22 Nov", "today is marked, whatever else is"
 
 
@@ -37,4 +37,4 @@ def test_what_has_no_colour_of_its_own_is_drawn_together() -> None:
     drawn = draw_chart(DAYS, tenants, "{:.0f}".format)
     assert len(drawn.series) == MAX_SERIES
     assert drawn.series[-1] == OTHERS
-    assert "others 10" in drawn.bars[0].told
+    assert "others 10" in drawn.bars[0].description

@@ -54,7 +54,7 @@ async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> 
         with StopSignals() as stop:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
-            await stop.asked()
+            await stop.wait()
 
     task = asyncio.create_task(start())
     await asyncio.sleep(0)

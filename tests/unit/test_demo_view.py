@@ -43,7 +43,7 @@ def facts() -> DemoFacts:
         proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
     )
     return DemoFacts(
-        told=[
+        proposed=[
             ProposedText("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
             ProposedText(
                 "anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")
@@ -58,7 +58,7 @@ def facts() -> DemoFacts:
         ],
         forgotten=ForgottenFact("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
         kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
-        found=[
+        searches=[
             DemoSearch("anna", "tea", "memories", []),
             DemoSearch(
                 "anna", "ferries", "messages", [SearchHit(id="m", scope="messages", text="[9]", score=0.5)]
@@ -80,7 +80,7 @@ def report_of(*, kept: int) -> DemoReport:
         dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
         seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
         facts=facts(),
-        remembered=BotReplies(
+        replies=BotReplies(
             context=[RenderedMessage(role="user", content="[red]Привет " * 40)],
             history=[stored("history")],
             profile={"allergies": ["penicillin", "nuts"], "дочь": {"имя": "Соня"}},
@@ -134,14 +134,14 @@ def test_it_says_whether_every_event_is_accounted_for() -> None:
     assert "every event is accounted for" in shown(balanced, 80)
     assert not unbalanced.is_balanced
     assert "this is not all of them" in shown(unbalanced, 80)
-    assert unbalanced.numbers()["balanced"] is False
+    assert unbalanced.to_json()["balanced"] is False
 
 
 def test_a_pipe_gets_lines_and_no_bars() -> None:
     console = Console(file=io.StringIO(), width=80)
     with DemoScreen(console) as screen:
-        screen.answers("PostgreSQL 18", 1.25)
-        screen.published(1, of=2)
-        screen.persisted(1, of=2)
+        screen.report_start("PostgreSQL 18", 1.25)
+        screen.report_published(1, of=2)
+        screen.report_persisted(1, of=2)
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().split() == ["✓", "PostgreSQL", "18", "1.2", "s"]

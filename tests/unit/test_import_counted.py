@@ -30,7 +30,7 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
     report = await report_on(
         said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), LeftOutRecord("line 5", "a call")
     )
-    figures = report.figures()
+    figures = report.to_json()
     assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
     assert (figures["left"], figures["refused"], figures["published"]) == ({"a call": 1}, 0, 0)
 
@@ -52,7 +52,7 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
 async def test_what_would_not_be_kept_is_refused_beforehand(found: ImportRecord, field: str) -> None:
     report = await report_on(found, said("u1"))
     assert [each.field for each in report.first] == [field]
-    assert report.figures()["first_refusals"][0]["place"] == "line 1"
+    assert report.to_json()["first_refusals"][0]["place"] == "line 1"
     assert report.events["message"] == 1
 
 
@@ -60,6 +60,6 @@ async def test_some_refusals_are_shown_and_all_are_kept() -> None:
     kept: list[RefusedRecord] = []
     report = ImportReport(kept.append)
     for number in range(MAX_FIRST + 5):
-        report.refuse(RefusedRecord(f"line {number}", "role", "is none", {"role": "critic"}))
+        report.count_refused(RefusedRecord(f"line {number}", "role", "is none", {"role": "critic"}))
     assert (len(report.first), len(kept), report.refused) == (MAX_FIRST, MAX_FIRST + 5, MAX_FIRST + 5)
     assert format_refused(kept[0]).endswith('"record": {"role": "critic"}}')

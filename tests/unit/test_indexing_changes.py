@@ -17,7 +17,7 @@ def test_only_what_differs_is_sent() -> None:
     digests = dict.fromkeys(("new.md", "same.md", "edited.md", "older.md"), "d1")
     changes = compare_files("shop", "folder", digests, (), known)
     assert changes == (["new.md"], ["edited.md", "older.md"], ["same.md"], ["shop/gone.md"])
-    assert not changes.removes_most
+    assert not changes.has_most_removed
 
 
 def test_documents_that_were_added_in_another_way_stay() -> None:
@@ -39,8 +39,8 @@ def test_removing_most_of_a_collection_is_told() -> None:
     known = [stored(f"{number}.md") for number in range(4)]
     half = compare_files("shop", "folder", {"0.md": "d1", "1.md": "d1"}, (), known)
     most = compare_files("shop", "folder", {"0.md": "d1", "other.md": "d1"}, (), known)
-    assert (half.removes_most, most.removes_most) == (False, True)
-    assert not compare_files("shop", "folder", {"0.md": "d1"}, (), []).removes_most
+    assert (half.has_most_removed, most.has_most_removed) == (False, True)
+    assert not compare_files("shop", "folder", {"0.md": "d1"}, (), []).has_most_removed
 
 
 def test_an_id_is_never_too_long() -> None:

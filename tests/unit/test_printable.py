@@ -17,5 +17,5 @@ def test_a_terminal_is_not_steered() -> None:
 
 def test_a_half_of_a_character_does_not_end_a_talk() -> None:
     shown = StringIO()
-    ChatScreen(Console(file=shown)).piece("half \ud83d \x1b[31m")
+    ChatScreen(Console(file=shown)).show_piece("half \ud83d \x1b[31m")
     assert shown.getvalue() == "half � �[31m"

@@ -34,7 +34,7 @@ class Bar(NamedTuple):
     x: float
     width: float
     pieces: Sequence[Piece]
-    told: str
+    description: str
 
 
 class AxisLine(NamedTuple):

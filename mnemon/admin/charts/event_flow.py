@@ -33,7 +33,7 @@ class FlowPart(NamedTuple):
 
     name: str
     box: Box
-    shown: PartLabel
+    label: PartLabel
 
 
 class FlowLine(NamedTuple):
@@ -49,13 +49,13 @@ class Picture(NamedTuple):
     width: int
     height: int
     parts: Sequence[FlowPart]
-    ways: Sequence[FlowLine]
+    lines: Sequence[FlowLine]
 
 
 class _Layout(NamedTuple):
     width: int
     height: int
-    lies: bool
+    is_horizontal: bool
     boxes: Mapping[str, Box]
 
 
@@ -119,7 +119,7 @@ def draw_pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
 
 def _draw_picture(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
     boxes = layout.boxes
-    path = _draw_horizontal_line if layout.lies else _draw_vertical_line
+    path = _draw_horizontal_line if layout.is_horizontal else _draw_vertical_line
     ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _CONNECTIONS]
     ways.append(FlowLine(_draw_reply_line(layout), shown["retrieve"].busy))
     parts = [FlowPart(name, box, shown[name]) for name, box in boxes.items()]
@@ -156,7 +156,7 @@ def _clamp_to_box(y: float, box: Box) -> float:
 def _draw_reply_line(layout: _Layout) -> str:
     """Return the path from `retrieve` back to the bots, around all other parts."""
     bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
-    if layout.lies:
+    if layout.is_horizontal:
         x, y = retrieve.middle[0], retrieve.y + retrieve.height
         low, to_x = layout.height - 10, bots.middle[0]
         return (

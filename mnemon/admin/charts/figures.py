@@ -63,15 +63,18 @@ class Traffic(NamedTuple):
 def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
     """Return the traffic between consecutive samples."""
     between = list(pairwise(samples))
-    answered = between[-1][1].served.since(between[-1][0].served)
+    answered = between[-1][1].requests.since(between[-1][0].requests)
     return Traffic(
         published=Series(
-            [(b.look.at, _compute_rate(a, b, _last_position(a), _last_position(b))) for a, b in between]
+            [(b.consumers.at, _compute_rate(a, b, _last_position(a), _last_position(b))) for a, b in between]
         ),
         asked=Series(
-            [(b.look.at, b.served.since(a.served).requests / _elapsed_seconds(a, b)) for a, b in between]
+            [
+                (b.consumers.at, b.requests.since(a.requests).requests / _elapsed_seconds(a, b))
+                for a, b in between
+            ]
         ),
-        waiting=Series([(each.look.at, _count_waiting(each)) for each in samples]),
+        waiting=Series([(each.consumers.at, _count_waiting(each)) for each in samples]),
         milliseconds=1000 * answered.seconds / answered.requests if answered.requests else None,
         refused=answered.errors,
     )
@@ -81,7 +84,7 @@ def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
     """Return the present state of each consumer."""
     before, now = samples[-2:]
     lags, ended_in_a_second, read = (
-        compute_lags(before.look, now.look),
+        compute_lags(before.consumers, now.consumers),
         compute_rates(samples),
         find_read_durables(samples),
     )
@@ -96,8 +99,10 @@ def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
 
 def find_read_durables(samples: Sequence[StatusSample]) -> set[str]:
     """Return the durables that a process reads."""
-    since = samples[-1].look.at - _RECENT
-    seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
+    since = samples[-1].consumers.at - _RECENT
+    seen = [each.consumers.infos for each in samples if each.consumers.at >= since] + [
+        samples[-1].consumers.infos
+    ]
     return {
         name for infos in seen for name, info in infos.items() if info.num_waiting or info.num_ack_pending
     } | {name for name, rate in compute_rates(samples).items() if rate > 0}
@@ -108,10 +113,10 @@ def compute_rates(samples: Sequence[StatusSample]) -> dict[str, float]:
     before, now = samples[-2:]
     return {
         name: _compute_rate(
-            before, now, count_ended_deliveries(before.look.infos[name]), count_ended_deliveries(info)
+            before, now, count_ended_deliveries(before.consumers.infos[name]), count_ended_deliveries(info)
         )
-        for name, info in now.look.infos.items()
-        if name in before.look.infos
+        for name, info in now.consumers.infos.items()
+        if name in before.consumers.infos
     }
 
 
@@ -130,7 +135,7 @@ def _last_position(sample: StatusSample) -> int:
 
 
 def _count_waiting(sample: StatusSample) -> int:
-    infos = sample.look.infos.values()
+    infos = sample.consumers.infos.values()
     return sum((info.num_pending or 0) + (info.num_ack_pending or 0) for info in infos)
 
 
@@ -139,4 +144,4 @@ def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: i
 
 
 def _elapsed_seconds(before: StatusSample, now: StatusSample) -> float:
-    return max(now.look.at - before.look.at, 0.001)
+    return max(now.consumers.at - before.consumers.at, 0.001)

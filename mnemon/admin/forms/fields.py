@@ -19,7 +19,7 @@ class Fields(dict[str, str]):
     """
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
+    def from_values(cls, given: Mapping[str, object]) -> Self:
         """Take the texts among some values, without uploaded files.
 
         Raises:
@@ -34,7 +34,7 @@ class Fields(dict[str, str]):
     def __missing__(self, name: str) -> str:
         raise InvalidBody(name, "is missing")
 
-    def number(self, name: str) -> int | None:
+    def get_number(self, name: str) -> int | None:
         """Return the whole number in a field; None if the field is empty.
 
         Raises:
@@ -54,7 +54,7 @@ async def read_form(request: Request) -> Fields:
         InvalidBody: a field has characters that are not allowed.
     """
     async with request.form() as sent:
-        return Fields.of(sent)
+        return Fields.from_values(sent)
 
 
 def parse_whole_number(text: str) -> int | None:

@@ -41,7 +41,7 @@ class SettingControl:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setting: SettingField) -> "SettingControl":
+    def from_setting(cls, setting: SettingField) -> "SettingControl":
         """Choose the control of a setting by its JSON schema."""
         branches = setting.schema.get("anyOf", [setting.schema])
         schema = next(each for each in branches if each["type"] != "null")
@@ -68,7 +68,7 @@ class SettingControl:
         """Name of the setting without its group."""
         return self.name.partition(".")[2] or self.name
 
-    def written(self, value: Any) -> str:
+    def format_value(self, value: Any) -> str:
         """Return a value as text for the field."""
         if value is None:
             return ""
@@ -76,7 +76,7 @@ class SettingControl:
             value = int(value)
         return value if isinstance(value, str) else json.dumps(value)
 
-    def read(self, form: Mapping[str, str]) -> Any:
+    def read_value(self, form: Mapping[str, str]) -> Any:
         """Return the submitted value; keep an invalid one as text, for validation to name the reason."""
         if self.kind == "prices":
             return _read_prices(self.name, form)

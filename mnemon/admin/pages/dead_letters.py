@@ -55,11 +55,11 @@ class NamedField(NamedTuple):
 async def show_letters(visit: Visit) -> Response:
     """Show the newest letters that match the filters, and the consumers stopped by too many letters."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
-    before = visit.query.number("before")
-    connection = await visit.parts.broker()
+    before = visit.query.get_number("before")
+    connection = await visit.connections.get_broker()
     state = (await connection.jetstream().stream_info(DEAD)).state
     found = await newest(connection, _parse_filter(filters), before, PAGE_SIZE + 1)
-    return visit.page(
+    return visit.render(
         "dead_letters.html",
         letters=found[:PAGE_SIZE],
         older=found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None,
@@ -78,14 +78,14 @@ async def show_letter(visit: Visit) -> Response:
     id_ = parse_whole_number(visit.request.path_params["id"])
     if id_ is None:
         raise InvalidBody("id", "is not an id of a dead letter")
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     found = await letter(connection, id_)
     if found is None:
-        return visit.refusal(_letter_not_found(id_))
+        return visit.render_error(_letter_not_found(id_))
     original = await original_of(connection, found) if found.kind == "event" else None
     body = get_body(found, original)
     text = _format_body(body)
-    return visit.page(
+    return visit.render(
         "dead_letter.html",
         letter=found,
         named=_find_named_field(found, body),
@@ -102,9 +102,9 @@ async def redrive_letters(visit: Visit) -> Response:
     """Redrive the selected letters."""
     chosen = _selected_ids(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was selected.")
-    connection = await visit.parts.broker()
-    looking = partial(is_applied, await visit.parts.database())
+        return visit.redirect("/dead", "No letter was selected.")
+    connection = await visit.connections.get_broker()
+    looking = partial(is_applied, await visit.connections.get_database())
     given: list[GivenBack] = []
     applied, kept = 0, list[str]()
     for id_ in chosen:
@@ -118,7 +118,7 @@ async def redrive_letters(visit: Visit) -> Response:
                 applied += 1
             case Kept(why):
                 kept.append(f"Letter {id_} was not redriven: {why}.")
-    return visit.goto(
+    return visit.redirect(
         "/dead", " ".join([*_describe_redrive(given, applied), *kept]) or "The letters were removed already."
     )
 
@@ -128,32 +128,32 @@ async def confirm_drop(visit: Visit) -> Response:
     """Ask to confirm the removal of the selected letters."""
     chosen = _selected_ids(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was selected.")
-    connection = await visit.parts.broker()
+        return visit.redirect("/dead", "No letter was selected.")
+    connection = await visit.connections.get_broker()
     found = [each for id_ in chosen if (each := await letter(connection, id_))]
-    return visit.page("dead_drop.html", letters=found)
+    return visit.render("dead_drop.html", letters=found)
 
 
 @pages.post("/dead/drop")
 async def drop_letters(visit: Visit) -> Response:
     """Remove the selected letters for good."""
-    connection = await visit.parts.broker()
-    looking = partial(is_applied, await visit.parts.database())
+    connection = await visit.connections.get_broker()
+    looking = partial(is_applied, await visit.connections.get_database())
     count = 0
     for id_ in _selected_ids(visit.form):
         if found := await letter(connection, id_):
             await drop(connection, found, looking)
             count += 1
-    return visit.goto("/dead", f"{_count_letters(count)} deleted for good.")
+    return visit.redirect("/dead", f"{_count_letters(count)} deleted for good.")
 
 
 @pages.post("/dead/go-on")
 async def resume_consumer(visit: Visit) -> Response:
     """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
-    if not await go_on(await visit.parts.broker(), consumer):
-        return visit.refusal(PageError(404, "No such consumer", consumer, "Reload the page."))
-    return visit.goto("/dead", f"{consumer} resumed.")
+    if not await go_on(await visit.connections.get_broker(), consumer):
+        return visit.render_error(PageError(404, "No such consumer", consumer, "Reload the page."))
+    return visit.redirect("/dead", f"{consumer} resumed.")
 
 
 def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:

@@ -36,28 +36,28 @@ class ConsumerRow(NamedTuple):
 @pages.get("/")
 async def show_overview(visit: Visit) -> Response:
     """Show the first page."""
-    return visit.page("overview.html", **await _collect_values(visit))
+    return visit.render("overview.html", **await _collect_values(visit))
 
 
 @pages.get("/overview/live")
 async def show_live_figures(visit: Visit) -> Response:
     """Render the fragment with live figures."""
-    return visit.page("overview_live.html", **await _collect_values(visit))
+    return visit.render("overview_live.html", **await _collect_values(visit))
 
 
 @pages.get("/overview/health")
 async def show_health(visit: Visit) -> Response:
     """Render the fragment with the health report, which takes longer."""
     watch: LiveStatus = visit.request.app.state.watch
-    return visit.page("overview_health.html", health=await watch.health())
+    return visit.render("overview_health.html", health=await watch.get_health())
 
 
 async def _collect_values(visit: Visit) -> dict[str, Any]:
     watch: LiveStatus = visit.request.app.state.watch
-    samples = await watch.samples()
+    samples = await watch.get_samples()
     flow, fares = figures.compute_traffic(samples), figures.compute_figures(samples)
     wide, tall = draw_pictures(_label_parts(samples[-1], flow, fares))
-    span = max(LEAST_SPAN, samples[-1].look.at - samples[0].look.at)
+    span = max(LEAST_SPAN, samples[-1].consumers.at - samples[0].consumers.at)
     plots = {
         name: draw_sparkline(getattr(flow, name).points, span) for name in ("published", "asked", "waiting")
     }
@@ -69,14 +69,14 @@ async def _collect_values(visit: Visit) -> dict[str, Any]:
         "span": span,
         "readers": _list_readers(samples),
         "dead_letters": samples[-1].dead_letters,
-        "retrieving": samples[-1].served.processes,
+        "retrieving": samples[-1].requests.processes,
     }
 
 
 def _list_readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
     before, now = samples[-2:]
     lags, rates, read = (
-        compute_lags(before.look, now.look),
+        compute_lags(before.consumers, now.consumers),
         figures.compute_rates(samples),
         figures.find_read_durables(samples),
     )
@@ -92,7 +92,7 @@ def _label_parts(now: StatusSample, flow: Traffic, fares: Mapping[str, Figures])
     answers = (
         (_format_rate(asked), f"{flow.milliseconds:.1f} ms each") if flow.milliseconds else ("no requests",)
     )
-    absent = not now.served.processes
+    absent = not now.requests.processes
     return {
         "bots": PartLabel(
             "bot", (f"{_format_rate(published)} events",) if published else ("no events",), busy=published > 0

@@ -29,9 +29,9 @@ async def show_rebuilds(visit: Visit) -> Response:
     """Show all generations, and the commands that make new ones."""
     from mnemon.admin.generations import load_generation_rows
 
-    generations, is_busy = await load_generation_rows(visit.parts)
-    commands = [(what, _spell_command(visit.parts, *options)) for what, *options in _COMMANDS]
-    return visit.page("rebuilds.html", generations=generations, is_busy=is_busy, commands=commands)
+    generations, is_busy = await load_generation_rows(visit.connections)
+    commands = [(what, _spell_command(visit.connections, *options)) for what, *options in _COMMANDS]
+    return visit.render("rebuilds.html", generations=generations, is_busy=is_busy, commands=commands)
 
 
 @pages.get("/rebuilds/live")
@@ -39,8 +39,8 @@ async def show_progress(visit: Visit) -> Response:
     """Render the fragment that changes during a rebuild."""
     from mnemon.admin.generations import load_generation_rows
 
-    generations, is_busy = await load_generation_rows(visit.parts)
-    return visit.page("rebuilds_live.html", generations=generations, is_busy=is_busy)
+    generations, is_busy = await load_generation_rows(visit.connections)
+    return visit.render("rebuilds_live.html", generations=generations, is_busy=is_busy)
 
 
 @pages.post("/rebuilds/confirm")
@@ -48,11 +48,11 @@ async def confirm_drop(visit: Visit) -> Response:
     """Ask to confirm the removal of a generation."""
     from mnemon.admin.generations import load_generation_rows
 
-    generations, _ = await load_generation_rows(visit.parts)
+    generations, _ = await load_generation_rows(visit.connections)
     named = [each for each in generations if each.listed.generation.schema == visit.form["name"]]
     if not named:
-        return visit.goto("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
-    return visit.page("rebuild_drop.html", shown=named[0])
+        return visit.redirect("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
+    return visit.render("rebuild_drop.html", shown=named[0])
 
 
 @pages.post("/rebuilds/drop")
@@ -62,10 +62,10 @@ async def drop_generation(visit: Visit) -> Response:
     from mnemon_infra.rebuild.generations import InTheWay
 
     try:
-        schema = await remove_unused_generation(visit.parts, visit.form["name"])
+        schema = await remove_unused_generation(visit.connections, visit.form["name"])
     except InTheWay as error:
-        return visit.refusal(PageError(409, "It cannot be dropped now", str(error), error.next_step))
-    return visit.goto("/rebuilds", f"{schema} is removed.")
+        return visit.render_error(PageError(409, "It cannot be dropped now", str(error), error.next_step))
+    return visit.redirect("/rebuilds", f"{schema} is removed.")
 
 
 def _spell_command(parts: ServerConnections, *options: str) -> str:

@@ -23,7 +23,7 @@ from mnemon_infra.settings.store import LiveSettings, SettingsContended, change
 
 pages = PageSection("Settings", "/settings")
 
-_CONTROLS = [(group, [SettingControl.of(field) for field in group.fields]) for group in groups()]
+_CONTROLS = [(group, [SettingControl.from_setting(field) for field in group.fields]) for group in groups()]
 _UNNAMED_GROUP = "general"
 """Id of the group that has no name."""
 
@@ -67,7 +67,7 @@ class Card:
 async def show_settings(visit: Visit) -> Response:
     """Show all settings, the default ones or those of a tenant."""
     tenant = visit.query.get("tenant") or None
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     return await _render_settings(visit, connection, tenant)
 
 
@@ -78,16 +78,16 @@ async def save_settings(visit: Visit) -> Response:
     knobs = {group.name or _UNNAMED_GROUP: knobs for group, knobs in _CONTROLS}.get(visit.form["group"])
     if knobs is None:
         raise InvalidBody("group", "is not a group of settings")
-    changed = {each.name: each.read(visit.form) for each in knobs if _is_changed(each, visit.form)}
+    changed = {each.name: each.read_value(visit.form) for each in knobs if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
         for name, value in changed.items():
             document = with_value(document, name, value)
         return document
 
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     if not changed:
-        return visit.goto(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
+        return visit.redirect(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
         before = await load_embedding(connection)
         revision = await change(connection, edit, tenant)
@@ -98,17 +98,17 @@ async def save_settings(visit: Visit) -> Response:
         return await _render_settings(visit, connection, tenant, {"": str(error)})
     names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
     said = f"In force as revision {revision}: {names}"
-    return visit.goto(_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
+    return visit.redirect(_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
 
 
 @pages.post("/settings/unset")
 async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     revision = await change(connection, lambda document: without(document, name), tenant)
     group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
-    return visit.goto(
+    return visit.redirect(
         _group_path(tenant, group), f"In force as revision {revision}: {name} is no longer set."
     )
 
@@ -117,9 +117,9 @@ async def unset_setting(visit: Visit) -> Response:
 async def show_history(visit: Visit) -> Response:
     """Show the former revisions, the newest first."""
     tenant = visit.query.get("tenant") or None
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     found = await history(connection, tenant)
-    return visit.page(
+    return visit.render(
         "settings_history.html",
         tenant=tenant,
         tenants=await _list_tenants(connection),
@@ -131,14 +131,14 @@ async def show_history(visit: Visit) -> Response:
 @pages.post("/settings/rollback")
 async def roll_back_settings(visit: Visit) -> Response:
     """Restore the settings of a revision."""
-    tenant, revision = visit.form.get("tenant") or None, visit.form.number("revision")
+    tenant, revision = visit.form.get("tenant") or None, visit.form.get_number("revision")
     if revision is None:
         raise InvalidBody("revision", "is missing")
     try:
-        made = await rollback(await visit.parts.broker(), revision, tenant)
+        made = await rollback(await visit.connections.get_broker(), revision, tenant)
     except NoSuchRevision as error:
-        return visit.refusal(PageError(409, "That revision is gone", str(error), "Reload the history."))
-    return visit.goto(
+        return visit.render_error(PageError(409, "That revision is gone", str(error), "Reload the history."))
+    return visit.redirect(
         f"/settings/history{_tenant_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
     )
 
@@ -152,7 +152,7 @@ async def _render_settings(
         for group, knobs in _CONTROLS
         if tenant is None or group.name not in FOR_EVERYBODY
     ]
-    return visit.page(
+    return visit.render(
         "settings.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK,
         tenant=tenant,
@@ -202,11 +202,11 @@ def _build_row(
     ]
     lines: list[Mapping[str, Any]] = []
     if knob.kind == "prices":
-        lines = [*(knob.read(form) if form else value), *({} for _ in range(EMPTY_PRICE_LINES))]
+        lines = [*(knob.read_value(form) if form else value), *({} for _ in range(EMPTY_PRICE_LINES))]
     return SettingRow(
         knob,
-        form.get(knob.name, knob.written(value)),
-        form.get(f"was.{knob.name}", knob.written(value)),
+        form.get(knob.name, knob.format_value(value)),
+        form.get(f"was.{knob.name}", knob.format_value(value)),
         found.sources[knob.name],
         _format_setting(found.below[knob.name]),
         lines,
@@ -230,7 +230,7 @@ def _is_changed(knob: SettingControl, form: Mapping[str, str]) -> bool:
     was = form.get(f"was.{knob.name}", "")
     if knob.kind == "prices":
         try:
-            return _drop_empty_parts(knob.read(form)) != _drop_empty_parts(json.loads(was))
+            return _drop_empty_parts(knob.read_value(form)) != _drop_empty_parts(json.loads(was))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidBody(f"was.{knob.name}", "is not a list of prices") from error
     return knob.name in form and form[knob.name] != was

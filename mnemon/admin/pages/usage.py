@@ -35,11 +35,11 @@ async def show_usage(visit: Visit) -> Response:
     days = _among(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
     by = _among(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])
     live = LiveSettings()
-    database = await visit.parts.database()
-    async with live.watched(await visit.parts.broker()):
+    database = await visit.connections.get_database()
+    async with live.watched(await visit.connections.get_broker()):
         period = await last_days(database, live, tenant, days)
     daily = period.by(("day", by))
-    return visit.page(
+    return visit.render(
         "usage.html",
         tenant=tenant,
         tenants=await database.read(tenants(_MAX_TENANTS)),
@@ -63,10 +63,10 @@ async def show_batches(visit: Visit) -> Response:
     shown = _among(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
     before = _parse_time(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
-    database = await visit.parts.database()
+    database = await visit.connections.get_database()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     found = await database.read(newest(STATES[shown], before, _PAGE_SIZE + 1))
-    return visit.page(
+    return visit.render(
         "batches.html",
         now=now,
         shown=shown,

@@ -33,11 +33,11 @@ class BudgetBar(NamedTuple):
 @pages.get("/user/context")
 async def show_context(visit: Visit) -> Response:
     """Show the context as a bot would get it now."""
-    whose = PageUser.of(visit.query)
+    whose = PageUser.from_fields(visit.query)
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
     }
-    usual = (await read(await visit.parts.broker(), whose.tenant)).context.budget
+    usual = (await read(await visit.connections.get_broker(), whose.tenant)).context.budget
     reply, error = None, None
     try:
         reply = await _request_context(visit, whose, asked)
@@ -49,7 +49,7 @@ async def show_context(visit: Visit) -> Response:
         field, _, problem = failed.message.partition(": ")
         error = InvalidBody(field, problem)
     budget = parse_whole_number(asked["budget"]) or usual
-    return visit.page(
+    return visit.render(
         "user_context.html",
         status=422 if error else 200,
         asked=asked,
@@ -68,7 +68,7 @@ async def _request_context(visit: Visit, whose: PageUser, asked: Mapping[str, st
     fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
     if (budget := parse_whole_number(asked["budget"])) is not None:
         fields["budget"] = budget
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     # `memory.context` never fails, and would hide an error.
     reply = await memory.ask(whose.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)

@@ -16,20 +16,20 @@ pages = PageSection("Users", "/users")
 @pages.get("/user/data")
 async def show_data(visit: Visit) -> Response:
     """Show the profile fields and the tasks."""
-    return await _render_data(visit, PageUser.of(visit.query))
+    return await _render_data(visit, PageUser.from_fields(visit.query))
 
 
 @pages.post("/user/data/set")
 async def set_field(visit: Visit) -> Response:
     """Set or remove one profile field."""
-    whose, name = PageUser.of(visit.form), visit.form.get("name", "")
+    whose, name = PageUser.from_fields(visit.form), visit.form.get("name", "")
     removes = "remove" in visit.form
     if not removes:
         name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
         return await _render_data(visit, whose, {"name": "Enter the name of the field."})
     value = None if removes else _parse_value(visit.form.get("value", ""))
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.set_profile(whose.user, {name: value})
     except InvalidBody as error:
@@ -41,11 +41,11 @@ async def set_field(visit: Visit) -> Response:
 @pages.post("/user/task")
 async def change_tasks(visit: Visit) -> Response:
     """Add a task, or mark one as done or remove it."""
-    whose, form = PageUser.of(visit.form), visit.form
+    whose, form = PageUser.from_fields(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
         return await _render_data(visit, whose, {"text": "Enter the text of the task."})
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.ask(whose.user, "tasks", action=form.get("action"), **fields)
     except InvalidBody as error:
@@ -54,10 +54,10 @@ async def change_tasks(visit: Visit) -> Response:
 
 
 async def _render_data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     profile = await memory.profile(whose.user, min_seq=whose.seq)
     tasks = await memory.tasks(whose.user, min_seq=whose.seq)
-    return visit.page(
+    return visit.render(
         "user_data.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         profile={name: _format_value(value) for name, value in profile.profile.items()},
@@ -69,7 +69,7 @@ async def _render_data(visit: Visit, whose: PageUser, errors: dict[str, str] | N
 
 
 def _redirect_to_data(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
-    return visit.goto("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
+    return visit.redirect("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
 
 
 def _parse_value(text: str) -> Any:

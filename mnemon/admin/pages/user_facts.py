@@ -26,14 +26,14 @@ _MAX_HITS: Final = 20
 @pages.get("/user/facts")
 async def show_facts(visit: Visit) -> Response:
     """Show all facts, and the hits of a query."""
-    return await _render_facts(visit, PageUser.of(visit.query))
+    return await _render_facts(visit, PageUser.from_fields(visit.query))
 
 
 @pages.post("/user/save")
 async def save_fact(visit: Visit) -> Response:
     """Save a fact."""
-    whose = PageUser.of(visit.form)
-    memory = await whose.memory(visit)
+    whose = PageUser.from_fields(visit.form)
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.ask(whose.user, "save", **{"text": "", **facing.read_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
@@ -42,40 +42,40 @@ async def save_fact(visit: Visit) -> Response:
     if reply.decision == "rejected":
         return await _render_facts(visit, whose, {"text": reply.reason or "The fact was refused."})
     said = _NOTICES.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
-    return visit.goto("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
+    return visit.redirect("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
 
 
 @pages.get("/user/fact")
 async def show_fact(visit: Visit) -> Response:
     """Show one fact with its former versions and its sources."""
-    return await _render_fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
+    return await _render_fact(visit, PageUser.from_fields(visit.query), visit.query.get("id", ""))
 
 
 @pages.post("/user/update")
 async def update_fact(visit: Visit) -> Response:
     """Update a fact."""
-    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
-    memory = await whose.memory(visit)
+    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.ask(whose.user, "update", id=fact_id, **facing.read_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
         return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/fact", f"{fact_id} was changed.", **known)
+    return visit.redirect("/user/fact", f"{fact_id} was changed.", **known)
 
 
 @pages.post("/user/forget")
 async def forget_fact(visit: Visit) -> Response:
     """Forget a fact."""
-    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
-    memory = await whose.memory(visit)
+    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await whose.connect_memory(visit)
     reply = await memory.forget(whose.user, fact_id)
     known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/facts", f"{fact_id} was forgotten.", **known)
+    return visit.redirect("/user/facts", f"{fact_id} was forgotten.", **known)
 
 
 async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     query = visit.query.get("q", "").strip()
     reply = await memory.read_all(whose.user, min_seq=whose.seq)
     found = None
@@ -84,7 +84,7 @@ async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | 
             whose.user, query, limit=_MAX_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
         )
     by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
-    return visit.page(
+    return visit.render(
         "user_facts.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         by_tier=by_tier,
@@ -100,15 +100,15 @@ async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | 
 async def _render_fact(
     visit: Visit, whose: PageUser, fact_id: str, errors: dict[str, str] | None = None
 ) -> Response:
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
     assert reply.fact, "there is one, or a refusal"
-    database = await visit.parts.database()
+    database = await visit.connections.get_database()
     came = await database.read(origin((whose.tenant, whose.user), fact_id))
     values: dict[str, Any] = reply.fact.model_dump()
     if reply.fact.expires_at:
         values["expires_at"] = reply.fact.expires_at.isoformat()
-    return visit.page(
+    return visit.render(
         "user_fact.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         fact=reply.fact,

@@ -20,7 +20,7 @@ _MAX_TENANTS: Final = 500
 @pages.get("/users")
 async def show_users(visit: Visit) -> Response:
     """Show the users of a tenant whose ids have a given beginning."""
-    database = await visit.parts.database()
+    database = await visit.connections.get_database()
     tenants = await database.read(stored.tenants(_MAX_TENANTS))
     tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")
     begins, after = visit.query.get("begins", "").strip(), visit.query.get("after", "")
@@ -30,7 +30,7 @@ async def show_users(visit: Visit) -> Response:
         found = await database.read(stored.users(tenant, begins, after, PAGE_SIZE + 1))
     page = found[:PAGE_SIZE]
     counted = await database.read(counts([(tenant, user) for user in page])) if page else []
-    return visit.page(
+    return visit.render(
         "users.html",
         tenants=tenants,
         tenant=tenant,

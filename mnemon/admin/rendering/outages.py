@@ -18,7 +18,7 @@ class PageError(NamedTuple):
 
     status: int
     title: str
-    said: str
+    message: str
     next_step: str
 
 

@@ -18,7 +18,7 @@ async def _show_login(request: Request) -> Response:
     """Show the login form; for a login link only a button: programs that prefetch links must not use it."""
     access: Access = request.app.state.access
     query = request.query_params
-    if access.session(request.cookies.get(access.cookie)) and "key" not in query:
+    if access.get_session(request.cookies.get(access.cookie)) and "key" not in query:
         return RedirectResponse(_choose_next_path(query), 303)
     return _render_login(request, error=SESSION_OVER if "over" in query else None, given=query)
 
@@ -31,14 +31,14 @@ async def _log_in(request: Request) -> Response:
     except InvalidBody as wrong:
         return _render_login(request, 400, str(wrong))
     if key := form.get("key"):
-        cookie = access.enter_by_link(key)
+        cookie = access.log_in_by_link(key)
         error = "This link was used already or belongs to an earlier start. Log in with the token."
-    elif wait := access.wait(address):
+    elif wait := access.get_wait(address):
         page = _render_login(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
         page.headers["retry-after"] = f"{wait:.0f}"
         return page
     else:
-        cookie = access.enter(form.get("token", ""), address)
+        cookie = access.log_in(form.get("token", ""), address)
         error = "Wrong token."
     if cookie is None:
         return _render_login(request, 403, error, {"next": form.get("next", "")})
@@ -75,8 +75,8 @@ pages = PageSection("Log out", "/logout")
 @pages.post("/logout")
 async def _log_out(visit: Visit) -> Response:
     access: Access = visit.request.app.state.access
-    access.leave(visit.session)
-    response = visit.goto("/login")
+    access.end_session(visit.session)
+    response = visit.redirect("/login")
     response.delete_cookie(access.cookie, path="/")
     return response
 

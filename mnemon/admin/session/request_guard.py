@@ -55,7 +55,7 @@ class RequestGuard:
             return
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._is_ours(host):
+        if not self._is_known_host(host):
             said = (
                 f"{host_name(host) or 'this'!r} is not a known name of this page. "
                 "Use its address, or allow the name: mnemon admin --allow-host NAME\n"
@@ -79,7 +79,7 @@ class RequestGuard:
 
         await self._application(scope, receive, answer)
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_known_host(self, host: str) -> bool:
         name = host_name(host)
         return name in self._names or is_address_or_localhost(name)
 

@@ -77,11 +77,11 @@ def _describe_next_step(letter: Letter, original: Msg | None) -> str:
     redrive, drop = (f"mnemon dead {command} {letter.id}" for command in ("redrive", "drop"))
     match found.redrive:
         case "now":
-            return f"{found.said}: {redrive}"
+            return f"{found.reason}: {redrive}"
         case "after a fix":
-            return f"{found.said}; after a fix: {redrive}. Or drop it: {drop}"
+            return f"{found.reason}; after a fix: {redrive}. Or drop it: {drop}"
         case "never":
-            return f"{found.said}: {drop}"
+            return f"{found.reason}: {drop}"
 
 
 def _format_cell(value: str) -> str:

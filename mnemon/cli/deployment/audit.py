@@ -100,13 +100,13 @@ def _audit_to_json(found: "Audit") -> dict[str, Any]:
         "persist": {
             "events": found.persist.events,
             "applied": found.persist.applied,
-            "nothing": found.persist.nothing,
+            "nothing": found.persist.ignored,
             "dead": found.persist.dead,
             "removed": found.persist.removed,
             "waiting": found.persist.waiting,
-            "missing": found.faults.of("persist", "persist-sweep"),
+            "missing": found.faults.count_of("persist", "persist-sweep"),
         },
-        "dedupe": asdict(found.dedupe) | {"missing": found.faults.of("dedupe")},
+        "dedupe": asdict(found.dedupe) | {"missing": found.faults.count_of("dedupe")},
         "extract": {
             "intended": found.extract.intended,
             "open": found.extract.open,
@@ -130,11 +130,11 @@ def _show_audit(found: "Audit") -> None:
     persist, dedupe, extract = found.persist, found.dedupe, found.extract
     rows = [
         ("persist", "applied", persist.applied),
-        *_list_counts("persist", "nothing, ", persist.nothing),
+        *_list_counts("persist", "nothing, ", persist.ignored),
         *_list_counts("persist", "dead, ", persist.dead),
-        ("persist", "missing", found.faults.of("persist", "persist-sweep")),
+        ("persist", "missing", found.faults.count_of("persist", "persist-sweep")),
         *_list_counts("dedupe", "", dedupe.outcomes),
-        ("dedupe", "missing", found.faults.of("dedupe")),
+        ("dedupe", "missing", found.faults.count_of("dedupe")),
         *_list_counts("extract", "", extract.ended),
         ("extract", "open batches", extract.open),
         *_list_counts("extract", "windows, ", extract.answered),
@@ -201,6 +201,6 @@ def _show_conclusion(found: "Audit") -> None:
     )
     for kind in sorted(faults.counts):
         typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
-    sequences = ", ".join(f"{seq}" for seq in faults.sequences())
+    sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
     number = "1 event is" if faults.total == 1 else f"{faults.total:,} events are"
     typer.secho(f"{number} missing: {sequences}", fg="red", bold=True)

@@ -66,7 +66,7 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
             changes = compare_files(
                 request.collection, reading.origin, reading.digests, unreadable, known.documents
             )
-            if changes.removes_most and not (request.remove or request.dry_run):
+            if changes.has_most_removed and not (request.remove or request.dry_run):
                 refuse(
                     Ending.NOT_SO,
                     f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "

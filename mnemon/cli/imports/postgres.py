@@ -79,9 +79,9 @@ async def _read_records(
     try:
         async with other_database(dsn) as connection:
             if layout is ChatTables.CONVERSATIONS:
-                rows = reading.conversations(said(connection, schema))
+                rows = reading.read_conversations(said(connection, schema))
             else:
-                rows = reading.chat_logs(await ChatLogs.of(connection, schema))
+                rows = reading.read_chat_logs(await ChatLogs.of(connection, schema))
             async for each in rows:
                 yield each
     except NotThere as error:

@@ -44,7 +44,7 @@ class ImportFiles:
     def __init__(self, paths: list[Path], reader: RecordReader) -> None:
         self._paths = paths
         self._reader = reader
-        self._before = 0
+        self._bytes_before = 0
         self._open: BinaryIO | None = None
         self.total: int | None = None
         try:
@@ -57,9 +57,9 @@ class ImportFiles:
     def position(self) -> int:
         """Bytes that are read."""
         is_file = self._open is not None and self.total is not None
-        return self._before + (self._open.tell() if is_file and self._open else 0)
+        return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 
-    def found(self) -> "Iterator[ImportRecord]":
+    def read_records(self) -> "Iterator[ImportRecord]":
         """What is in them. Ends the command where one is no such file."""
         from mnemon.operations.imports.records import NotReadable
 
@@ -72,7 +72,7 @@ class ImportFiles:
                         yield (
                             found if len(self._paths) == 1 else found._replace(place=f"{path}: {found.place}")
                         )
-                    self._before, self._open = self.position, None
+                    self._bytes_before, self._open = self.position, None
             except OSError as error:
                 refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
             except NotReadable as error:
@@ -144,7 +144,7 @@ def import_rows(
 
 async def read_files(files: ImportFiles) -> "AsyncIterator[ImportRecord]":
     """What is in files. Ends the command where one is no such file."""
-    for each in files.found():
+    for each in files.read_records():
         yield each
 
 
@@ -197,7 +197,7 @@ async def bring(
 
     connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:
-        await RecordImporter(connection, tenant, report, progress).bring(found)
+        await RecordImporter(connection, tenant, report, progress).import_records(found)
     finally:
         await connection.close()
 
@@ -247,13 +247,13 @@ def _bar(files: ImportFiles | None) -> "Iterator[ImportProgress]":
 def show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
     """Say what came of it."""
     if as_json:
-        typer.echo(json.dumps(report.figures(), ensure_ascii=False))
+        typer.echo(json.dumps(report.to_json(), ensure_ascii=False))
         return
     if report.events:
         show_table(("event", "found"), sorted(report.events.items()))
     else:
         typer.echo("0 events found.")
-    for reason, count in report.left.most_common():
+    for reason, count in report.left_out.most_common():
         typer.echo(f"{count:,} left out: {reason}")
     if report.refused:
         typer.echo(f"{report.refused:,} refused, for example")

@@ -38,7 +38,7 @@ async def _follow_into(
     scope = MirrorScope(*whose)
     folder = MirrorFolder(path, scope)
     try:
-        with StopSignals() as stop, folder.claimed():
+        with StopSignals() as stop, folder.lock():
             done = await _run_mirror(deployment, folder, scope, stop)
     except FolderNotUsable as error:
         refuse(Ending.WRONG_USE, str(error), error.next_step)
@@ -69,13 +69,13 @@ async def _run_mirror(
     try:
         async with Database(deployment, name="mnemon-export") as database:
             mirror = Mirror(connection, database, folder, scope, _print_counts)
-            await mirror.catch_up()
+            await mirror.write_all()
             typer.echo(
-                f"following into {folder.path}: {_describe_counts(mirror.done)} Press Ctrl-C to stop.",
+                f"following into {folder.path}: {_describe_counts(mirror.counts)} Press Ctrl-C to stop.",
                 err=True,
             )
             await _follow_until_stopped(mirror, stop)
-            return mirror.done
+            return mirror.counts
     except DatabaseUnavailable as error:
         refuse(Ending.PART_MISSING, f"the database does not answer: {error}", f"Start it. {_AGAIN}")
     except Error as error:
@@ -86,8 +86,8 @@ async def _run_mirror(
 
 async def _follow_until_stopped(mirror: "Mirror", stop: StopSignals) -> None:
     """Follow until a signal arrives; a file that is being written is replaced as a whole or not at all."""
-    following = asyncio.create_task(mirror.follow())
-    asked = asyncio.create_task(stop.asked())
+    following = asyncio.create_task(mirror.follow_log())
+    asked = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({following, asked}, return_when=asyncio.FIRST_COMPLETED)
         if following.done():

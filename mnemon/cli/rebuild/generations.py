@@ -87,7 +87,7 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
             begun = perf_counter()
             await catch_up(place, rows, progress)
             events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
-            await generation.catch_up(place, progress)
+            await generation.replay_to_end(place, progress)
             vector_seconds = perf_counter() - begun
             await swap_rows(place, generation, progress)
         await swap_vectors(place, progress)
@@ -160,7 +160,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> End
             patience = PATIENCE if is_running else 0
             verdict = await GenerationVerification(
                 place, generation, live, progress, patience=patience
-            ).verdict()
+            ).compare_all()
         schema = generation.rows.schema
         if not keep:
             await drop_generation(of_generation(place.deployment, "next"))
@@ -188,7 +188,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
                 f"The log goes from 1 to {end:,}" if end else "The log is empty",
             )
         async with open_generation(place, "as of", progress, up_to) as generation:
-            await generation.reach(up_to, progress)
+            await generation.replay_to(up_to, progress)
             await generation.rows.forget_later()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
     tell(

@@ -67,7 +67,7 @@ async def redecide(
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
                 with _watched() as progress:
-                    outcome = await redeciding.preview(progress)
+                    outcome = await redeciding.preview_corrections(progress)
                 if as_json or not _confirm_outcome(outcome):
                     _show_unchanged(outcome, changed_settings, as_json)
                     return Ending.DONE
@@ -92,7 +92,7 @@ async def redecide(
 async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
     try:
         with _watched() as progress:
-            return await redeciding.make(progress)
+            return await redeciding.make_corrections(progress)
     except asyncio.CancelledError:
         typer.echo(
             "mnemon: interrupted; some users are done. Run the same command again to continue", err=True

@@ -43,8 +43,8 @@ async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: 
         await require_no_former(place)
         async with open_generation(place, "next", progress, embedding=embedding) as generation:
             assert generation.vectors, "there are some"
-            await generation.catch_up(place, progress)
-            rebuilt = generation.vectors.finding
+            await generation.replay_to_end(place, progress)
+            rebuilt = generation.vectors.index
             former = await get_embedding(place, place.deployment)
             async with opened(place.deployment, former) as live:
                 shown = ReembedPreview(_name_model(live), _name_model(rebuilt), await _count_points(rebuilt))

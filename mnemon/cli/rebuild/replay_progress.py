@@ -21,7 +21,7 @@ class ReplayBar:
         """So far the rows are, and so far they go."""
         self._show("rows", reached, up_to)
 
-    def vectors_at(self, reached: int, up_to: int) -> None:
+    def report_vectors(self, reached: int, up_to: int) -> None:
         """So far the vectors are, and so far they go."""
         self._show("vectors", reached, up_to)
 

@@ -79,5 +79,5 @@ async def _serve_admin(
             typer.echo(f"log in      {address}/login?key={link}  (once)")
             if not configured and not data:
                 typer.echo(f"token       {token}  (for this run only; set MNEMON_ADMIN_TOKEN to choose one)")
-            await stop.asked()
+            await stop.wait()
     return Ending.DONE

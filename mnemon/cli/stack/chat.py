@@ -65,7 +65,7 @@ async def _run_chat(
     screen = ChatScreen(Console(highlight=False))
     async with AsyncExitStack() as ends:
         ends.enter_context(StopSignals())  # end the stack started here also if the terminal is closed
-        deployment = await ends.enter_async_context(open_servers(data, screen.note, screen.busy))
+        deployment = await ends.enter_async_context(open_servers(data, screen.show_note, screen.show_spinner))
         answering = await ends.enter_async_context(_open_model(deployment, model))
         memory = await ends.enter_async_context(connect_memory(deployment, tenant))
         talk = ChatConversation(memory, user, answering, screen, budget)
@@ -73,11 +73,11 @@ async def _run_chat(
             who = (
                 f"{answering.model} answers" if answering else "no model answers: MNEMON_MODEL_URL is not set"
             )
-            screen.note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
+            screen.show_note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
-            await talk.go_on(read_typed_lines([*talk.commands, EXIT], lambda: talk.standing))
+            await talk.answer_lines(read_typed_lines([*talk.commands, EXIT], lambda: talk.status_line))
             return Ending.DONE
-        await talk.go_on(read_piped_lines())
+        await talk.answer_lines(read_piped_lines())
         return Ending.NOT_SO if talk.failed else Ending.DONE
 
 

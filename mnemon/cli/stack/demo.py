@@ -60,7 +60,7 @@ async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> En
     except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
         refuse(Ending.PART_MISSING, f"the demo failed: {error}")
     if as_json:
-        typer.echo(json.dumps(report.numbers(), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show_report(report, terminal)
     return Ending.DONE if report.is_balanced else Ending.NOT_SO

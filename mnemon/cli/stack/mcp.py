@@ -115,5 +115,5 @@ async def _serve_http(
                         f"  Authorization: Bearer {token}  (for this run only; set {TOKEN} to choose one)"
                     )
                 typer.echo("  Press Ctrl-C to stop.")
-                await stop.asked()
+                await stop.wait()
     return Ending.DONE

@@ -44,5 +44,5 @@ async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> En
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
             for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")
-            await stop.asked()
+            await stop.wait()
     return Ending.DONE

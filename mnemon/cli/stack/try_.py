@@ -107,7 +107,7 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     report = ImportReport()
     connection = await connect(str(deployment.nats_url), name="mnemon-try")
     try:
-        await RecordImporter(connection, tenant, report, lambda _: None).bring(read_files(files))
+        await RecordImporter(connection, tenant, report, lambda _: None).import_records(read_files(files))
         decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
     finally:
         await connection.close()

@@ -151,7 +151,7 @@ async def _run_stack(
             ):
                 with stack.announced(http=page and page.address):
                     _show_addresses(stack, names, time.monotonic() - begun, page)
-                    await stop.asked()
+                    await stop.wait()
                 typer.echo("stopping")
     except BackgroundFailed as error:
         refuse(Ending.PART_MISSING, str(error))

@@ -23,7 +23,7 @@ class StopSignals:
 
     def __enter__(self) -> Self:
         for number in self._signals:
-            asyncio.get_running_loop().add_signal_handler(number, self._heard)
+            asyncio.get_running_loop().add_signal_handler(number, self._handle_signal)
         return self
 
     def __exit__(
@@ -32,14 +32,14 @@ class StopSignals:
         for number in self._signals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    async def asked(self) -> None:
+    async def wait(self) -> None:
         """Wait for the first signal. One that came before, and that a library kept to itself, ends this."""
         if self._task and self._task.cancelling():
             raise asyncio.CancelledError
         self._waiting = True
         await self._event.wait()
 
-    def _heard(self) -> None:
+    def _handle_signal(self) -> None:
         if self._waiting and not self._event.is_set():
             self._event.set()
         elif self._task:

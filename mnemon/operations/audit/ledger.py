@@ -88,12 +88,12 @@ class AuditFaults:
 
     counts: Counter[FaultKind] = field(default_factory=Counter)
     named: list[AuditFault] = field(default_factory=list)
-    _by: Counter[str] = field(default_factory=Counter)
+    _by_consumer: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
         """Count a fault, and name it if it is among the first of its kind."""
         self.counts[kind] += 1
-        self._by[consumer] += 1
+        self._by_consumer[consumer] += 1
         if self.counts[kind] <= MAX_NAMED:
             self.named.append(AuditFault(kind, seq, consumer, where, detail))
 
@@ -102,11 +102,11 @@ class AuditFaults:
         """Number of faults of all kinds."""
         return sum(self.counts.values())
 
-    def of(self, *consumers: str) -> int:
+    def count_of(self, *consumers: str) -> int:
         """Return the number of faults of some consumers."""
-        return sum(self._by[each] for each in consumers)
+        return sum(self._by_consumer[each] for each in consumers)
 
-    def sequences(self) -> list[int]:
+    def list_sequences(self) -> list[int]:
         """Return the lowest log positions of the named faults, each once, at most `MAX_NAMED`."""
         return sorted({each.seq for each in self.named})[:MAX_NAMED]
 
@@ -126,7 +126,7 @@ class PersistOutcomes:
 
     events: int = 0
     applied: int = 0
-    nothing: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
     dead: Counter[str] = field(default_factory=Counter)
     removed: int = 0
     waiting: int = 0

@@ -27,11 +27,11 @@ class ProposalAudit:
     """Reads the log page by page and collects the proposals that have no projected decision."""
 
     def __init__(self, database: Database, position: int) -> None:
-        self.found = DedupeOutcomes(position)
+        self.outcomes = DedupeOutcomes(position)
         self._database = database
-        self._left: list[Proposed] = []
+        self._undecided: list[Proposed] = []
 
-    async def take(self, page: Sequence[Delivery]) -> None:
+    async def collect_page(self, page: Sequence[Delivery]) -> None:
         """Look up the decisions on the proposals of a page.
 
         Raises:
@@ -40,12 +40,12 @@ class ProposalAudit:
         proposed = [
             each
             for delivery in page
-            if delivery.sequence <= self.found.position
+            if delivery.sequence <= self.outcomes.position
             if (each := _parse_proposal(delivery))
         ]
         if proposed:
-            self.found.proposals += len(proposed)
-            self._left += await undecided(self._database, proposed)
+            self.outcomes.proposals += len(proposed)
+            self._undecided += await undecided(self._database, proposed)
 
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
@@ -56,12 +56,14 @@ class ProposalAudit:
             DatabaseUnavailable: the database cannot answer now.
             nats.errors.Error: the broker does not answer.
         """
-        self.found.outcomes, twice = await decisions(self._database, up_to)
+        self.outcomes.outcomes, twice = await decisions(self._database, up_to)
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
         # An erasure removes the decision, and the audit may have read the proposal before the erasure.
-        erased = await erasures_of(self._database, (each.owner for each in self._left))
-        left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
+        erased = await erasures_of(self._database, (each.owner for each in self._undecided))
+        left = [
+            each for each in self._undecided if not erased[each.owner].has_learned(each.seq, each.lineage)
+        ]
         for place, proposal in enumerate(left):
             if place >= MAX_SEARCHED or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)

@@ -73,8 +73,8 @@ async def run_audit(
     async with aclosing(whole(connection, LOG, up_to=up_to)) as log:
         async for page in log:
             deliveries = [delivery for _, delivery in page]
-            await applied.take(deliveries)
-            await proposals.take(deliveries)
+            await applied.audit_page(deliveries)
+            await proposals.collect_page(deliveries)
             if len(applied.summaries) >= SUMMARY_BATCH:
                 await examine_summaries(connection, database, applied.summaries, faults)
                 applied.summaries.clear()
@@ -82,7 +82,7 @@ async def run_audit(
     await proposals.finish(connection, up_to, faults)
     await examine_summaries(connection, database, applied.summaries, faults)
     waiting = await examine_content(connection, database, up_to, faults)
-    applied.found.waiting = waiting
+    applied.outcomes.waiting = waiting
     await _find_strays(database, up_to, applied.matched, faults)
     await _find_beyond(connection, database, faults)
     vectors = None
@@ -94,8 +94,8 @@ async def run_audit(
         beyond=max(0, await log_end(stream_context) - up_to),
         every=sample.every,
         seconds=time.monotonic() - begun,
-        persist=applied.found,
-        dedupe=proposals.found,
+        persist=applied.outcomes,
+        dedupe=proposals.outcomes,
         extract=await batches(database, up_to),
         vectors=vectors,
         letters=dead.by,

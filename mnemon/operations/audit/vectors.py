@@ -62,9 +62,9 @@ class VectorAudit:
         # First: events up to these positions have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))
-        return {each: await self._look_at(each, up_to) for each in Collection}
+        return {each: await self._examine_collection(each, up_to) for each in Collection}
 
-    async def _look_at(self, collection: Collection, up_to: int) -> CollectionAudit:
+    async def _examine_collection(self, collection: Collection, up_to: int) -> CollectionAudit:
         found = CollectionAudit()
         met = PositionSet(up_to)
         pieces: Counter[int] = Counter()
@@ -78,7 +78,7 @@ class VectorAudit:
             for point in page.points:
                 seq = rows.get((point.owner, _get_event_id(point)))
                 if seq is None:
-                    await self._left(collection, point, found)
+                    await self._judge_point(collection, point, found)
                 elif collection is Collection.DOCUMENTS:
                     pieces[seq] += 1
                 elif seq <= up_to:
@@ -92,27 +92,27 @@ class VectorAudit:
                     found.shown += 1
                     if collection is Collection.DOCUMENTS:
                         if pieces[each.seq] != len(list(_list_expected_points(collection, each))):
-                            await self._lacking(collection, each, found)
+                            await self._judge_row(collection, each, found)
                     elif each.seq not in met:
-                        await self._lacking(collection, each, found)
+                        await self._judge_row(collection, each, found)
         return found
 
-    async def _left(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
+    async def _judge_point(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
         """Judge a point without a row. Look up both once more: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             found.dead += 1
         elif await self._is_awaited(point.owner):
             found.waiting += 1
-        elif await self._there(collection, point.id, _get_event_id(point)) and not await shown_by(
+        elif await self._has_point(collection, point.id, _get_event_id(point)) and not await shown_by(
             self._database, collection, [(point.owner, _get_event_id(point))]
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
-    async def _lacking(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
+    async def _judge_row(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
         """Judge a row without all of its points. They may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, shown) or all(
-            [await self._there(collection, *piece) for piece in _list_expected_points(collection, shown)]
+            [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, shown)]
         ):
             return
         if await self._is_awaited(shown.owner):
@@ -131,7 +131,7 @@ class VectorAudit:
                 return any(each.event_id == shown.event_id for each in live)
         return bool(await shown_by(self._database, collection, [(shown.owner, shown.event_id)]))
 
-    async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
+    async def _has_point(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)
         return any(each.id == place and _get_event_id(each) == event_id for each in page.points)
 

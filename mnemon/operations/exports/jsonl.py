@@ -59,18 +59,18 @@ async def generate_lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[st
         async for each in said:
             match each:
                 case KeptMessage():
-                    yield writing.message(each)
+                    yield writing.format_message(each)
                 case ConversationChange():
-                    yield writing.turn(each)
-                case KeptMemory() if line := writing.memory(each):
+                    yield writing.format_change(each)
+                case KeptMemory() if line := writing.format_memory(each):
                     yield line
     async with aclosing(memory.memories()) as memories:
         async for kept in memories:
-            if line := writing.memory(kept):
+            if line := writing.format_memory(kept):
                 yield line
     fields = [each async for each in memory.fields()]
     for _, together in groupby(fields, key=attrgetter("event_id")):
-        yield writing.fields(list(together))
+        yield writing.format_fields(list(together))
 
 
 async def _generate_items(memory: WholeMemory) -> AsyncGenerator[ExportedItem, None]:
@@ -143,11 +143,11 @@ class _LineWriter:
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._whose = dict(zip(("tenant", "user"), owner, strict=True))
+        self._owner_fields = dict(zip(("tenant", "user"), owner, strict=True))
         self._seqs = array("q")
-        self._numbers = MessagePositions(self._exactly, self._first, self._last)
+        self._numbers = MessagePositions(self._number_exactly, self._number_from, self._number_up_to)
 
-    def message(self, kept: KeptMessage) -> str:
+    def format_message(self, kept: KeptMessage) -> str:
         self._seqs.append(kept.seq)
         body = {
             "id": derive_portable_id(*self._owner, kept.event_id, kept.content),
@@ -160,9 +160,9 @@ class _LineWriter:
             "metadata": kept.metadata,
         }
         body = {name: value for name, value in body.items() if value is not None}
-        return self._line("message.v1", body, kept.conversation, len(self._seqs))
+        return self._format_line("message.v1", body, kept.conversation, len(self._seqs))
 
-    def turn(self, turn: ConversationChange) -> str:
+    def format_change(self, turn: ConversationChange) -> str:
         conversation, event_id = turn.conversation, derive_portable_id(*self._owner, turn.event_id)
         if turn.event == "named":
             event_id = derive_start_id(*self._owner, str(conversation))
@@ -171,9 +171,11 @@ class _LineWriter:
         body: dict[str, Any] = {"id": event_id}
         if turn.discard_previous:
             body["discard_previous"] = True
-        return self._line("cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation)
+        return self._format_line(
+            "cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation
+        )
 
-    def memory(self, kept: KeptMemory) -> str | None:
+    def format_memory(self, kept: KeptMemory) -> str | None:
         """Return the line of a memory; None if no message that it is about is left."""
         contract = EVENTS[kept.event]
         # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
@@ -186,32 +188,32 @@ class _LineWriter:
         if event is None:
             return None
         body = event.model_dump(mode="json", exclude_none=True)
-        return self._line(f"{kept.event}.v{len(contract.versions)}", body)
+        return self._format_line(f"{kept.event}.v{len(contract.versions)}", body)
 
-    def fields(self, together: list[KeptField]) -> str:
+    def format_fields(self, together: list[KeptField]) -> str:
         body = {
             "id": derive_portable_id(*self._owner, together[0].event_id),
             "fields": {each.name: each.value for each in together},
         }
-        return self._line("profile.set.v1", body)
+        return self._format_line("profile.set.v1", body)
 
-    def _line(
+    def _format_line(
         self, event: str, body: dict[str, Any], conversation: str | None = None, n: int | None = None
     ) -> str:
-        record: dict[str, Any] = {**self._whose, "event": event}
+        record: dict[str, Any] = {**self._owner_fields, "event": event}
         if conversation is not None:
             record["conversation"] = conversation
         if n is not None:
             record["n"] = n
         return json.dumps({**record, "body": body}, ensure_ascii=False, separators=(",", ":"))
 
-    def _exactly(self, seq: int) -> int | None:
+    def _number_exactly(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) and self._seqs[place] == seq else None
 
-    def _first(self, seq: int) -> int | None:
+    def _number_from(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) else None
 
-    def _last(self, seq: int) -> int | None:
+    def _number_up_to(self, seq: int) -> int | None:
         return bisect_right(self._seqs, seq) or None

@@ -31,7 +31,7 @@ class _UserMemory:
     done: set[str] = field(default_factory=set)
     data: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, kept: KeptMemory) -> None:
+    def add_memory(self, kept: KeptMemory) -> None:
         event = EVENTS[kept.event].latest.model_validate_json(json.dumps(kept.body))
         match event:
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
@@ -51,7 +51,7 @@ async def generate_lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[st
     known = _UserMemory()
     async with aclosing(memory.memories()) as memories:
         async for kept in memories:
-            known.take(kept)
+            known.add_memory(kept)
     known.data = {each.name: each.value async for each in memory.fields()}
     sections = [
         *((heading, _format_facts(known, tier)) for tier, heading in _HEADINGS.items()),

@@ -71,7 +71,7 @@ class MirrorFolder:
         self._scope = scope
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the folder for the duration of the block; create it if absent.
 
         Raises:
@@ -110,7 +110,7 @@ class MirrorFolder:
 
     def write_memory(self, owner: Owner, text: str) -> bool:
         """Write a user's file; return False if it has that text already."""
-        path = self.path_of(owner)
+        path = self.get_path(owner)
         with suppress(FileNotFoundError):
             if path.read_bytes() == text.encode():
                 return False
@@ -128,12 +128,12 @@ class MirrorFolder:
             path.parent.rmdir()
         return True
 
-    def path_of(self, owner: Owner) -> Path:
+    def get_path(self, owner: Owner) -> Path:
         """Return the path of a user's file."""
         tenant, user = owner
         return self.path / encode_name(tenant) / f"{encode_name(user)}.md"
 
-    def files(self) -> Iterator[Path]:
+    def list_files(self) -> Iterator[Path]:
         """Yield the paths of all users' files."""
         yield from self.path.glob("[!.]*/*.md")
 

@@ -26,10 +26,10 @@ class ExistingEvents:
 
     events: dict[str, int] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
-    own: set[str] = field(default_factory=set)
+    source_facts: set[str] = field(default_factory=set)
     numbers: dict[int, int] = field(default_factory=dict)
 
-    def is_of_another(self, event: Event) -> bool:
+    def has_foreign_fact(self, event: Event) -> bool:
         """Return whether an event is about a fact whose id another fact of the user has in the log.
 
         Also notes the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
@@ -38,8 +38,8 @@ class ExistingEvents:
         if fact_id is None:
             return False
         if isinstance(event, FactSavedV1) and self.facts.setdefault(fact_id, str(event.id)) == event.id:
-            self.own.add(fact_id)
-        return fact_id in self.facts and fact_id not in self.own
+            self.source_facts.add(fact_id)
+        return fact_id in self.facts and fact_id not in self.source_facts
 
     def has_room_for(self, event: Event) -> bool:
         """Return whether a fact may keep its id.

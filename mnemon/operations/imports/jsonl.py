@@ -71,13 +71,13 @@ class JsonLinesReader:
                 if "mnemon" in record:
                     _check_header(record)
                     continue
-                yield self._event(place, record)
+                yield self._read_event(place, record)
             except _InvalidLine as error:
                 yield RefusedRecord(place, error.name, error.reason, _decode_line(line))
             except RecursionError:
                 yield RefusedRecord(place, "line", "is nested too deeply", _decode_line(line))
 
-    def _event(self, place: str, record: dict[str, Any]) -> Incoming:
+    def _read_event(self, place: str, record: dict[str, Any]) -> Incoming:
         name, version = _parse_event_name(record.get("event"))
         source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
@@ -99,21 +99,21 @@ class JsonLinesReader:
         except InvalidBody as error:
             raise _InvalidLine(f"body.{error.field}", error.problem) from error
         if event.id is None:
-            event = event.model_copy(update={"id": self._made_id(record)})
+            event = event.model_copy(update={"id": self._create_id(record)})
         if owner != source:
-            conversation, event = self._moved(source, owner, conversation, event)
+            conversation, event = self._rename_conversations(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
             raise _InvalidLine("n", "must be a number from 1 on")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
-    def _made_id(self, record: dict[str, Any]) -> str:
+    def _create_id(self, record: dict[str, Any]) -> str:
         """Return an id that is the same each time the file is read; equal records get different ids."""
         digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
         self._without_id[digest] += 1
         return create_import_id("jsonl", digest, self._without_id[digest])
 
-    def _moved(
+    def _rename_conversations(
         self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event
     ) -> tuple[str | None, Event]:
         """Rename conversations whose names derive from the former owner: derive them from the new one."""

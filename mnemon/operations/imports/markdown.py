@@ -80,9 +80,9 @@ class MarkdownReader:
             if owner := parse_owner(text):
                 place = _LineOwner(self.tenant or owner[0], self.user or owner[1], "facts", None)
             elif text.lstrip().startswith("#"):
-                place = place.under(text.strip().strip("#").strip().lower())
+                place = place.set_heading(text.strip().strip("#").strip().lower())
             elif text.strip() and not text.strip().startswith(("<!--", "---")):
-                yield from place.found(where, text)
+                yield from place.read_line(where, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +94,18 @@ class _LineOwner:
     section: MarkdownSection
     tier: Tier | None
 
-    def under(self, heading: str) -> "_LineOwner":
+    def set_heading(self, heading: str) -> "_LineOwner":
         tier = next((each for each in TIERS if heading.startswith(each)), None)
         return _LineOwner(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
 
-    def found(self, place: str, line: str) -> Iterator[ImportRecord]:
+    def read_line(self, place: str, line: str) -> Iterator[ImportRecord]:
         if self.user is None or self.tenant is None:
             missing = "tenant" if self.tenant is None else "user"
             raise NotReadable(f"the file does not name its {missing}; give it with --{missing}")
         readers: dict[MarkdownSection, Callable[[str, str], list[Event]]] = {
-            "facts": self._fact,
-            "data": self._field,
-            "tasks": self._task,
+            "facts": self._read_fact,
+            "data": self._read_field,
+            "tasks": self._read_task,
         }
         try:
             first, *others = readers[self.section](line, _digest_line(self.user, self.section, line))
@@ -120,7 +120,7 @@ class _LineOwner:
         except InvalidBody as error:
             yield RefusedRecord(place, error.field, error.problem, line)
 
-    def _fact(self, line: str, digest: str) -> list[Event]:
+    def _read_fact(self, line: str, digest: str) -> list[Event]:
         """Return the fact to save under its id, if it may have one, and the same fact as a proposal."""
         read = parse_fact(line)
         proposed = FactProposedV1.strictly(
@@ -133,13 +133,13 @@ class _LineOwner:
         )
         return [each for each in (_create_saved(read, proposed), proposed) if each is not None]
 
-    def _field(self, line: str, digest: str) -> list[Event]:
+    def _read_field(self, line: str, digest: str) -> list[Event]:
         read = parse_field(line)
         if read is None:
             raise WrongMark("line", "must have the form `- name: value`")
         return [ProfileSetV1.strictly(id=create_import_id(PREFIX, digest), fields=dict([read]))]
 
-    def _task(self, line: str, digest: str) -> list[Event]:
+    def _read_task(self, line: str, digest: str) -> list[Event]:
         read, is_done = parse_task(line)
         task_id = read.id or digest
         added_id, done_id = create_import_id(PREFIX, digest), create_import_id(PREFIX, digest, "done")

@@ -146,7 +146,7 @@ def _read_message(
     is_call = role == "assistant" and recipient not in (None, "all")
     named = {"title": title, "model": about.get("model_slug")}
     metadata = {name: value for name, value in named.items() if value}
-    return speaker.says(
+    return speaker.create_message(
         place,
         message,
         id=create_import_id("openai", conversation, message.get("id")),

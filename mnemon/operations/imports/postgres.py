@@ -43,7 +43,7 @@ class RowReader:
     user: str | None = None
     zone: tzinfo = UTC
 
-    async def conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[ImportRecord]:
+    async def read_conversations(self, rows: AsyncGenerator[SaidRow, None]) -> AsyncIterator[ImportRecord]:
         """Yield messages; before those of each conversation, an event that starts it."""
         last = None
         async with aclosing(rows):
@@ -55,9 +55,9 @@ class RowReader:
                     user = self.user or row.user
                     yield Incoming(place, user, started, row._asdict(), row.conversation)
                 if row.id is not None:
-                    yield self.message(row)
+                    yield self.read_message(row)
 
-    async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
+    async def read_chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
         """Yield questions and answers, then facts from the bot's own memory.
 
         Raises:
@@ -67,28 +67,28 @@ class RowReader:
             raise NotReadable("the table chat_logs names no user; give one for all rows with --user")
         async with aclosing(logs.asked()) as asked:
             async for row in asked:
-                for found in self.exchange(row):
+                for found in self.read_exchange(row):
                     yield found
         async with aclosing(logs.known()) as known:
             async for memory in known:
-                for found in self.known(memory):
+                for found in self.read_known(memory):
                     yield found
 
-    def message(self, row: SaidRow) -> ImportRecord:
+    def read_message(self, row: SaidRow) -> ImportRecord:
         """Return one message as an event."""
         content = row.content or ""
         if row.role == "user":
             content = _STAMP.sub("", content)
-        return Speaker(self.user or row.user, row.conversation).says(
+        return Speaker(self.user or row.user, row.conversation).create_message(
             f"message {row.id}",
             row._asdict(),
             id=create_import_id("pg", row.conversation, row.id),
             role=row.role,
             content=content,
-            sent_at=self._at(row.created_at),
+            sent_at=self._localize_time(row.created_at),
         )
 
-    def exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
+    def read_exchange(self, row: AskedRow) -> Iterator[ImportRecord]:
         """Yield a question, and its answer if there is one."""
         named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
@@ -97,10 +97,10 @@ class RowReader:
             yield RefusedRecord(place, "user_id", "is missing", row._asdict())
             return
         speaker = Speaker(user, f"session-{row.session}" if row.session else None)
-        at = self._at(row.created_at)
+        at = self._localize_time(row.created_at)
         for role, content, later in ("user", row.question, 0), ("assistant", row.response, 1):
             if content:
-                yield speaker.says(
+                yield speaker.create_message(
                     place,
                     row._asdict(),
                     id=create_import_id("pg", "chat_logs", row.session or "", named, role),
@@ -109,7 +109,7 @@ class RowReader:
                     sent_at=at and at + later * _ANSWER_DELAY,
                 )
 
-    def known(self, row: KnownRow) -> Iterator[ImportRecord]:
+    def read_known(self, row: KnownRow) -> Iterator[ImportRecord]:
         """Yield key facts and summaries as proposals of facts."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
@@ -126,7 +126,7 @@ class RowReader:
             for number, text in enumerate(texts):
                 yield _propose_fact(f"{place}, {name} {number + 1}", user, kind, _get_text(text), row)
 
-    def _at(self, written: datetime | None) -> datetime | None:
+    def _localize_time(self, written: datetime | None) -> datetime | None:
         return None if written is None else set_zone(written, self.zone)
 
 

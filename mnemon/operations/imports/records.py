@@ -95,7 +95,7 @@ class Speaker:
     user: str
     conversation: str | None
 
-    def says(self, place: str, source: Any, **fields: Any) -> ImportRecord:
+    def create_message(self, place: str, source: Any, **fields: Any) -> ImportRecord:
         """Return a message with these fields, or the refusal if they do not satisfy the contract."""
         try:
             return Incoming(place, self.user, MessageV1.strictly(**fields), source, self.conversation)

@@ -35,7 +35,7 @@ class ImportReport:
     users: int = 0
     published: int = 0
     already_there: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
     refused: int = 0
     first: list[RefusedRecord] = field(default_factory=list)
     doubts: int = 0
@@ -43,7 +43,7 @@ class ImportReport:
     last_seq: int = 0
     _user: tuple[str | None, str] | None = None
 
-    def comes(self, incoming: Incoming, name: str) -> None:
+    def count_event(self, incoming: Incoming, name: str) -> None:
         """Count an event that can be imported."""
         self.events[name] += 1
         user = incoming.tenant, incoming.user
@@ -51,7 +51,7 @@ class ImportReport:
         self.users += user != self._user
         self._user = user
 
-    def refuse(self, refused: RefusedRecord) -> None:
+    def count_refused(self, refused: RefusedRecord) -> None:
         """Count a record that cannot be imported."""
         self.refused += 1
         if len(self.first) < MAX_FIRST:
@@ -59,24 +59,24 @@ class ImportReport:
         if self.keep:
             self.keep(refused)
 
-    def doubt(self, doubt: ImportDoubt) -> None:
+    def count_doubt(self, doubt: ImportDoubt) -> None:
         """Count a guess or possible mistake that a person should check."""
         self.doubts += 1
         if len(self.first_doubts) < MAX_FIRST:
             self.first_doubts.append(doubt)
 
-    def leave(self, left: LeftOutRecord) -> None:
+    def count_left_out(self, left: LeftOutRecord) -> None:
         """Count a record that is no memory."""
-        self.left[left.reason] += 1
+        self.left_out[left.reason] += 1
 
-    def figures(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, for a program."""
         return {
             "events": dict(self.events),
             "users": self.users,
             "published": self.published,
             "already_there": self.already_there,
-            "left": dict(self.left),
+            "left": dict(self.left_out),
             "refused": self.refused,
             "first_refusals": [
                 {"place": each.place, "field": each.field, "reason": each.reason} for each in self.first

@@ -67,17 +67,17 @@ async def count_records(
             case Incoming():
                 wire = encode_event(str(each.tenant or tenant), each)
                 if isinstance(wire, RefusedRecord):
-                    report.refuse(wire)
+                    report.count_refused(wire)
                 elif (refusing := find_refusal(each, Policy())) is not None:
-                    report.refuse(refusing)
+                    report.count_refused(refusing)
                 else:
-                    report.comes(each, get_event_name(each.event))
+                    report.count_event(each, get_event_name(each.event))
             case RefusedRecord():
-                report.refuse(each)
+                report.count_refused(each)
             case LeftOutRecord():
-                report.leave(each)
+                report.count_left_out(each)
             case ImportDoubt():
-                report.doubt(each)
+                report.count_doubt(each)
             case Reassignment():
                 pass  # an import would erase the chat if it has other speakers in the log
     return report
@@ -119,13 +119,13 @@ class RecordImporter:
         self._tenant = tenant
         self._report = report
         self._progress = progress
-        self._new: dict[str, bool] = {}
+        self._empty_tenants: dict[str, bool] = {}
         self._policies: dict[str, Policy] = {}
         self._users: dict[Owner, ExistingEvents] = {}
         self._batch: list[_StagedEvent] = []
         self._bytes = 0
 
-    async def bring(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
+    async def import_records(self, found: AsyncIterator[ImportRecord]) -> ImportReport:
         """Import all records; return the report.
 
         Raises:
@@ -134,109 +134,111 @@ class RecordImporter:
             NotReassigned: a chat that was imported with other speakers cannot be erased now.
         """
         async for each in found:
-            await self._take(each)
-        await self._flush()
+            await self._take_record(each)
+        await self._flush_batch()
         return self._report
 
-    async def _take(self, found: ImportRecord) -> None:
+    async def _take_record(self, found: ImportRecord) -> None:
         match found:
             case Incoming():
-                await self._stage(found)
+                await self._stage_record(found)
             case RefusedRecord():
-                self._report.refuse(found)
+                self._report.count_refused(found)
             case LeftOutRecord():
-                self._report.leave(found)
+                self._report.count_left_out(found)
             case ImportDoubt():
-                self._report.doubt(found)
+                self._report.count_doubt(found)
             case Reassignment():
-                await self._recast(found)
+                await self._reassign_chat(found)
 
-    async def _recast(self, recast: Reassignment) -> None:
+    async def _reassign_chat(self, recast: Reassignment) -> None:
         """Erase a chat that was imported with other speakers, before it is imported with these."""
-        await self._flush()
+        await self._flush_batch()
         for done in await erase_reassigned(self._connection, str(self._tenant), recast):
-            self._report.doubt(ImportDoubt(recast.place, done))
+            self._report.count_doubt(ImportDoubt(recast.place, done))
             self._users.clear()  # the log has fewer events now
 
-    async def _stage(self, incoming: Incoming) -> None:
+    async def _stage_record(self, incoming: Incoming) -> None:
         owner = str(incoming.tenant or self._tenant), incoming.user
         wire = encode_event(owner[0], incoming)
         if isinstance(wire, RefusedRecord):
-            self._report.refuse(wire)
+            self._report.count_refused(wire)
             return
-        if (refusing := find_refusal(incoming, await self._policy(owner[0]))) is not None:
-            self._report.refuse(refusing)
+        if (refusing := find_refusal(incoming, await self._load_policy(owner[0]))) is not None:
+            self._report.count_refused(refusing)
             return
-        known = await self._known(owner)
+        known = await self._load_known(owner)
         if incoming.instead is not None and not known.has_room_for(incoming.event):
             incoming = incoming._replace(event=incoming.instead, instead=None)
-            await self._stage(incoming)
+            await self._stage_record(incoming)
             return
         event = incoming.event
         seq = known.events.get(str(event.id))
         if seq is not None:
-            self._report.comes(incoming, get_event_name(event))
+            self._report.count_event(incoming, get_event_name(event))
             self._report.already_there += 1
             if isinstance(event, FactSavedV1):
-                known.own.add(event.fact_id)
+                known.source_facts.add(event.fact_id)
             if incoming.number is not None:
                 known.numbers[incoming.number] = seq
             return
         if not _is_chat(event) and (wrong := _find_conflict(known, incoming)) is not None:
-            self._report.refuse(wrong)
+            self._report.count_refused(wrong)
             return
-        self._report.comes(incoming, get_event_name(event))
+        self._report.count_event(incoming, get_event_name(event))
         if len(self._batch) == BATCH or (self._batch and self._bytes + len(wire.body) > BATCH_BYTES):
-            await self._flush()
+            await self._flush_batch()
         self._batch.append(_StagedEvent(owner, known, incoming, wire))
         self._bytes += len(wire.body)
         if incoming.number is not None:
             known.numbers[incoming.number] = _NOT_PUBLISHED
 
-    async def _policy(self, tenant: str) -> Policy:
+    async def _load_policy(self, tenant: str) -> Policy:
         """Return the policy of a tenant: facts that it refuses, such as secrets, must not enter the log."""
         if tenant not in self._policies:
             self._policies[tenant] = (await read(self._connection, tenant)).policy
         return self._policies[tenant]
 
-    async def _known(self, owner: Owner) -> ExistingEvents:
+    async def _load_known(self, owner: Owner) -> ExistingEvents:
         """Return the existing events of a user.
 
         Keep those of the users in the current batch: sources list users one after another.
         """
         if owner not in self._users:
             tenant, _ = owner
-            if tenant not in self._new:
-                self._new[tenant] = await is_tenant_empty(self._connection, tenant)
+            if tenant not in self._empty_tenants:
+                self._empty_tenants[tenant] = await is_tenant_empty(self._connection, tenant)
             waiting = {staged.owner for staged in self._batch}
             self._users = {each: known for each, known in self._users.items() if each in waiting}
             self._users[owner] = (
-                ExistingEvents() if self._new[tenant] else await load_existing_events(self._connection, owner)
+                ExistingEvents()
+                if self._empty_tenants[tenant]
+                else await load_existing_events(self._connection, owner)
             )
         return self._users[owner]
 
-    async def _flush(self) -> None:
+    async def _flush_batch(self) -> None:
         batch, self._batch, self._bytes = self._batch, [], 0
-        await self._put([each for each in batch if _is_chat(each.incoming.event)])
-        await self._put([_place_event(each) for each in batch if not _is_chat(each.incoming.event)])
+        await self._write_events([each for each in batch if _is_chat(each.incoming.event)])
+        await self._write_events([_place_event(each) for each in batch if not _is_chat(each.incoming.event)])
         self._progress(self._report)
 
-    async def _put(self, staged: list[_StagedEvent]) -> None:
+    async def _write_events(self, staged: list[_StagedEvent]) -> None:
         if not staged:
             return
         appended = await insist(partial(append, self._connection, [each.wire for each in staged]), PAUSE)
         for each, done in zip(staged, appended, strict=True):
             seq = done.seq
-            is_twice = done.known and await self._is_there(seq, each.wire)  # the source has it twice
+            is_twice = done.known and await self._is_in_log(seq, each.wire)  # the source has it twice
             if done.known and not is_twice:
-                seq = await self._anew(each.wire)
+                seq = await self._publish_without_id(each.wire)
             self._report.already_there += is_twice
             self._report.published += not is_twice
             if each.incoming.number is not None:
                 each.known.numbers[each.incoming.number] = seq
             self._report.last_seq = max(self._report.last_seq, seq)
 
-    async def _is_there(self, seq: int, event: LogEvent) -> bool:
+    async def _is_in_log(self, seq: int, event: LogEvent) -> bool:
         """Return whether the log still has an event that it reports as known.
 
         The server remembers ids for two minutes, also those of erased events.
@@ -247,7 +249,7 @@ class RecordImporter:
             return False
         return found.subject == event.subject and bool(found.data)
 
-    async def _anew(self, event: LogEvent) -> int:
+    async def _publish_without_id(self, event: LogEvent) -> int:
         """Publish an event without the id header, which the server would recognise; its body has the id."""
         publish = self._connection.jetstream().publish
         return (await insist(partial(publish, event.subject, event.body, stream=LOG), PAUSE)).seq
@@ -264,7 +266,7 @@ def _find_conflict(known: ExistingEvents, incoming: Incoming) -> RefusedRecord |
     def same(number: int) -> int | None:
         return number if number in known.numbers else None
 
-    if known.is_of_another(incoming.event):
+    if known.has_foreign_fact(incoming.event):
         reason = "another fact of the user has this id: forget that fact, or import as another user"
         return RefusedRecord(incoming.place, "fact_id", reason, incoming.source)
     if (

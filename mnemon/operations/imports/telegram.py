@@ -90,7 +90,7 @@ class TelegramReader:
                         continue
                     builder.event(event, value)
                     if event == "end_map" and prefix == inside:
-                        yield from self._take(chat, builder.value)
+                        yield from self._take_message(chat, builder.value)
                         builder = None
                     continue
                 parent, _, name = prefix.rpartition(".")
@@ -100,7 +100,7 @@ class TelegramReader:
                 elif event == "start_map" and prefix in ("", "chats.list.item", "left_chats.list.item"):
                     chat = _Chat()
                 elif event == "end_array" and name == "messages":
-                    yield from self._end(chat)
+                    yield from self._end_chat(chat)
                     seen = True
                 elif (
                     event in ("string", "number")
@@ -114,34 +114,36 @@ class TelegramReader:
         if not seen:
             raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 
-    def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
+    def _take_message(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
         if chat.assistant is None and self._is_bot(chat, message):
             chat.assistant = message
         if chat.speaker is not None:
-            yield self._message(chat, chat.speaker, message)
+            yield self._read_message(chat, chat.speaker, message)
             return
         chat.waiting.append(message)
-        user = self._known_user(chat)
+        user = self._find_user(chat)
         have_spoken = user is not None and (chat.assistant is not None or not chat.has_two_sides)
         if have_spoken or len(chat.waiting) >= _MAX_HELD_BACK:
-            yield from self._begin(chat, user)
+            yield from self._begin_chat(chat, user)
 
-    def _end(self, chat: _Chat) -> Iterator[ImportRecord]:
+    def _end_chat(self, chat: _Chat) -> Iterator[ImportRecord]:
         if chat.waiting:
-            yield from self._begin(chat, self._known_user(chat))
+            yield from self._begin_chat(chat, self._find_user(chat))
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
             yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
-    def _begin(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
+    def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
         """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
-            yield from self._cast(chat, speaker, chat.assistant)
+            yield from self._assign_speakers(chat, speaker, chat.assistant)
         for message in chat.waiting:
-            yield self._message(chat, speaker, message)
+            yield self._read_message(chat, speaker, message)
         chat.waiting = []
 
-    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[ImportRecord]:
+    def _assign_speakers(
+        self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]
+    ) -> Iterator[ImportRecord]:
         """Yield a `Reassignment` if `bot` names the assistant; a doubt if it is a guess."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
@@ -158,11 +160,11 @@ class TelegramReader:
                 "If this is wrong, import again with --bot, which corrects it",
             )
 
-    def _known_user(self, chat: _Chat) -> str | None:
-        users = (self._user(chat, message) for message in chat.waiting)
+    def _find_user(self, chat: _Chat) -> str | None:
+        users = (self._get_user(chat, message) for message in chat.waiting)
         return next((user for user in users if user is not None), None)
 
-    def _user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
+    def _get_user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
         if self.user is not None:
             return self.user
         if chat.about.get("type") not in _SINGLE_USER_CHATS:
@@ -179,14 +181,14 @@ class TelegramReader:
             return self.bot in (sender, _parse_person(sender), message.get("from"))
         return chat.has_two_sides and _parse_person(sender) == chat.id
 
-    def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
+    def _read_message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
         place = f"{chat.place}, message {message.get('id')}"
         if message.get("type") != "message":
             return LeftOutRecord(place, f"a service message: {message.get('action', message.get('type'))}")
         if "id" not in message:
             return RefusedRecord(place, "id", "is missing", message)
         try:
-            sent_at = self._sent_at(message)
+            sent_at = self._parse_sent_at(message)
             content = _get_text(message.get("text", ""))
         except ValueError as error:
             name, _, reason = str(error).partition(": ")
@@ -196,7 +198,7 @@ class TelegramReader:
             content = f"{content}\n[{kind}]".strip()
         if not content.strip():
             return LeftOutRecord(place, "no text")
-        return speaker.says(
+        return speaker.create_message(
             place,
             message,
             id=create_import_id("telegram", chat.id, message["id"]),
@@ -207,7 +209,7 @@ class TelegramReader:
             metadata=_build_metadata(chat, message),
         )
 
-    def _sent_at(self, message: dict[str, Any]) -> datetime:
+    def _parse_sent_at(self, message: dict[str, Any]) -> datetime:
         try:
             if (moment := parse_unix_time(message.get("date_unixtime"))) is not None:
                 return moment

@@ -22,7 +22,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex, opened
 class GenerationProgress(RebuildProgress, Protocol):
     """Receives the progress of rows and vectors."""
 
-    def vectors_at(self, reached: int, up_to: int) -> None:
+    def report_vectors(self, reached: int, up_to: int) -> None:
         """Report the log position that the vectors have reached, and the one that they have to reach."""
 
 
@@ -32,7 +32,7 @@ class GenerationReplay(NamedTuple):
     rows: Replay
     vectors: VectorReplay | None
 
-    async def reach(self, position: int, progress: GenerationProgress) -> None:
+    async def replay_to(self, position: int, progress: GenerationProgress) -> None:
         """Replay the log into rows and vectors up to a log position.
 
         Raises:
@@ -41,9 +41,9 @@ class GenerationReplay(NamedTuple):
         """
         await self.rows.reach(position, lambda reached: progress.at(reached, position))
         if self.vectors:
-            await self.vectors.reach(position, lambda reached: progress.vectors_at(reached, position))
+            await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
-    async def catch_up(self, place: Site, progress: GenerationProgress) -> None:
+    async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
         """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
 
         Raises:
@@ -52,7 +52,7 @@ class GenerationReplay(NamedTuple):
         while True:
             end = await place.log_end()
             reached = min(self.rows.reached, self.vectors.reached if self.vectors else end)
-            await self.reach(end, progress)
+            await self.replay_to(end, progress)
             if end - reached <= NEAR:
                 return
 

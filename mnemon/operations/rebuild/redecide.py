@@ -47,7 +47,7 @@ class RedecideOutcome:
     first: list[UserCorrection] = field(default_factory=list)
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
-    def add(self, owner: Owner, changes: Sequence[Correction]) -> None:
+    def count_corrections(self, owner: Owner, changes: Sequence[Correction]) -> None:
         """Count the corrections of a user, and name them while fewer than `MAX_FIRST` are named."""
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
@@ -76,7 +76,7 @@ class Redecision:
         self._deciding = DecidingAnew(connection, database, embedder)
         self._edit = edit
 
-    async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
+    async def preview_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Return the corrections without making them.
 
         Args:
@@ -85,9 +85,9 @@ class Redecision:
         Raises:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
-        return await self._all(self._deciding.changes, progress)
+        return await self._redecide_all(self._deciding.changes, progress)
 
-    async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
+    async def make_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
 
         After an interruption some users are done and the others are not; another call completes the rest.
@@ -99,9 +99,9 @@ class Redecision:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
                 users are done.
         """
-        return await self._all(self._deciding.change, progress)
+        return await self._redecide_all(self._deciding.change, progress)
 
-    async def _all(
+    async def _redecide_all(
         self,
         decide: Callable[[Owner, SettingsV1], Awaitable[Sequence[Correction]]],
         progress: Callable[[int, int], None],
@@ -112,17 +112,17 @@ class Redecision:
         while owners := await self._database.read(owners_of_facts(last)):
             for owner in owners:
                 if last is None or last[0] != owner[0]:
-                    settings = await self._settings(owner[0])
+                    settings = await self._load_settings(owner[0])
                 last = owner
                 try:
-                    found.add(owner, await decide(owner, settings))
+                    found.count_corrections(owner, await decide(owner, settings))
                 except ValueError as error:
                     found.left.append((owner, str(error)))
                 found.users += 1
                 progress(found.users, max(count, found.users))
         return found
 
-    async def _settings(self, tenant: str) -> SettingsV1:
+    async def _load_settings(self, tenant: str) -> SettingsV1:
         default, own = await documents(self._connection, tenant)
         chosen = self._edit(default)
         try:

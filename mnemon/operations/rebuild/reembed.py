@@ -60,12 +60,12 @@ class ReembedPreview:
 
 
 class _ModelSide(NamedTuple):
-    finding: VectorIndex
+    vectors: VectorIndex
     dedupe: Dedupe
 
-    def verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
+    def compute_verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return for each similarity the index of its verdict in `_VERDICTS`."""
-        model = self.finding.embedder
+        model = self.vectors.embedder
         usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
         own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold
         update, duplicate = (
@@ -113,7 +113,7 @@ async def _compare_facts(
     place: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, shown: ReembedPreview
 ) -> None:
     (facts,) = await place.database.read(live_facts([owner]))
-    meanings = [await _load_vectors(side.finding.vectors, owner) for side in (live, rebuilt)]
+    meanings = [await _load_vectors(side.vectors.vectors, owner) for side in (live, rebuilt)]
     common = [each for each in facts if all(each.id in known for known in meanings)]
     shown.facts += len(facts)
     if len(common) < 2:
@@ -122,7 +122,7 @@ async def _compare_facts(
     near, new_near = (each @ each.T for each in vectors)
     one, other = np.triu_indices(len(common), 1)
     near, new_near = near[one, other], new_near[one, other]
-    verdicts, new_verdicts = live.verdicts(near), rebuilt.verdicts(new_near)
+    verdicts, new_verdicts = live.compute_verdicts(near), rebuilt.compute_verdicts(new_near)
     shown.pairs += len(one)
     for pair in np.flatnonzero(verdicts != new_verdicts):
         verdict, new_verdict = _VERDICTS[verdicts[pair]], _VERDICTS[new_verdicts[pair]]

@@ -50,7 +50,7 @@ async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationPro
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
     """
-    await made.catch_up(place, progress)
+    await made.replay_to_end(place, progress)
     if made.vectors is None:
         await making.take_over(place, made.rows, progress)
         return
@@ -153,7 +153,7 @@ async def _index_delivered(place: Site, replay: VectorReplay, progress: Generati
     """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
     delivered = await delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
-    await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
+    await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
 
 async def _index_remaining(place: Site, progress: GenerationProgress) -> None:

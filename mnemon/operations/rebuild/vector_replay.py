@@ -46,13 +46,13 @@ class VectorReplay:
             finding: the vectors, and the model that makes them.
             reached: log position up to which the vectors are filled.
         """
-        self.finding = finding
+        self.index = finding
         self.reached = reached
         self._connection = connection
         self._database = database
         self._schema = schema
 
-    async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+    async def replay_to(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
         """Index the log up to a position, and sweep the points of items that are gone by then.
 
         Args:
@@ -69,8 +69,8 @@ class VectorReplay:
         ) as reading:
             async for read in reading:
                 batch = plan([delivery for _, delivery in read])
-                await write(self.finding, batch)
-                await self.finding.vectors.organised()
+                await write(self.index, batch)
+                await self.index.vectors.organised()
                 await vector_progress.note(
                     self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys()
                 )
@@ -78,20 +78,20 @@ class VectorReplay:
                 at(self.reached)
                 pages += 1
                 if pages % SWEEP_PAGES == 0:
-                    await self._sweep()
+                    await self._sweep_owners()
         if position > self.reached:
             await vector_progress.note(self._database, self._schema, position, ())
             self.reached = position
             at(position)
-        await self._sweep()
+        await self._sweep_owners()
 
-    async def _sweep(self) -> None:
+    async def _sweep_owners(self) -> None:
         while owners := await vector_progress.owed(self._database, self._schema):
             left = iter(owners)
 
             async def sweep_some() -> None:
                 for owner in left:  # noqa: B023 (they share one list)
-                    await look_through(self._database, self.finding, owner)
+                    await look_through(self._database, self.index, owner)
 
             async with asyncio.TaskGroup() as group:
                 for _ in range(SWEEP_CONCURRENCY):

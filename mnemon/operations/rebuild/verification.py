@@ -45,13 +45,13 @@ class GenerationVerification:
             patience: seconds to wait for the consumers that write rows and vectors.
         """
         self._place = place
-        self._made = made
+        self._generation = made
         self._live = live
         self._progress = progress
         self._patience = patience
         self._rows = Verifying(place, made.rows, progress, patience=patience)
 
-    async def verdict(self) -> RowVerification:
+    async def compare_all(self) -> RowVerification:
         """Compare all rows and vectors.
 
         Raises:
@@ -59,20 +59,20 @@ class GenerationVerification:
                 answer.
         """
         verdict = await self._rows.verdict()
-        if self._made.vectors and self._live:
-            verdict.is_settled &= await self._level(self._made.vectors)
+        if self._generation.vectors and self._live:
+            verdict.is_settled &= await self._reach_same_position(self._generation.vectors)
             for collection in Collection:
-                await self._compare(collection, self._made.vectors, self._live, verdict)
+                await self._compare_collection(collection, self._generation.vectors, self._live, verdict)
         return verdict
 
-    async def _compare(
+    async def _compare_collection(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, verdict: RowVerification
     ) -> None:
         name = name_table(collection)
         points = count = 0
         begin: UUID | None = None
         while True:
-            page = await self._page(collection, rebuilt, live, begin)
+            page = await self._compare_page(collection, rebuilt, live, begin)
             points += page.points
             count += len(page.differences)
             verdict.first += page.differences[: SHOWN - len(verdict.first)]
@@ -83,47 +83,47 @@ class GenerationVerification:
         if count:
             verdict.counts[name] = count
 
-    async def _page(
+    async def _compare_page(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, begin: UUID | None
     ) -> ComparedPoints:
-        page = await compare_points(collection, live, rebuilt.finding.vectors, begin)
+        page = await compare_points(collection, live, rebuilt.index.vectors, begin)
         is_settled = True
         for _ in range(ROUNDS):
             if not page.differences:
                 return page
             before = rebuilt.reached
-            is_settled = await self._level(rebuilt)
-            page = await compare_points(collection, live, rebuilt.finding.vectors, begin)
+            is_settled = await self._reach_same_position(rebuilt)
+            page = await compare_points(collection, live, rebuilt.index.vectors, begin)
             if is_settled and rebuilt.reached == before:
                 break
         if page.differences and not is_settled:
-            return page._replace(differences=await self._at_rest(page.differences))
+            return page._replace(differences=await self._drop_delayed(page.differences))
         return page
 
-    async def _level(self, rebuilt: VectorReplay) -> bool:
+    async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
         """Bring both sides to the same position; return whether `index` reached it in time."""
         await self._rows.level()
         end = monotonic() + self._patience
         # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
-        position = self._made.rows.reached
-        await rebuilt.reach(position, lambda reached: self._progress.vectors_at(reached, position))
+        position = self._generation.rows.reached
+        await rebuilt.replay_to(position, lambda reached: self._progress.report_vectors(reached, position))
         return settled
 
     async def _is_settled(self) -> bool:
         return (
             not await list_unswept(self._place.connection)
-            and await self._indexed() >= await self._place.log_end()
+            and await self._indexed_position() >= await self._place.log_end()
         )
 
-    async def _indexed(self) -> int:
+    async def _indexed_position(self) -> int:
         return await applied_position(self._place.connection.jetstream(), "index")
 
-    async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
+    async def _drop_delayed(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
         moving = await list_unswept(self._place.connection)
-        after = min(await self._indexed(), self._made.rows.reached)
+        after = min(await self._indexed_position(), self._generation.rows.reached)
         reading = whole(self._place.connection, LOG, after=after, up_to=await self._place.log_end())
         async with aclosing(reading) as pages:
             async for page in pages:
