@@ -23,7 +23,7 @@ test-all *arguments:
 
 # Kill everything at random while many users talk: --kills 200 --seed 1
 chaos *arguments:
-    uv run python -m tests.e2e.chaos {{ arguments }}
+    uv run python -m tests.support.chaos.run {{ arguments }}
 
 # Look for mistakes and untidy code
 lint:

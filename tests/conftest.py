@@ -18,7 +18,7 @@ from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
-from tests.hypothesis_profiles import load_profiles
+from tests.support.hypothesis_profiles import load_profiles
 
 load_profiles()
 
@@ -33,7 +33,7 @@ def _no_configuration_from_outside() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _processes_find_what_an_installation_has() -> None:
-    absent = str(Path(__file__).with_name("absent"))
+    absent = str(Path(__file__).with_name("support") / "absent")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (absent, os.environ.get("PYTHONPATH"))))
 
 

@@ -4,13 +4,14 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import work_subject
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.presence import require_streams
 from mnemon_infra.broker.provisioning.topology import begin_again
@@ -45,8 +46,21 @@ ASKING: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""
 
 
+class Consumer(Protocol):
+    """A process role: it subscribes when it is built, and handles batches or requests while it runs."""
+
+    @property
+    def broker(self) -> Broker:
+        """The connection and the subscriptions of the consumer."""
+        ...
+
+    def run(self) -> AbstractAsyncContextManager[None]:
+        """Return a context manager that runs the consumer until its block ends."""
+        ...
+
+
 @asynccontextmanager
-async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
+async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
     """Run consumers until the block ends. On entry they are subscribed, and the server has confirmed it.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
@@ -68,74 +82,79 @@ async def running(names: Sequence[str], deployment: Deployment) -> AsyncIterator
     if deployment.nats_url is None:
         raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
     async with AsyncExitStack() as ends:
-        watch = await ends.enter_async_context(_watched(names, deployment))
+        probe = await ends.enter_async_context(_serve_probe(names, deployment))
         await ends.enter_async_context(traced(names))
         database = await ends.enter_async_context(Database(deployment, name=f"mnemon-{'-'.join(names)}"))
         await require_head(database, deployment.database_schema)
-        async with await _connection(deployment) as connection:
+        async with await _connect(deployment) as connection:
             await require_streams(connection)
             await require_same_log(connection, database)
             await replay_missing(connection, database)
-        finding = await ends.enter_async_context(_finding(names, database, deployment))
+        vector_index = await ends.enter_async_context(_open_vector_index(names, database, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:
             if name not in ASKING:
-                await ends.enter_async_context(_consuming(name, database, finding, models, deployment))
-        asking = [_consuming(name, database, finding, models, deployment) for name in names if name in ASKING]
-        await ends.enter_async_context(_ending_together(asking))
-        if watch:
-            connection = await ends.enter_async_context(await _connection(deployment, "mnemon-watch"))
-            vectors = finding.vectors if finding else None
-            await ends.enter_async_context(watch.begun(connection, database, vectors))
+                consumer = build_consumer(name, database, vector_index, models, deployment)
+                await ends.enter_async_context(consumer.run())
+        asking = [
+            build_consumer(name, database, vector_index, models, deployment).run()
+            for name in names
+            if name in ASKING
+        ]
+        await ends.enter_async_context(_end_together(asking))
+        if probe:
+            connection = await ends.enter_async_context(await _connect(deployment, "mnemon-watch"))
+            vectors = vector_index.vectors if vector_index else None
+            await ends.enter_async_context(probe.begun(connection, database, vectors))
         # Objects loaded so far stay: each garbage collection over them would delay requests by 50 ms.
         gc.freeze()
         log.info("consumers started", consumers=list(names))
         yield
 
 
-def _consuming(
+def build_consumer(
     name: str,
     database: Database,
-    finding: "VectorIndex | None",
+    vector_index: "VectorIndex | None",
     models: "LanguageModels",
     deployment: Deployment,
-) -> AbstractAsyncContextManager[None]:
-    """Return one consumer. A process imports only the consumers that it runs."""
+) -> Consumer:
+    """Build one consumer. A process imports only the consumers that it runs."""
     match name:
         case "persist":
-            from mnemon_consumers.persist import handler as persist
+            from mnemon_consumers.persist.handler import PersistConsumer
 
-            return persist.consuming(database, deployment)
+            return PersistConsumer(database, deployment)
         case "index":
-            from mnemon_consumers.index import handler as index
+            from mnemon_consumers.index.handler import IndexConsumer
 
-            return index.consuming(database, _needed(finding), deployment)
+            return IndexConsumer(database, _require(vector_index), deployment)
         case "dedupe":
-            from mnemon_consumers.dedupe import handler as dedupe
+            from mnemon_consumers.dedupe.handler import DedupeConsumer
 
-            return dedupe.consuming(database, _needed(finding), deployment)
+            return DedupeConsumer(database, _require(vector_index), deployment)
         case "compact":
-            from mnemon_consumers.compact import handler as compact
+            from mnemon_consumers.compact.handler import CompactConsumer
 
-            return compact.consuming(models, deployment)
+            return CompactConsumer(models, deployment)
         case "extract":
-            from mnemon_consumers.extract import handler as extract
+            from mnemon_consumers.extract.handler import ExtractConsumer
 
-            return extract.consuming(models, deployment)
+            return ExtractConsumer(models, deployment)
         case "maintain":
-            from mnemon_consumers.maintain import handler as maintain
+            from mnemon_consumers.maintain.handler import MaintainConsumer
 
-            return maintain.consuming(database, deployment)
+            return MaintainConsumer(database, deployment)
         case "retrieve":
-            from mnemon_consumers.retrieve import handler as retrieve
+            from mnemon_consumers.retrieve.handler import RetrieveConsumer
 
-            return retrieve.consuming(database, finding, deployment)
+            return RetrieveConsumer(database, vector_index, deployment)
         case _:
             raise LookupError(name)
 
 
 @asynccontextmanager
-async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
+async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIterator["ProcessProbe | None"]:
     """Serve metrics and health of this process over HTTP, if a port is configured."""
     if deployment.metrics_port is None:
         yield None
@@ -153,13 +172,13 @@ async def _watched(names: Sequence[str], deployment: Deployment) -> AsyncIterato
         budget.measure()
         model_reports.measure()
 
-    watch = ProcessProbe(names, deployment, measure)
-    async with answering_http(deployment.metrics_host, deployment.metrics_port, watch.look):
-        yield watch
+    probe = ProcessProbe(names, deployment, measure)
+    async with answering_http(deployment.metrics_host, deployment.metrics_port, probe.look):
+        yield probe
 
 
 @asynccontextmanager
-async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+async def _end_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
     """Enter each context manager; leave all of them at the same time, so that their waits overlap."""
     entered: list[AsyncExitStack] = []
     try:
@@ -174,13 +193,13 @@ async def _ending_together(several: Sequence[AbstractAsyncContextManager[None]])
             raise error
 
 
-def _needed(finding: "VectorIndex | None") -> "VectorIndex":
-    assert finding is not None, "opened for those that write"
-    return finding
+def _require(vector_index: "VectorIndex | None") -> "VectorIndex":
+    assert vector_index is not None, "opened for those that write"
+    return vector_index
 
 
 @asynccontextmanager
-async def _finding(
+async def _open_vector_index(
     names: Sequence[str], database: Database, deployment: Deployment
 ) -> AsyncIterator["VectorIndex | None"]:
     """Open the vector index if a consumer needs it. `retrieve` can run without and reports what it lacks."""
@@ -190,18 +209,21 @@ async def _finding(
         return
     from mnemon_infra.vectors.vector_index import opened
 
-    async with await _connection(deployment) as connection:
+    async with await _connect(deployment) as connection:
         settings = await read(connection)
-    async with opened(deployment, settings.embedding) as finding, await _connection(deployment) as connection:
+    async with (
+        opened(deployment, settings.embedding) as vector_index,
+        await _connect(deployment) as connection,
+    ):
         if "index" in names:
-            await _fill_if_lost(connection, database, finding)
-        async with _exchangeable(connection, finding, deployment):
-            yield finding
+            await _refill_if_lost(connection, database, vector_index)
+        async with _allow_swaps(connection, vector_index, deployment):
+            yield vector_index
 
 
 @asynccontextmanager
-async def _exchangeable(
-    connection: Client, finding: "VectorIndex", deployment: Deployment
+async def _allow_swaps(
+    connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
     """Let other vectors replace these while consumers write and search them."""
     from mnemon_infra.vectors.edge_owner import answering_for, hearing_of_exchanges
@@ -209,23 +231,25 @@ async def _exchangeable(
 
     folder = deployment.vectors_folder
     if deployment.qdrant_url:
-        async with hearing_of_exchanges(connection, finding.gate):
+        async with hearing_of_exchanges(connection, vector_index.gate):
             yield
     elif folder:
         async with (
-            answering_for(connection, finding.vectors, folder, finding.gate),
-            recovering(finding.vectors, folder, finding.gate, lambda: begin_again(connection, LOG, "index")),
+            answering_for(connection, vector_index.vectors, folder, vector_index.gate),
+            recovering(
+                vector_index.vectors, folder, vector_index.gate, lambda: begin_again(connection, LOG, "index")
+            ),
         ):
             yield
     else:
         yield
 
 
-async def _connection(deployment: Deployment, name: str = "mnemon-start") -> Client:
+async def _connect(deployment: Deployment, name: str = "mnemon-start") -> Client:
     return await connect(str(deployment.nats_url), name=name)
 
 
-async def _fill_if_lost(connection: Client, database: Database, finding: "VectorIndex") -> None:
+async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
     """Index the log once more from its start if vectors are lost, such as with their folder.
 
     This includes collections that a former version did not have. Where rows suffice to fill the lost
@@ -237,8 +261,8 @@ async def _fill_if_lost(connection: Client, database: Database, finding: "Vector
     position = await applied_position(connection.jetstream(), "index")
     if not position:
         return
-    lost = await lost_collections(database, finding.vectors)
-    has_points = any([await finding.vectors.count(each) for each in Collection])
+    lost = await lost_collections(database, vector_index.vectors)
+    has_points = any([await vector_index.vectors.count(each) for each in Collection])
     if lost and has_points and FROM_ROWS.issuperset(lost):
         owners = await owners_to_look_through(database, lost)
         for owner in owners:

@@ -10,9 +10,9 @@ from importlib import import_module
 import structlog
 from tenacity import AsyncRetrying, wait_exponential
 
-from mnemon_consumers.app import running
-from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
+from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.cancellation import heed_cancellations
 from mnemon_infra.telemetry.logging import configure_logging
 
@@ -32,7 +32,7 @@ class BackgroundFailed(Exception):
 
 
 @asynccontextmanager
-async def running_beside(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
+async def run_in_background(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
     """Run consumers in another process until the block ends. On entry they are ready.
 
     The process is restarted whenever it ends. It also ends when the process that started it is killed.
@@ -117,7 +117,7 @@ async def _consume(names: Sequence[str]) -> None:
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
     deployment = Deployment.read(await asked.readline())
-    async with running(names, deployment):
+    async with run_consumers(names, deployment):
         sys.stdout.buffer.write(_READY + b"\n")
         sys.stdout.buffer.flush()
         await asked.read()

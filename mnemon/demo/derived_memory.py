@@ -10,7 +10,7 @@ from tenacity import retry, retry_if_result, wait_fixed
 
 from mnemon.demo.report import DerivedMemory, ExtractedFact, ModelCalls
 from mnemon.demo.sample import USERS
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import (
@@ -51,7 +51,7 @@ async def derive_memory(
     """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
-        NotDerived: the consumers do not finish within `PATIENCE`.
+        NotLearned: the consumers do not finish within `PATIENCE`.
     """
     provider: Provider = "offline" if model is None else "openai"
     settings = SettingsV1(
@@ -61,7 +61,7 @@ async def derive_memory(
     await write(connection, settings)
     before = await log_end(connection.jetstream())
     try:
-        async with asyncio.timeout(PATIENCE), running(MODEL_CONSUMERS, deployment):
+        async with asyncio.timeout(PATIENCE), run_consumers(MODEL_CONSUMERS, deployment):
             await _wait_for_decisions(connection)
     except TimeoutError as error:
         raise NotDerived("the conversations were not read to their end in time") from error

@@ -14,7 +14,7 @@ from mnemon.demo.derived_memory import MODEL_CONSUMERS, derive_memory
 from mnemon.demo.facts import collect_facts
 from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, DuplicateMessage, RemovedMessages
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
 from mnemon_contracts.events.memory import ProfileSetV1
 from mnemon_contracts.streams import DEAD, LOG
@@ -69,7 +69,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
     Raises:
         ServerFailed, NoAccount: a server does not start.
         PublishFailed, AskFailed: mnemon does not answer.
-        LogNotReached, NotDerived: a consumer does not finish in time.
+        NotDone, NotLearned: a consumer does not finish in time.
     """
     report = DemoReport()
     with _measure_seconds(report, "total"):
@@ -87,7 +87,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
                 ", ".join(server.title for server in stack.servers), report.seconds["servers"]
             )
             with _measure_seconds(report, "consumers"):
-                await ends.enter_async_context(running(FIRST_CONSUMERS, stack.deployment))
+                await ends.enter_async_context(run_consumers(FIRST_CONSUMERS, stack.deployment))
             watcher.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
@@ -216,7 +216,7 @@ def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
 
 
 def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
-    """Split lines into runs of at most `MAX_RUN` consecutive messages; any other line is a run of its own.
+    """Split lines into runs of at most `RUN` consecutive messages; any other line is a run of its own.
 
     A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
     has one.

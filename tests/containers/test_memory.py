@@ -1,6 +1,6 @@
 """An event goes in, memory comes out: over servers in containers."""
 
 from tests.containers.conftest import require_engine
-from tests.integration.test_memory import *  # noqa: F403
+from tests.integration.consumers.retrieve.test_memory import *  # noqa: F403
 
 require_engine()

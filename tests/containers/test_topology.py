@@ -1,6 +1,6 @@
 """Streams, consumers and buckets, on a server in a container."""
 
 from tests.containers.conftest import require_engine
-from tests.integration.test_topology import *  # noqa: F403
+from tests.integration.infra.broker.test_topology import *  # noqa: F403
 
 require_engine()

@@ -23,11 +23,11 @@ from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import drop_generation, of_generation
 from mnemon_infra.vectors.port import Collection, VectorsOutdated, VectorStore
 from tests.containers.conftest import image, require_engine
-from tests.e2e.deciders import WORKERS
-from tests.e2e.test_facts_once import two_thousand_proposals_and_three_deaths
-from tests.integration.rebuilding import Told
-from tests.integration.test_vectors import MODELS
-from tests.integration.vectors_suite import DIMENSION, MODEL, Suite, WordySuite, point
+from tests.e2e.chaos.test_dedupe_kills import two_thousand_proposals_and_three_deaths
+from tests.integration.infra.vectors.test_vectors import MODELS
+from tests.support.pipelines.rebuild import Told
+from tests.support.processes.dedupe_workers import WORKERS
+from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySuite, point
 
 require_engine()
 

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,8 @@ from mnemon_contracts.publication import published
 from mnemon_contracts.registry import EVENTS, EventContract
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 
 ROOT = Path(__file__).parents[2] / "consumers" / "mnemon_consumers"
 OUTSIDE = {"bot", "importer"}
@@ -53,10 +54,9 @@ def test_whoever_makes_an_event_is_named_as_its_sender(event: EventContract) -> 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
 def test_whoever_reacts_to_an_event_is_named(event: EventContract) -> None:
     reacting = {
-        consumer
-        for config in CONSUMERS[LOG]
-        if _hears(config.filter_subjects or [config.filter_subject or ">"], _subject(event))
-        for consumer in [str(config.durable_name)]
+        durable.name
+        for durable in DURABLES.values()
+        if durable.stream == LOG and _hears(durable.filters or (">",), _subject(event))
     }
     outcomes = plan([_delivery(event, body) for body in _examples(event)]).outcomes
     if all(outcome is NOTHING for outcome in outcomes):
@@ -79,7 +79,7 @@ def _delivery(event: EventContract, body: bytes) -> Delivery:
     return Delivery(_subject(event), body, "e1", LOG, 1, 1, 1.8e9)
 
 
-def _hears(patterns: list[str], subject: str) -> bool:
+def _hears(patterns: Sequence[str], subject: str) -> bool:
     return any(
         re.fullmatch(re.escape(pattern).replace(r"\*", "[^.]+").replace(">", ".+"), subject)
         for pattern in patterns

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_consumers.app import CONSUMERS, running
+from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
@@ -69,7 +69,7 @@ async def stock(connection: Client) -> Stock:
 @pytest_asyncio.fixture
 async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
     """All consumers, in this process."""
-    async with running(("persist", "retrieve"), deployment):
+    async with run_consumers(("persist", "retrieve"), deployment):
         yield deployment
 
 
@@ -77,7 +77,7 @@ async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
 async def deciding(deployment: Deployment, tmp_path: Path) -> AsyncIterator[Deployment]:
     """All consumers, with vectors."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with running(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, with_vectors):
         yield with_vectors
 
 

@@ -15,7 +15,7 @@ from mnemon_bench.workers.processes import consuming
 from mnemon_bench.workloads.conversations import TENANT, connected, conversations, publish, user
 from mnemon_bench.workloads.sentences import fact, question
 from mnemon_consumers.app import CONSUMERS, FRONT
-from mnemon_consumers.background_process import running_beside
+from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
@@ -68,7 +68,7 @@ async def run(
     background = [name for name in CONSUMERS if name not in FRONT]
     async with (
         connected(deployment) as connection,
-        running_beside(background, deployment),
+        run_in_background(background, deployment),
         consuming(list(FRONT), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))

@@ -23,7 +23,7 @@ from mnemon_bench.workloads.conversations import (
 )
 from mnemon_bench.workloads.sentences import question
 from mnemon_consumers.app import CONSUMERS, FRONT
-from mnemon_consumers.background_process import running_beside
+from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_contracts.subjects import ask_subject, event_filter
@@ -76,7 +76,7 @@ async def run(
         background = [name for name in CONSUMERS if name not in FRONT]
         async with (
             connected(asking) as connection,
-            running_beside(background, asking),
+            run_in_background(background, asking),
             consuming(list(FRONT), asking),
         ):
             await _extract(connection, enabled=False)

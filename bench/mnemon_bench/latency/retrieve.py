@@ -13,7 +13,7 @@ from nats.aio.client import Client
 from mnemon_bench.baselines.echo import SUBJECT
 from mnemon_bench.workers.processes import serving
 from mnemon_bench.workloads.messages import USERS, fill
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_contracts.subjects import ask_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
@@ -47,7 +47,7 @@ async def run(
     connection = await connect(str(deployment.nats_url), name="bench")
     try:
         await fill(connection, MESSAGES)
-        async with running(["persist"], deployment):
+        async with run_consumers(["persist"], deployment):
             while await applied_position(connection.jetstream()) < MESSAGES:
                 await asyncio.sleep(0.05)
         times: dict[str, dict[str, float]] = {}

@@ -11,9 +11,10 @@ from nats.js.api import AckPolicy, ConsumerConfig
 from mnemon_bench.workers.processes import finished
 from mnemon_bench.workloads.messages import fill
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.broker.provisioning.topology import consumer_config
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
+from mnemon_infra.durables import DURABLES
 
 TARGET = 2.5
 FLAT = 1.2
@@ -93,7 +94,7 @@ async def _ours(deployment: Deployment, last_seq: int) -> dict[str, float]:
     connection = await connect(str(deployment.nats_url), name="bench")
     stream_context = connection.jetstream()
     await stream_context.delete_consumer("LOG", "persist")
-    await stream_context.add_consumer("LOG", CONSUMERS["LOG"][0])
+    await stream_context.add_consumer("LOG", consumer_config(DURABLES["persist"]))
     url, schema = await _schema(deployment)
     try:
         arguments = str(deployment.nats_url), url, schema, str(last_seq)

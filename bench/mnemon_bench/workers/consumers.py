@@ -4,13 +4,13 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 
 
 async def serve(names: Sequence[str], deployment: Deployment) -> None:
     """Consume until killed."""
-    async with running(names, deployment):
+    async with run_consumers(names, deployment):
         print("ready", flush=True)
         await asyncio.Event().wait()
 

@@ -6,7 +6,7 @@ import sys
 import time
 
 from mnemon_bench.workers.processes import FAR
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
@@ -18,7 +18,7 @@ async def drain(deployment: Deployment, workers: int, last_seq: int) -> None:
     stream_context = connection.jetstream()
     # Paused until the workers run, so that only the work is measured.
     await stream_context.pause_consumer("LOG", "dedupe", pause_until=FAR)
-    async with running(["dedupe"] * workers, deployment):
+    async with run_consumers(["dedupe"] * workers, deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "dedupe")
         while await applied_position(stream_context, "dedupe") < last_seq:

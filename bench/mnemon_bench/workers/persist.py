@@ -8,7 +8,7 @@ import time
 import psutil
 
 from mnemon_bench.workers.processes import FAR
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
@@ -20,7 +20,7 @@ async def drain(deployment: Deployment, last_seq: int) -> None:
     stream_context = connection.jetstream()
     # Paused until the consumer runs, so that only the work is measured, as in the plain loop.
     await stream_context.pause_consumer("LOG", "persist", pause_until=FAR)
-    async with running(["persist"], deployment):
+    async with run_consumers(["persist"], deployment):
         begun = time.perf_counter()
         await stream_context.resume_consumer("LOG", "persist")
         while await applied_position(stream_context) < last_seq:

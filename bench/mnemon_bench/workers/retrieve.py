@@ -3,13 +3,13 @@
 import asyncio
 import sys
 
-from mnemon_consumers.app import running
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 
 
 async def serve(deployment: Deployment) -> None:
     """Answer requests until killed."""
-    async with running(["retrieve"], deployment):
+    async with run_consumers(["retrieve"], deployment):
         print("ready", flush=True)
         await asyncio.Event().wait()
 

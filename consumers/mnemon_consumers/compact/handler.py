@@ -16,21 +16,21 @@ from mnemon_consumers.model_reports import reporting
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
-from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.triggers import decode
-from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, long_uncovered
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings
 
 log = structlog.get_logger("compact")
 
-LATER = DatabaseUnavailable, nats.errors.Error
+TRANSIENT = DatabaseUnavailable, nats.errors.Error
 
 ANY_POSITION: Final = 2**62
 """The length check may see unsettled positions: compaction itself waits until all of them are settled."""
@@ -38,31 +38,50 @@ ANY_POSITION: Final = 2**62
 USERS_AT_ONCE: Final = 250
 """Users that one query to the database checks."""
 
-MOST_AT_ONCE: Final = 16
-"""Most conversations of one process. Each holds a connection to the database while a model answers."""
 
+class CompactConsumer:
+    """Compacts conversations.
 
-@asynccontextmanager
-async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIterator[None]:
-    """Compact conversations until the block ends.
-
-    The consumer has database connections of its own: half of them are held while models think.
-
-    Raises:
-        DatabaseUnavailable: the database does not answer.
-        mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
+    It has database connections of its own: half of them are held while models think.
     """
-    broker = build_broker(deployment, "compact")
-    settings = LiveSettings()
-    at_once = min(deployment.model_requests, MOST_AT_ONCE)
-    database = Database(
-        deployment.model_copy(update={"pg_pool_max": 2 * at_once}), name="mnemon-compact-models"
-    )
-    patience = CircuitBreaker(models)
-    compacting = Compacting(database, settings, patience, Budgets(database, settings))
-    working, shares = Working(), Shares(at_once)
 
-    async def look(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+    def __init__(self, models: LanguageModels, deployment: Deployment) -> None:
+        slots = DURABLES["compact"].batch_policy(deployment).overlap
+        own_pool = deployment.model_copy(update={"pg_pool_max": 2 * slots})
+        self._database = Database(own_pool, name="mnemon-compact-models")
+        self._settings = LiveSettings()
+        self._breaker = CircuitBreaker(models)
+        budgets = Budgets(self._database, self._settings)
+        self._compacting = Compacting(self._database, self._settings, self._breaker, budgets)
+        self._in_flight = Working()
+        self._shares = Shares(slots)
+        self.broker = Broker(deployment, "compact")
+        self.broker.subscribe_durable(DURABLES["compact-said"], self.check_lengths)
+        self.broker.subscribe_durable(DURABLES["compact"], self.compact_conversations)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Compact conversations until the block ends.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+            mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
+        """
+        try:
+            await self._database.open()
+            async with (
+                self.broker.connect() as connection,
+                self._settings.watched(connection),
+                reporting(connection, self._breaker),
+                self.broker.run(),
+                self._in_flight,
+            ):
+                yield
+        finally:
+            await self._database.close()
+
+    async def check_lengths(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Trigger the compaction of users' conversations that are long enough."""
         outcomes: list[DeliveryOutcome] = []
         users: dict[Owner, None] = {}
         for delivery in deliveries:
@@ -71,79 +90,46 @@ async def consuming(models: LanguageModels, deployment: Deployment) -> AsyncIter
                 outcomes.append(ACK)
             except InvalidBody as error:
                 outcomes.append(Dead("invalid_trigger", str(error)))
-        wanted = [
+        queries = [
             UnsummarisedQuery(tenant, user, compaction.after_messages + 1, ANY_POSITION)
             for tenant, user in users
-            if (compaction := settings.of(tenant).compaction).enabled
+            if (compaction := self._settings.of(tenant).compaction).enabled
         ]
         try:
-            for start in range(0, len(wanted), USERS_AT_ONCE):
-                await trigger(wanted[start : start + USERS_AT_ONCE])
-        except LATER as error:
+            for start in range(0, len(queries), USERS_AT_ONCE):
+                await self._trigger_compactions(queries[start : start + USERS_AT_ONCE])
+        except TRANSIENT as error:
             log.warning("compaction scan failed, retrying", error=repr(error))
             return [Retry() if outcome is ACK else outcome for outcome in outcomes]
         return outcomes
 
-    async def trigger(wanted: Sequence[UnsummarisedQuery]) -> None:
-        """Publish a trigger for each conversation that is long enough."""
-        publish = broker.config.connection_state.stream.publish
-        found = await database.read(long_uncovered(wanted))
+    async def compact_conversations(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Compact the conversation of each trigger."""
+        return await asyncio.gather(*(self._in_flight.ended(self._compact(each)) for each in deliveries))
+
+    async def _trigger_compactions(self, queries: Sequence[UnsummarisedQuery]) -> None:
+        found = await self._database.read(long_uncovered(queries))
         subjects = [
-            work_subject("compact", whose.tenant, whose.user, conversation)
-            for whose, conversations in zip(wanted, found, strict=True)
+            work_subject("compact", query.tenant, query.user, conversation)
+            for query, conversations in zip(queries, found, strict=True)
             for conversation in conversations
         ]
+        publish = self.broker.stream_context.publish
         await asyncio.gather(*(publish(subject, b"", stream=WORK) for subject in subjects))
 
-    async def compact(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        return await asyncio.gather(*(working.ended(compact_one(each)) for each in deliveries))
-
-    async def compact_one(delivery: Delivery) -> DeliveryOutcome:
+    async def _compact(self, delivery: Delivery) -> DeliveryOutcome:
         try:
-            place = parse_conversation(delivery.subject)
+            conversation = parse_conversation(delivery.subject)
         except InvalidSubject as error:
             return Dead("invalid_trigger", str(error))
         try:
-            with shares.taken(place[:2]) as is_room:
-                if not is_room:
+            with self._shares.taken(conversation[:2]) as has_room:
+                if not has_room:
                     return Retry(BUSY)
-                return await compacting.compact(broker.config.connection_state.connection, place)
-        except LATER as error:
+                return await self._compacting.compact(self.broker.connection, conversation)
+        except TRANSIENT as error:
             log.warning("compaction failed, retrying", error=repr(error))
         except Exception:
             # Any error concerns this conversation alone.
-            log.exception("compaction crashed, retrying", tenant=place[0])
+            log.exception("compaction crashed, retrying", tenant=conversation[0])
         return Retry()
-
-    consume_stream(
-        broker,
-        stream=WORK,
-        durable="compact-said",
-        batch=100,
-        linger=0.2,
-        overlap=1,
-        consume=look,
-        dead_limit=deployment.dead_limit,
-    )
-    consume_stream(
-        broker,
-        stream=WORK,
-        durable="compact",
-        batch=1,
-        linger=1,
-        overlap=at_once,
-        consume=compact,
-        dead_limit=deployment.dead_limit,
-    )
-    try:
-        await database.open()
-        async with (
-            connected(broker) as connection,
-            settings.watched(connection),
-            reporting(connection, patience),
-            started(broker, (WORK, "compact-said"), (WORK, "compact")),
-            working,
-        ):
-            yield
-    finally:
-        await database.close()

@@ -12,14 +12,13 @@ import structlog
 from mnemon_consumers.dedupe.processor import Deciding
 from mnemon_consumers.dedupe.turns import FAILED, Turns
 from mnemon_consumers.domain.alignment.lexicon import lexicon
-from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse, parse_owner
-from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry
-from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.port import VectorsUnavailable
@@ -28,87 +27,73 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("dedupe")
 
 POISON = Ack("persist makes a dead letter of it")
-LATER = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
+TRANSIENT = DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error
 
 
-@asynccontextmanager
-async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
-    """Decide on proposals and comparisons for the duration of the block."""
-    broker = build_broker(deployment, "dedupe")
-    settings = LiveSettings()
-    deciding = Deciding(database, finding, settings)
-    room = asyncio.Semaphore(deployment.dedupe_users)
+class DedupeConsumer:
+    """Decides on proposals and comparisons, and keeps the limits of facts."""
 
-    async def decide(owner: Owner, limits_at: datetime | None = None) -> int | None:
+    def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
+        self._settings = LiveSettings()
+        self._deciding = Deciding(database, vector_index, self._settings)
+        self._slots = asyncio.Semaphore(deployment.dedupe_users)
+        self._turns = Turns(self._decide, self._deciding.has_decided)
+        self.broker = Broker(deployment, "dedupe")
+        self.broker.subscribe_durable(DURABLES["dedupe"], self.decide_proposals)
+        self.broker.subscribe_durable(DURABLES["dedupe-limits"], self.limit_users)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Decide until the block ends."""
+        await asyncio.to_thread(lexicon)  # loading takes a second
+        async with (
+            self.broker.connect() as connection,
+            self._settings.watched(connection),
+            self._turns.open(),
+            self.broker.run(),
+        ):
+            yield
+
+    async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Run a turn of each user with deliveries, and put off the deliveries beyond it."""
+        owners = [_parse_event_owner(each) for each in deliveries]
+        users: defaultdict[Owner, list[int]] = defaultdict(list)
+        for owner, each in zip(owners, deliveries, strict=True):
+            if owner:
+                users[owner].append(each.sequence)
+        taken = await asyncio.gather(*(self._turns.take(*each) for each in users.items()))
+        waits = dict(zip(users, taken, strict=True))
+        return [
+            self._turns.end(owner, waits[owner], each.sequence) if owner else POISON
+            for owner, each in zip(owners, deliveries, strict=True)
+        ]
+
+    async def limit_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Bring users to their limits of facts."""
+        return await asyncio.gather(*(self._limit_user(each) for each in deliveries))
+
+    async def _limit_user(self, delivery: Delivery) -> DeliveryOutcome:
+        try:
+            owner = parse_owner(delivery.subject)
+        except InvalidSubject as error:
+            return Dead("invalid_trigger", str(error))
+        waits = await self._decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
+        return ACK if waits is None else Retry()
+
+    async def _decide(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
         # The semaphore admits the longest waiting user first, so a user is behind all others after a turn.
-        async with room:
+        async with self._slots:
             try:
-                connection = broker.config.connection_state.connection
-                return await deciding.decide(connection, owner, limits_at=limits_at)
-            except LATER as error:
+                return await self._deciding.decide(self.broker.connection, owner, limits_at=limits_at)
+            except TRANSIENT as error:
                 log.warning("deduplication failed, retrying", error=repr(error))
             except Exception:
                 # The error concerns this user only; the other users of the batch continue.
                 log.exception("deduplication crashed, retrying", tenant=owner[0])
             return FAILED
 
-    turns = Turns(decide, deciding.has_decided)
 
-    async def propose(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        owners = [_owner(each) for each in deliveries]
-        users: defaultdict[Owner, list[int]] = defaultdict(list)
-        for owner, each in zip(owners, deliveries, strict=True):
-            if owner:
-                users[owner].append(each.sequence)
-        taken = await asyncio.gather(*(turns.take(*each) for each in users.items()))
-        waits = dict(zip(users, taken, strict=True))
-        return [
-            turns.end(owner, waits[owner], each.sequence) if owner else POISON
-            for owner, each in zip(owners, deliveries, strict=True)
-        ]
-
-    async def limit(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        return await asyncio.gather(*(limit_user(each) for each in deliveries))
-
-    async def limit_user(delivery: Delivery) -> DeliveryOutcome:
-        try:
-            owner = parse_owner(delivery.subject)
-        except InvalidSubject as error:
-            return Dead("invalid_trigger", str(error))
-        waits = await decide(owner, datetime.fromtimestamp(delivery.stored_at, UTC))
-        return ACK if waits is None else Retry()
-
-    consume_stream(
-        broker,
-        stream=LOG,
-        durable="dedupe",
-        batch=500,
-        linger=0.01,
-        overlap=2,
-        consume=propose,
-        dead_limit=deployment.dead_limit,
-    )
-    consume_stream(
-        broker,
-        stream=WORK,
-        durable="dedupe-limits",
-        batch=20,
-        linger=1,
-        overlap=1,
-        consume=limit,
-        dead_limit=deployment.dead_limit,
-    )
-    await asyncio.to_thread(lexicon)  # loading takes a second
-    async with (
-        connected(broker) as connection,
-        settings.watched(connection),
-        turns.open(),
-        started(broker, (LOG, "dedupe"), (WORK, "dedupe-limits")),
-    ):
-        yield
-
-
-def _owner(delivery: Delivery) -> Owner | None:
+def _parse_event_owner(delivery: Delivery) -> Owner | None:
     try:
         address = parse(delivery.subject)
     except InvalidSubject:

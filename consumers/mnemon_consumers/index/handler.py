@@ -5,20 +5,19 @@ from contextlib import asynccontextmanager
 
 import nats.errors
 import structlog
-from nats.aio.client import Client
 
 from mnemon_consumers.index.decide import plan
 from mnemon_consumers.index.point_writer import write
 from mnemon_consumers.index.sweep import sweep
-from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, parse_owner, work_subject
-from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import delivered_position
-from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.models.embedding import EmbeddingUnavailable
 from mnemon_infra.process.request_priority import give_way
 from mnemon_infra.vectors.port import VectorsUnavailable
@@ -27,70 +26,58 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("index")
 
 
-@asynccontextmanager
-async def consuming(database: Database, finding: VectorIndex, deployment: Deployment) -> AsyncIterator[None]:
-    """Index the log and sweep points until the block ends."""
-    seen = newest = 0
+class IndexConsumer:
+    """Makes the log searchable, and sweeps points."""
 
-    def look_again() -> None:
-        # A server that was killed may have lost its count of deliveries.
-        nonlocal seen
-        seen = max(seen, newest)
+    def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
+        self._database = database
+        self._vector_index = vector_index
+        self._known_position = self._newest_position = 0
+        self.broker = Broker(deployment, "index", on_gap=self._distrust_positions)
+        self.broker.subscribe_durable(DURABLES["index"], self.index_events)
+        self.broker.subscribe_durable(DURABLES["index-sweep"], self.sweep_users)
 
-    broker = build_broker(deployment, "index", on_gap=look_again)
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Index and sweep until the block ends."""
+        async with self.broker.connect():
+            self._known_position = await delivered_position(self.broker.stream_context, "index")
+            async with self.broker.run():
+                yield
 
-    async def index(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        nonlocal newest
-        batch = plan(deliveries, seen)
-        newest = max(newest, deliveries[-1].sequence)
+    async def index_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Write the points of events, then trigger sweeps of users whose points may be outdated."""
+        batch = plan(deliveries, self._known_position)
+        self._newest_position = max(self._newest_position, deliveries[-1].sequence)
         try:
-            async with finding.gate.passed():
-                await write(finding, batch)
+            async with self._vector_index.gate.passed():
+                await write(self._vector_index, batch)
         except (EmbeddingUnavailable, VectorsUnavailable) as error:
             log.warning("indexing failed, retrying", events=len(deliveries), error=str(error))
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
-        publish = broker.config.connection_state.stream.publish
         for owner, seq in batch.sweeps.items():
-            await publish(work_subject("index", *owner), str(seq).encode(), stream=WORK)
+            subject = work_subject("index", *owner)
+            await self.broker.stream_context.publish(subject, str(seq).encode(), stream=WORK)
         return batch.outcomes
 
-    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        connection = broker.config.connection_state.connection
-        return [await sweep_user(connection, delivery) for delivery in deliveries]
+    async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Bring the points of users to the state of their rows."""
+        return [await self._sweep_user(delivery) for delivery in deliveries]
 
-    async def sweep_user(connection: Client, delivery: Delivery) -> DeliveryOutcome:
+    async def _sweep_user(self, delivery: Delivery) -> DeliveryOutcome:
         await give_way()
         try:
-            owner = parse_owner(delivery.subject)
-            async with finding.gate.passed():
-                done = await sweep(connection, database, finding, owner, int(delivery.body or b"0"))
+            owner, position = parse_owner(delivery.subject), int(delivery.body or b"0")
+            async with self._vector_index.gate.passed():
+                done = await sweep(
+                    self.broker.connection, self._database, self._vector_index, owner, position
+                )
         except (InvalidSubject, ValueError) as error:
             return Dead("invalid_trigger", str(error))
         except (DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error):
             return Retry()
         return ACK if done else Retry(0.2)
 
-    consume_stream(
-        broker,
-        stream=LOG,
-        durable="index",
-        batch=deployment.index_batch,
-        linger=deployment.index_linger_ms / 1000,
-        overlap=deployment.index_writers,
-        consume=index,
-        dead_limit=deployment.dead_limit,
-    )
-    consume_stream(
-        broker,
-        stream=WORK,
-        durable="index-sweep",
-        batch=20,
-        linger=0.1,
-        overlap=1,
-        consume=sweep_users,
-        dead_limit=deployment.dead_limit,
-    )
-    async with connected(broker) as connection:
-        seen = await delivered_position(connection.jetstream(), "index")
-        async with started(broker, (LOG, "index"), (WORK, "index-sweep")):
-            yield
+    def _distrust_positions(self) -> None:
+        """Treat every event so far as delivered before: a server that was killed may have lost its count."""
+        self._known_position = max(self._known_position, self._newest_position)

@@ -8,34 +8,45 @@ import nats.errors
 
 from mnemon_consumers.persist.decide import plan, said
 from mnemon_consumers.persist.erasure import settled
-from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, changed_subject, parse_owner, work_subject
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.bulk_publish import publish_all
-from mnemon_infra.broker.lifetime import build_broker, connected, started
 from mnemon_infra.broker.outcomes import ACK, Dead, DeliveryOutcome, Retry
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.triggers import publish_said
-from mnemon_infra.broker.subscriptions import consume_stream
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseRefused, DatabaseUnavailable
 from mnemon_infra.database.projections.rows import Rows
 from mnemon_infra.database.projections.sweep import last_watermark, sweep
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 
-TOLD: Final = "compact", "extract"
-"""Consumers that are told which users sent messages."""
+TRIGGERED: Final = "compact", "extract"
+"""Consumers that are triggered for users who sent messages."""
 
 
-@asynccontextmanager
-async def consuming(database: Database, deployment: Deployment) -> AsyncIterator[None]:
-    """Persist the log and sweep cleared content until the block ends."""
-    broker = build_broker(deployment, "persist")
+class PersistConsumer:
+    """Projects the log into PostgreSQL, and sweeps cleared content."""
 
-    async def persist(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+    def __init__(self, database: Database, deployment: Deployment) -> None:
+        self._database = database
+        self.broker = Broker(deployment, "persist")
+        self.broker.subscribe_durable(DURABLES["persist"], self.write_events)
+        self.broker.subscribe_durable(DURABLES["persist-sweep"], self.sweep_users)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Persist and sweep until the block ends."""
+        async with self.broker.connect(), self.broker.run():
+            yield
+
+    async def write_events(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Write the rows of events, then publish the triggers and notices that follow from them."""
         batch = plan(deliveries)
         try:
-            await write(database, batch.rows)
+            await write(self._database, batch.rows)
         except DatabaseUnavailable:
             return [Retry() if outcome is ACK else outcome for outcome in batch.outcomes]
         except DatabaseRefused as error:
@@ -43,12 +54,20 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
                 return [Dead("refused_by_database", str(error))]
             # One event is refused: halving the batch finds it and writes the others.
             half = len(deliveries) // 2
-            return [*await persist(deliveries[:half]), *await persist(deliveries[half:])]
-        await follow_up(batch.rows)
+            return [*await self.write_events(deliveries[:half]), *await self.write_events(deliveries[half:])]
+        await self._publish_changes(batch.rows)
         return batch.outcomes
 
-    async def follow_up(rows: Rows) -> None:
-        publish = broker.config.connection_state.stream.publish
+    async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
+        """Finish erasures of users, and remove their rows below the watermarks."""
+        position = await applied_position(self.broker.stream_context)
+        # A user with many changes has many triggers at the same time: one sweep serves them all.
+        subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
+        outcomes = {subject: await self._sweep_user(subject, position) for subject in subjects}
+        return [outcomes[delivery.subject] for delivery in deliveries]
+
+    async def _publish_changes(self, rows: Rows) -> None:
+        publish = self.broker.stream_context.publish
         for tenant, user in rows.watermarked():
             await publish(work_subject("persist", tenant, user), stream=WORK)
         for tenant, user in rows.discarded():
@@ -57,21 +76,14 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
         # Most batches consist of messages only; then the users who spoke are those who changed.
         users = said(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
-        connection = broker.config.connection_state.connection
-        await publish_said(connection, TOLD, users)
-        await publish_all(connection, notices)
+        await publish_said(self.broker.connection, TRIGGERED, users)
+        await publish_all(self.broker.connection, notices)
 
-    async def sweep_users(deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        position = await applied_position(broker.config.connection_state.stream)
-        # A user with many changes has many triggers at the same time: one sweep serves them all.
-        subjects = dict.fromkeys(delivery.subject for delivery in deliveries)
-        ends = {subject: await sweep_user(subject, position) for subject in subjects}
-        return [ends[delivery.subject] for delivery in deliveries]
-
-    async def sweep_user(subject: str, position: int) -> DeliveryOutcome:
+    async def _sweep_user(self, subject: str, position: int) -> DeliveryOutcome:
+        database = self._database
         try:
             owner = parse_owner(subject)
-            is_settled = await settled(broker.config.connection_state.connection, database, owner, position)
+            is_settled = await settled(self.broker.connection, database, owner, position)
             # The sweep comes second, because finishing an erasure may write rows that have to be swept.
             await sweep(database, *owner, up_to=position)
             is_swept = is_settled and await last_watermark(database, *owner) <= position
@@ -80,26 +92,3 @@ async def consuming(database: Database, deployment: Deployment) -> AsyncIterator
             return Dead("invalid_subject", str(error))
         except (DatabaseUnavailable, nats.errors.Error):
             return Retry()
-
-    consume_stream(
-        broker,
-        stream=LOG,
-        durable="persist",
-        batch=deployment.persist_batch,
-        linger=deployment.persist_linger_ms / 1000,
-        overlap=deployment.persist_writers,
-        consume=persist,
-        dead_limit=deployment.dead_limit,
-    )
-    consume_stream(
-        broker,
-        stream=WORK,
-        durable="persist-sweep",
-        batch=100,
-        linger=0.5,
-        overlap=1,
-        consume=sweep_users,
-        dead_limit=deployment.dead_limit,
-    )
-    async with connected(broker), started(broker, (LOG, "persist"), (WORK, "persist-sweep")):
-        yield

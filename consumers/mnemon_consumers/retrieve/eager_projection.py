@@ -1,10 +1,8 @@
 """Projects an event ahead of persist, for a change that every later reply has to show."""
 
-from faststream.nats import NatsBroker
-from nats.aio.client import Client
-
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_contracts.subjects import Owner, changed_subject
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.streams.log_reader import delivery_at
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.rows import Rows, row_of
@@ -14,7 +12,7 @@ from mnemon_infra.database.projections.writer import write
 class Projection:
     """Writes the row of an event in the log, and makes every process drop its cache of the user."""
 
-    def __init__(self, broker: NatsBroker, database: Database, memory: Memory) -> None:
+    def __init__(self, broker: Broker, database: Database, memory: Memory) -> None:
         """Create it with the `broker` that answers requests."""
         self._broker = broker
         self._database = database
@@ -33,7 +31,7 @@ class Projection:
         Raises:
             DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
         """
-        connection: Client = self._broker.config.connection_state.connection
+        connection = self._broker.connection
         # The event is read back from the log with its time, so that persist writes the same row.
         row = row_of(await delivery_at(connection, position))
         if row is None:

@@ -24,7 +24,7 @@ from mnemon_consumers.retrieve.verbs.search import SearchVerb
 from mnemon_consumers.retrieve.verbs.tasks import TaskVerb
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_infra.broker.admission import Admission, Bounds
-from mnemon_infra.broker.lifetime import build_broker, connected, started
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import AskService
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -32,55 +32,64 @@ from mnemon_infra.database.generations.watch import watch_switches
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-NAME: Final = "mnemon"
+SERVICE: Final = "mnemon"
+"""Name of the service in the lists of stock tools."""
 
 
-@asynccontextmanager
-async def consuming(
-    database: Database, finding: VectorIndex | None, deployment: Deployment
-) -> AsyncIterator[None]:
-    """Answer requests until the block ends; without `finding` there is no search."""
-    settings = LiveSettings()
-    memory = Memory(database, settings, deployment.cached_users)
-    broker = build_broker(deployment, "retrieve", on_gap=memory.forget)
-    log = UserLog(broker)
-    projection = Projection(broker, database, memory)
-    search = Search(database, memory, finding)
-    query = FactQuery(memory, search, settings)
-    opened = SnapshotPool(deployment, settings, finding)
-    past = SnapshotResolver(broker, database, deployment.database_schema, opened)
-    answers = {
-        **ContextVerb(memory, search if finding else None, past, settings).answers,
-        **ConversationVerbs(memory, past, log).answers,
-        **ProfileVerbs(memory, log).answers,
-        **GetVerb(memory).answers,
-        **FactVerbs(memory, query, settings, log, projection, database, finding).answers,
-        **ForgetVerb(memory, query, log, projection, database, finding).answers,
-        **SaveVerb(broker, memory, log).answers,
-        **SearchVerb(memory, search, past, settings).answers,
-        **TaskVerb(memory, log).answers,
-        **DocumentVerb(memory, log, settings).answers,
-        **EraseVerb(broker, log, database, finding).answers,
-    }
+class RetrieveConsumer:
+    """Answers requests; without `vector_index` there is no search."""
 
-    def bounds(tenant: str) -> Bounds:
-        rates = settings.of(tenant).rates
+    def __init__(self, database: Database, vector_index: VectorIndex | None, deployment: Deployment) -> None:
+        self._database = database
+        self._schema = deployment.database_schema
+        self._settings = settings = LiveSettings()
+        self._memory = memory = Memory(database, settings, deployment.cached_users)
+        self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.forget)
+        self._search = search = Search(database, memory, vector_index)
+        self._snapshots = SnapshotPool(deployment, settings, vector_index)
+        log = UserLog(broker)
+        projection = Projection(broker, database, memory)
+        query = FactQuery(memory, search, settings)
+        past = SnapshotResolver(broker, database, self._schema, self._snapshots)
+        self._service = AskService(broker, SERVICE, version("mnemon"), Admission(self._bound_tenant))
+        answers = {
+            **ContextVerb(memory, search if vector_index else None, past, settings).answers,
+            **ConversationVerbs(memory, past, log).answers,
+            **ProfileVerbs(memory, log).answers,
+            **GetVerb(memory).answers,
+            **FactVerbs(memory, query, settings, log, projection, database, vector_index).answers,
+            **ForgetVerb(memory, query, log, projection, database, vector_index).answers,
+            **SaveVerb(broker, memory, log).answers,
+            **SearchVerb(memory, search, past, settings).answers,
+            **TaskVerb(memory, log).answers,
+            **DocumentVerb(memory, log, settings).answers,
+            **EraseVerb(broker, log, database, vector_index).answers,
+        }
+        for verb, answer in answers.items():
+            self._service.endpoint(verb, answer)
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Answer requests until the block ends."""
+        async with (
+            self.broker.connect() as connection,
+            self._settings.watched(connection),
+            watch_switches(self._database, self._schema, self._drop_caches),
+        ):
+            # Requests are answered only after the subscription to changes.
+            await self._memory.follow(connection)
+            async with (
+                self._snapshots.kept(),
+                self._service.completed(),
+                self.broker.run(),
+                self._service.listed(),
+            ):
+                yield
+
+    def _bound_tenant(self, tenant: str) -> Bounds:
+        rates = self._settings.of(tenant).rates
         return Bounds(rates.requests_per_second, rates.requests_per_user)
 
-    service = AskService(broker, NAME, version("mnemon"), Admission(bounds))
-    for verb, answer in answers.items():
-        service.endpoint(verb, answer)
-
-    def forget() -> None:
-        memory.forget()
-        search.forget()
-
-    async with (
-        connected(broker) as connection,
-        settings.watched(connection),
-        watch_switches(database, deployment.database_schema, forget),
-    ):
-        # Requests are answered only after the subscription to changes.
-        await memory.follow(connection)
-        async with opened.kept(), service.completed(), started(broker), service.listed():
-            yield
+    def _drop_caches(self) -> None:
+        self._memory.forget()
+        self._search.forget()

@@ -5,15 +5,13 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
 
-from faststream.nats import NatsBroker
-from nats.aio.client import Client
-
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
 from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Owner, thing_filter
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal
 from mnemon_infra.broker.streams.applied_position import first_from, log_end
 from mnemon_infra.broker.streams.log_reader import last_position
@@ -37,7 +35,7 @@ class View(NamedTuple):
 class SnapshotResolver:
     """Finds the snapshot of a former moment. Snapshots are made on command: `mnemon rebuild --until`."""
 
-    def __init__(self, broker: NatsBroker, database: Database, live: str, opened: SnapshotPool) -> None:
+    def __init__(self, broker: Broker, database: Database, live: str, opened: SnapshotPool) -> None:
         """`live` is the name of the live generation, which `database` reads."""
         self._broker = broker
         self._database = database
@@ -75,10 +73,10 @@ class SnapshotResolver:
         if isinstance(moment, datetime):
             if moment > now():
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is yet to come")
-            position = await position_at(self._connection, moment)
+            position = await position_at(self._broker.connection, moment)
         else:
             position = moment
-        end = await log_end(self._connection.jetstream())
+        end = await log_end(self._broker.stream_context)
         if not 0 < position <= end:
             raise InvalidBody(
                 "as_of",
@@ -87,12 +85,12 @@ class SnapshotResolver:
             )
         if isinstance(moment, datetime):
             return position, moment
-        taken = await first_from(self._connection.jetstream(), position)
+        taken = await first_from(self._broker.stream_context, position)
         return position, taken[1] if taken else now()
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
         """Refuse if an erasure came later: a snapshot still has the erased rows, as no process sweeps it."""
-        erased = await last_position(self._connection, thing_filter(*owner, "user"))
+        erased = await last_position(self._broker.connection, thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(
                 "refused",
@@ -128,10 +126,5 @@ class SnapshotResolver:
         nearest = max((each for each in positions if each <= position), default=None)
         if nearest is None or nearest == position:
             return nearest
-        following = await first_from(self._connection.jetstream(), nearest + 1)
+        following = await first_from(self._broker.stream_context, nearest + 1)
         return nearest if following is None or following[0] > position else None
-
-    @property
-    def _connection(self) -> Client:
-        connection: Client = self._broker.config.connection_state.connection
-        return connection

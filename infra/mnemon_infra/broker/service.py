@@ -9,9 +9,6 @@ from functools import partial
 from typing import Any, Final
 
 import structlog
-from faststream import AckPolicy
-from faststream.nats import NatsBroker
-from faststream.nats.message import NatsMessage
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.micro.request import ERROR_CODE_HEADER, ERROR_HEADER
@@ -23,9 +20,9 @@ from mnemon_contracts.subjects import Address, InvalidSubject, ask_pattern, pars
 from mnemon_contracts.verbs.ask import AskError, ContextReplyV1, ErrorCode, ErrorReply, Reply
 from mnemon_contracts.verbs.tools import SearchReplyV2
 from mnemon_infra.broker.admission import Admission
+from mnemon_infra.broker.broker import Broker, confirm_subscriptions
 from mnemon_infra.broker.headers import header_value
-from mnemon_infra.broker.lifetime import subscribed
-from mnemon_infra.broker.provisioning.topology import GRACEFUL_TIMEOUT
+from mnemon_infra.durables import GRACEFUL_TIMEOUT
 from mnemon_infra.process.request_priority import answering
 from mnemon_infra.telemetry import metrics, tracing
 from mnemon_infra.telemetry.tracing import RequestTrace
@@ -94,7 +91,7 @@ class _Asked:
 class AskService:
     """The verb endpoints of one process. Add endpoints before the broker starts."""
 
-    broker: NatsBroker
+    broker: Broker
     name: str
     version: str
     admission: Admission
@@ -104,7 +101,7 @@ class AskService:
     def __post_init__(self) -> None:
         # In the queue group of the endpoints, so that a request is delivered once: here or to its endpoint. A
         # second copy would use up the one reply that a login may send.
-        self._subscribe(_EVERYTHING_ASKED, self._dispatch)
+        self.broker.subscribe_subject(_EVERYTHING_ASKED, self.name, self._dispatch)
 
     def endpoint(self, verb: str, answer: VerbHandler) -> None:
         """Answer a verb in all its versions. Processes that answer the same verb share the requests."""
@@ -114,31 +111,17 @@ class AskService:
         ):
             endpoint = _VerbEndpoint(verb, version, ask_pattern(verb, version), answer, request, reply)
             self._endpoints[verb, version] = endpoint
-            self._subscribe(endpoint.subject, partial(self._handle, endpoint))
+            self.broker.subscribe_subject(endpoint.subject, self.name, partial(self._handle, endpoint))
         metrics.REQUESTS.add(verb, "ok", by=0)
-
-    def _subscribe(self, subject: str, take: Callable[[Msg], Awaitable[None]]) -> None:
-        async def handle(message: NatsMessage) -> None:
-            await take(message.raw_message)
-
-        self.broker.subscriber(
-            subject,
-            queue=self.name,
-            parser=_unparsed,
-            decoder=_undecoded,
-            no_reply=True,  # `_send` replies, because the reply may come from a task
-            ack_policy=AckPolicy.MANUAL,
-        )(handle)
 
     @asynccontextmanager
     async def listed(self) -> AsyncIterator[None]:
         """Show the endpoints to tools such as `nats service`. The broker must have started."""
-        connection = self.broker.config.connection_state.connection
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
         )
-        async with _Listing(connection, config, list(self._endpoints.values())):
-            await subscribed(connection)
+        async with _Listing(self.broker.connection, config, list(self._endpoints.values())):
+            await confirm_subscriptions(self.broker.connection)
             yield
 
     @asynccontextmanager
@@ -163,9 +146,10 @@ class AskService:
                 return
             error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
         if message.reply:
-            connection: Client = self.broker.config.connection_state.connection
             headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
-            await connection.publish(message.reply, _json(ErrorReply(error=error)), headers=headers)
+            await self.broker.connection.publish(
+                message.reply, _json(ErrorReply(error=error)), headers=headers
+            )
 
     async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
@@ -206,7 +190,7 @@ class AskService:
         endpoint, to = asked.endpoint, asked.message.reply
         nanoseconds = time.perf_counter_ns() - asked.begun
         endpoint.nanoseconds += nanoseconds
-        connection: Client = self.broker.config.connection_state.connection
+        connection = self.broker.connection
         if unknown := endpoint.request.unknown_fields(asked.message.data):
             reply = _with_warning(endpoint, reply, unknown)
         body = reply if isinstance(reply, bytes) else _json(reply)
@@ -300,11 +284,3 @@ def _error_reply(error: Exception) -> ErrorReply:
     return ErrorReply(
         error=AskError(code="internal", message="an error in mnemon; its log says more", retryable=True)
     )
-
-
-async def _unparsed(message: Msg) -> NatsMessage:
-    return NatsMessage(raw_message=message, body=message.data, reply_to=message.reply)
-
-
-async def _undecoded(message: NatsMessage) -> NatsMessage:
-    return message

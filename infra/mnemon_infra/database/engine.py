@@ -16,9 +16,9 @@ from sqlalchemy import Select
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.elements import ClauseElement
 
-from mnemon_infra.broker.provisioning.topology import STATEMENT_TIMEOUT
 from mnemon_infra.config import Deployment
 from mnemon_infra.database import pool_usage
+from mnemon_infra.durables import STATEMENT_TIMEOUT
 from mnemon_infra.process.cancellation import abandon_quietly
 
 CONNECTION_WAIT = 2.0

@@ -13,13 +13,14 @@ from nats.js.api import ConsumerConfig, ConsumerInfo
 from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.lifetime import disconnected
-from mnemon_infra.broker.provisioning.topology import CONSUMERS, STREAMS
+from mnemon_infra.broker.broker import list_disconnected
+from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable, in_time
 from mnemon_infra.database.generations.generation_repository import Generation, generations
 from mnemon_infra.database.migration import SchemaTooNew, require_head
 from mnemon_infra.database.pool_usage import pools
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.vectors.port import Collection as Points
 from mnemon_infra.vectors.port import VectorStore, VectorsUnavailable
@@ -53,7 +54,7 @@ class ProcessProbe:
     def __init__(self, names: Collection[str], deployment: Deployment, measure: Callable[[], None]) -> None:
         self._deployment = deployment
         self._measure = measure
-        self._durables = [each for each in metrics.DURABLES if each.partition("-")[0] in names]
+        self._durables = [each.name for each in DURABLES.values() if each.consumer in names]
         self._looking = asyncio.Lock()
         self._looked_at = self._counted_at = self._measured_at = float("-inf")
         self._reasons: Sequence[str] = ["it is starting"]
@@ -84,7 +85,7 @@ class ProcessProbe:
             if time.monotonic() - self._looked_at > FRESH:
                 found = await asyncio.gather(self._broker(connection), self._schema(database), self._points())
                 self._reasons = [
-                    *(f"{name} is not connected to NATS" for name in disconnected()),
+                    *(f"{name} is not connected to NATS" for name in list_disconnected()),
                     *(reason for reasons in found for reason in reasons),
                 ]
                 self._own()
@@ -111,10 +112,10 @@ class ProcessProbe:
             metrics.LOG_POSITION.set(there[LOG].last_seq)
         infos = {
             info.name: info
-            for stream in CONSUMERS
+            for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
             if stream in there
             for info in await stream_context.consumers_info(stream)
-            if info.name in metrics.DURABLES
+            if info.name in DURABLES
         }
         await self._lags(stream_context, infos)
         return [

@@ -9,13 +9,8 @@ from mnemon_contracts.settings.models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.telemetry.tally import Counter, Gauge, Histogram
-
-DURABLES: Final = (
-    *("persist", "index", "dedupe", "persist-sweep", "index-sweep", "dedupe-limits", "maintain"),
-    *("compact-said", "compact", "extract-said", "extract", "extract-batches"),
-)
-"""The durable consumers, as `broker.provisioning.topology` declares them; a test compares the two."""
 
 PROCESSES: Final = "persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve"
 PROVIDERS: Final = get_args(Provider)

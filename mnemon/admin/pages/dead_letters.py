@@ -24,8 +24,8 @@ from mnemon_infra.broker.dead_letters.redrive import (
     redrive,
 )
 from mnemon_infra.broker.provisioning.paused_consumers import go_on, stopped
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.database.projections.applied_events import is_applied
+from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Dead letters", "/dead")
 
@@ -36,10 +36,7 @@ MAX_BODY_CHARACTERS: Final = 20_000
 """Maximum number of characters of a body on the page; the command line shows all of it."""
 
 _FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
-_CONSUMERS: Final = sorted(
-    {str(config.durable_name) for configs in CONSUMERS.values() for config in configs}
-    | {"compact", "extract"}
-)
+_CONSUMERS: Final = sorted({*DURABLES, "compact", "extract"})
 """Durables, and the consumers that write dead letters for answers of models under their own names."""
 
 

@@ -14,13 +14,9 @@ from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering import filters
 from mnemon.operations.health.lag import Lag, compute_lags
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Overview", "/")
-
-_DESCRIPTIONS = {
-    str(config.durable_name): config.description for configs in CONSUMERS.values() for config in configs
-}
 
 
 class ConsumerRow(NamedTuple):
@@ -81,8 +77,8 @@ def _list_readers(samples: Sequence[StatusSample]) -> list[ConsumerRow]:
         figures.find_read_durables(samples),
     )
     return [
-        ConsumerRow(name, str(_DESCRIPTIONS.get(name) or ""), lags[name], rates.get(name, 0.0), name in read)
-        for name in _DESCRIPTIONS
+        ConsumerRow(name, durable.description, lags[name], rates.get(name, 0.0), name in read)
+        for name, durable in DURABLES.items()
         if name in lags
     ]
 

@@ -35,12 +35,12 @@ def run(
 
 
 async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> Ending:
-    from mnemon_consumers.app import running
+    from mnemon_consumers.app import run_consumers
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     with StopSignals() as stop:
-        async with running(names, deployment):
+        async with run_consumers(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
             for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")

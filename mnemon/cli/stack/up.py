@@ -131,8 +131,8 @@ async def _run_stack(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
     from mnemon.admin.page_port import PagePortTaken
-    from mnemon_consumers.app import FRONT, running
-    from mnemon_consumers.background_process import BackgroundFailed, running_beside
+    from mnemon_consumers.app import FRONT, run_consumers
+    from mnemon_consumers.background_process import BackgroundFailed, run_in_background
     from mnemon_infra.embedded.stack import embedded
     from mnemon_infra.telemetry.logging import configure_logging
 
@@ -145,8 +145,8 @@ async def _run_stack(
             async with (
                 embedded(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
                 _reset_unembedded(stack.deployment, names),
-                stack.surviving(lambda: running_beside(behind, take_next_metrics_port(stack.deployment))),
-                stack.surviving(lambda: running(front, stack.deployment)),
+                stack.surviving(lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))),
+                stack.surviving(lambda: run_consumers(front, stack.deployment)),
                 _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
                 with stack.announced(http=page and page.address):

@@ -16,13 +16,13 @@ from mnemon.operations.audit.proposals import ProposalAudit
 from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.origins import letters
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.audit.orphans import count, highest_position, places
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.decisions import batches
+from mnemon_infra.durables import DURABLES
 from mnemon_infra.vectors.port import PointPages
 
 AuditProgress = Callable[[int, int], None]
@@ -99,7 +99,7 @@ async def run_audit(
         extract=await batches(database, up_to),
         vectors=vectors,
         letters=dead.by,
-        durables=[await _load_durable(connection, *each) for each in _list_durables()],
+        durables=[await _load_durable(connection, each.stream, each.name) for each in DURABLES.values()],
         faults=faults,
     )
 
@@ -139,10 +139,6 @@ async def _find_beyond(connection: Client, database: Database, faults: AuditFaul
         async for page in pages:
             for place in page:
                 faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)
-
-
-def _list_durables() -> list[tuple[str, str]]:
-    return [(stream, str(config.durable_name)) for stream, some in CONSUMERS.items() for config in some]
 
 
 async def _load_durable(connection: Client, stream: str, name: str) -> Durable:

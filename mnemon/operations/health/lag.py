@@ -9,7 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.durables import DURABLES
 
 SAMPLE_INTERVAL: Final = 0.5
 """Seconds between two samples of consumers that have pending messages."""
@@ -69,10 +69,10 @@ async def sample_consumers(stream_context: JetStreamContext, streams: Collection
     """
     infos = {
         info.name: info
-        for stream, configs in CONSUMERS.items()
+        for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
         if stream in streams
         for info in await stream_context.consumers_info(stream)
-        if info.name in [config.durable_name for config in configs]
+        if info.name in DURABLES
     }
     return ConsumerSample(time.monotonic(), infos)
 

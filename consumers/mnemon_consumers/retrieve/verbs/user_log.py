@@ -2,12 +2,11 @@
 
 from uuid import uuid4
 
-from faststream.nats import NatsBroker
-
 from mnemon_contracts.base import Event
 from mnemon_contracts.registry import EVENTS
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Address, memory_subject
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.dead_letters.listing import Letter, rejected_events
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.telemetry import tracing
@@ -18,7 +17,7 @@ _NAMES = {contract.latest: contract.name for contract in EVENTS.values()}
 class UserLog:
     """Writes events about the users of requests."""
 
-    def __init__(self, broker: NatsBroker) -> None:
+    def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
     async def publish(self, address: Address, event: Event, event_id: str | None = None) -> int:
@@ -33,7 +32,7 @@ class UserLog:
             InvalidBody: the event is too large.
             nats.errors.Error: it is unknown whether the log has the event.
         """
-        acknowledgement = await self._broker.config.connection_state.stream.publish(
+        acknowledgement = await self._broker.stream_context.publish(
             memory_subject(address.tenant, address.user, _NAMES[type(event)]),
             event.body(),
             stream=LOG,
@@ -47,8 +46,7 @@ class UserLog:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        connection = self._broker.config.connection_state.connection
-        return await rejected_events(connection, address.tenant, address.user)
+        return await rejected_events(self._broker.connection, address.tenant, address.user)
 
     async def end(self) -> int:
         """Return the log's last position. Verbs that change something first read everything up to it.
@@ -56,4 +54,4 @@ class UserLog:
         Raises:
             nats.errors.Error: the server does not answer.
         """
-        return await log_end(self._broker.config.connection_state.stream)
+        return await log_end(self._broker.stream_context)

@@ -39,10 +39,10 @@ class DeadLimit:
         self._stream = stream
         self._consumer = consumer
         self._letters = letters
-        self._given_up: deque[tuple[float, str]] = deque()
-        self._stopped_until = 0.0
+        self._recent: deque[tuple[float, str]] = deque()
+        self._paused_until = 0.0
 
-    async def heed(
+    async def apply(
         self, connection: Client, outcomes: Sequence[DeliveryOutcome]
     ) -> Sequence[DeliveryOutcome]:
         """Replace dead letters beyond the limit by `Retry`. If there are any, pause the consumer.
@@ -52,34 +52,34 @@ class DeadLimit:
         if Dead not in map(type, outcomes):
             return outcomes
         now = asyncio.get_running_loop().time()
-        while self._given_up and self._given_up[0][0] <= now - WINDOW:
-            self._given_up.popleft()
-        heeded = [self._heeded(outcome, now) for outcome in outcomes]
-        if heeded != list(outcomes) and now >= self._stopped_until:
-            await self._stop(connection, now)
-        return heeded
+        while self._recent and self._recent[0][0] <= now - WINDOW:
+            self._recent.popleft()
+        limited = [self._limit(outcome, now) for outcome in outcomes]
+        if limited != list(outcomes) and now >= self._paused_until:
+            await self._pause_consumer(connection, now)
+        return limited
 
-    def _heeded(self, outcome: DeliveryOutcome, now: float) -> DeliveryOutcome:
+    def _limit(self, outcome: DeliveryOutcome, now: float) -> DeliveryOutcome:
         if not isinstance(outcome, Dead):
             return outcome
-        if len(self._given_up) >= self._letters:
+        if len(self._recent) >= self._letters:
             return Retry()
-        self._given_up.append((now, outcome.reason))
+        self._recent.append((now, outcome.reason))
         return outcome
 
-    async def _stop(self, connection: Client, now: float) -> None:
+    async def _pause_consumer(self, connection: Client, now: float) -> None:
         until = f"{datetime.now(UTC) + timedelta(seconds=PAUSE):%Y-%m-%dT%H:%M:%SZ}"
         try:
             await connection.jetstream().pause_consumer(self._stream, self._consumer, until)
         except nats.errors.Error as error:
             log.warning("consumer stop failed, too many dead letters", error=repr(error))
             return
-        self._stopped_until = now + PAUSE
-        ((reason, count),) = Counter(reason for _, reason in self._given_up).most_common(1)
+        self._paused_until = now + PAUSE
+        ((reason, count),) = Counter(reason for _, reason in self._recent).most_common(1)
         log.error(
             "consumer stopped, too many dead letters",
             consumer=self._consumer,
-            letters=len(self._given_up),
+            letters=len(self._recent),
             within_seconds=WINDOW,
             commonest_reason=reason,
             of_this_reason=count,

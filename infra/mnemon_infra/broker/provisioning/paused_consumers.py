@@ -6,7 +6,7 @@ from typing import NamedTuple
 from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
-from mnemon_infra.broker.provisioning.topology import CONSUMERS
+from mnemon_infra.durables import DURABLES
 
 
 class Stopped(NamedTuple):
@@ -44,8 +44,8 @@ async def go_on(connection: Client, consumer: str) -> bool:
     Raises:
         nats.errors.Error: it is unknown whether the consumer resumes.
     """
-    for stream, configs in CONSUMERS.items():
-        if consumer in [config.durable_name for config in configs]:
-            await connection.jetstream().resume_consumer(stream, consumer)
-            return True
-    return False
+    durable = DURABLES.get(consumer)
+    if durable is None:
+        return False
+    await connection.jetstream().resume_consumer(durable.stream, durable.name)
+    return True

@@ -13,6 +13,7 @@ from nats.js.errors import NotFoundError
 
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import STREAMS, provision
+from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.fault import end_process
 
 log = structlog.get_logger("broker")
@@ -49,12 +50,12 @@ async def require_streams(connection: Client) -> None:
     """
     stream_context = connection.jetstream()
     names = [str(config.name) for config in STREAMS]
-    missing = [name for name in names if await _end(stream_context, name) is None]
+    missing = [name for name in names if await _last_position(stream_context, name) is None]
     if missing:
         raise StreamsMissing(missing)
 
 
-async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]) -> None:
     """Check every `CHECK_INTERVAL` seconds that the consumers exist.
 
     It creates a deleted consumer again: a subscriber that pulls from an absent one spins in silence, and
@@ -64,15 +65,15 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
 
     Args:
         connection: an open connection.
-        durables: stream and name of each consumer.
+        durables: the consumers; the function returns at once if there are none.
     """
     stream_context = connection.jetstream()
-    consumers = [durable for _, durable in durables]
-    former: _Log | None = None
+    consumers = [durable.name for durable in durables]
+    former: _LogState | None = None
     is_gone = False
     while durables:
         try:
-            now = await _log(stream_context)
+            now = await _read_log(stream_context)
             if now is None:
                 if not is_gone:
                     log.error(
@@ -88,48 +89,48 @@ async def look_after(connection: Client, durables: Sequence[tuple[str, str]]) ->
                 end_process(f"{problem}. Restore its newest backup (nats stream restore), then start again")
                 return
             else:
-                await _make_absent(connection, durables)
+                await _recreate_absent(connection, durables)
             former, is_gone = now, now is None
         except (nats.errors.Error, OSError) as error:
             log.warning("server not answering, retrying", error=repr(error))
         await asyncio.sleep(CHECK_INTERVAL)
 
 
-class _Log(NamedTuple):
+class _LogState(NamedTuple):
     """Time of the log's creation, and its last position."""
 
     created: datetime | None
     end: int
 
-    def is_another_than(self, former: "_Log") -> bool:
+    def is_another_than(self, former: "_LogState") -> bool:
         return self.created != former.created or self.end < former.end
 
 
-async def _log(stream_context: JetStreamContext) -> _Log | None:
+async def _read_log(stream_context: JetStreamContext) -> _LogState | None:
     try:
         info = await stream_context.stream_info(LOG)
     except NotFoundError:
         return None
-    return _Log(info.created, info.state.last_seq)
+    return _LogState(info.created, info.state.last_seq)
 
 
-async def _make_absent(connection: Client, durables: Sequence[tuple[str, str]]) -> None:
+async def _recreate_absent(connection: Client, durables: Sequence[DurableConsumer]) -> None:
     stream_context = connection.jetstream()
     for stream in (WORK, DEAD):
-        if await _end(stream_context, stream) is None:
+        if await _last_position(stream_context, stream) is None:
             log.error("stream deleted, recreating it empty", stream=stream)
             await provision(connection)
-    for stream, durable in durables:
+    for durable in durables:
         try:
-            await stream_context.consumer_info(stream, durable)
+            await stream_context.consumer_info(durable.stream, durable.name)
         except NotFoundError as error:
-            if stream == LOG and error.err_code == _NO_STREAM:
+            if durable.stream == LOG and error.err_code == _NO_STREAM:
                 return  # deleted a moment ago: the next check reports it
-            log.error("consumer deleted, recreating it", stream=stream, consumer=durable)
+            log.error("consumer deleted, recreating it", stream=durable.stream, consumer=durable.name)
             await provision(connection)
 
 
-async def _end(stream_context: JetStreamContext, stream: str) -> int | None:
+async def _last_position(stream_context: JetStreamContext, stream: str) -> int | None:
     try:
         return (await stream_context.stream_info(stream)).state.last_seq
     except NotFoundError:

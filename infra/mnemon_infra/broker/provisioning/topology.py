@@ -1,4 +1,4 @@
-"""The streams, consumers and buckets of a deployment, as tables, and the code that creates them."""
+"""Streams and buckets of a deployment, as tables, and provisioning of these and of the durable consumers."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,28 +20,10 @@ from nats.js.api import (
 from nats.js.errors import APIError, NotFoundError
 
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
-from mnemon_contracts.subjects import event_filter
-
-STATEMENT_TIMEOUT = 10.0
-"""Seconds after which the database cancels a statement."""
-
-GRACEFUL_TIMEOUT = 15.0
-"""Seconds a consumer has to finish its current batch: longer than a statement may take."""
-
-ACK_WAIT = 20.0
-"""Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
-
-MODEL_WAIT = 180.0
-"""`ACK_WAIT` of consumers that ask a language model: longer than an answer may take, with all retries."""
+from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
 """Revisions that the bucket keeps of the general settings, and of each tenant's settings."""
-
-MAINTAIN = "work.maintain"
-"""Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
-
-BATCHES = "work.batches"
-"""Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 STREAMS = (
     StreamConfig(
@@ -77,78 +59,6 @@ STREAMS = (
 )
 
 
-def _consumer_config(name: str, description: str, **options: Any) -> ConsumerConfig:
-    return ConsumerConfig(
-        durable_name=name,
-        description=description,
-        deliver_policy=DeliverPolicy.ALL,
-        ack_policy=AckPolicy.EXPLICIT,
-        max_deliver=-1,
-        **{"ack_wait": ACK_WAIT} | options,
-    )
-
-
-CONSUMERS: Mapping[str, tuple[ConsumerConfig, ...]] = {
-    LOG: (
-        _consumer_config(
-            "persist",
-            "Projects the log into PostgreSQL",
-            max_ack_pending=20_000,
-            # No filter: it takes the whole log, and a filter makes the server half as fast.
-        ),
-        _consumer_config("index", "Makes the log searchable", max_ack_pending=20_000),
-        _consumer_config(
-            "dedupe",
-            "Decides what is kept",
-            filter_subjects=[event_filter("fact.proposed"), event_filter("fact.compared")],
-            # Proposals beyond a user's limit are delayed, and count as pending: they must not block others.
-            max_ack_pending=1_000_000,
-        ),
-    ),
-    WORK: (
-        _consumer_config(
-            "persist-sweep",
-            "Removes the content of what was cleared or discarded",
-            filter_subject="work.persist.>",
-        ),
-        _consumer_config(
-            "index-sweep",
-            "Brings a user's vectors to what the projections say",
-            filter_subject="work.index.>",
-        ),
-        _consumer_config(
-            "dedupe-limits",
-            "Looks whether a user has too many facts, or facts of discarded messages",
-            filter_subject="work.dedupe.>",
-        ),
-        _consumer_config(
-            "maintain", "Removes what has expired", filter_subject=f"{MAINTAIN}.>", max_ack_pending=1
-        ),
-        _consumer_config("compact-said", "Looks who has said enough", filter_subject="work.compact.*"),
-        _consumer_config(
-            "compact",
-            "Writes summaries of conversations",
-            filter_subject="work.compact.*.*.*",
-            ack_wait=MODEL_WAIT,
-            # Triggers that wait for a model or a budget count as pending: they must not block others.
-            max_ack_pending=1_000_000,
-        ),
-        _consumer_config("extract-said", "Looks who has said something", filter_subject="work.extract.*"),
-        _consumer_config(
-            "extract",
-            "Reads conversations that rest",
-            filter_subject="work.extract.*.*",
-            ack_wait=MODEL_WAIT,
-        ),
-        _consumer_config(
-            "extract-batches",
-            "Submits batches, and fetches their results",
-            filter_subject=f"{BATCHES}.>",
-            ack_wait=MODEL_WAIT,
-        ),
-    ),
-}
-
 BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", history=SETTINGS_KEPT),)
 
 
@@ -169,8 +79,24 @@ class ProvisionedChange:
     detail: str = ""
 
 
+def consumer_config(durable: DurableConsumer) -> ConsumerConfig:
+    """Return the configuration of a durable consumer on the server."""
+    (one,) = durable.filters if len(durable.filters) == 1 else (None,)
+    return ConsumerConfig(
+        durable_name=durable.name,
+        description=durable.description,
+        deliver_policy=DeliverPolicy.ALL,
+        ack_policy=AckPolicy.EXPLICIT,
+        max_deliver=-1,
+        ack_wait=durable.ack_wait,
+        max_ack_pending=durable.max_ack_pending,
+        filter_subject=one,
+        filter_subjects=list(durable.filters) if len(durable.filters) > 1 else None,
+    )
+
+
 async def provision(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
-    """Bring the server to the state that this module declares: create absent objects, update differing ones.
+    """Create the streams, consumers and buckets that are absent, and update those that differ.
 
     Args:
         connection: to any server of a cluster.
@@ -213,8 +139,7 @@ async def _reconcile(connection: Client, replicas: int | None, *, change: bool) 
     changes = [
         await _stream(stream_context, config.evolve(num_replicas=replicas), change) for config in STREAMS
     ]
-    for stream, consumers in CONSUMERS.items():
-        changes += [await _consumer(stream_context, stream, config, change) for config in consumers]
+    changes += [await _consumer(stream_context, durable, change) for durable in DURABLES.values()]
     changes += [await _bucket(stream_context, config, replicas, change) for config in BUCKETS]
     return changes
 
@@ -231,19 +156,20 @@ async def _stream(stream_context: JetStreamContext, config: StreamConfig, change
 
 
 async def _consumer(
-    stream_context: JetStreamContext, stream: str, config: ConsumerConfig, change: bool
+    stream_context: JetStreamContext, durable: DurableConsumer, change: bool
 ) -> ProvisionedChange:
-    what = f"consumer {config.durable_name} of {stream}"
+    what = f"consumer {durable.name} of {durable.stream}"
+    config = consumer_config(durable)
     try:
-        info = await stream_context.consumer_info(stream, str(config.durable_name))
+        info = await stream_context.consumer_info(durable.stream, durable.name)
     except NotFoundError:
         if change:
-            await stream_context.add_consumer(stream, config)
+            await stream_context.add_consumer(durable.stream, config)
         return ProvisionedChange(what, "created")
     actual = info.config.as_dict() if info.config else {}
     difference = _difference(_stated(config), actual)
     if difference and change:
-        await stream_context.add_consumer(stream, config)
+        await stream_context.add_consumer(durable.stream, config)
     return _changed(what, difference)
 
 

@@ -5,8 +5,6 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from faststream.nats import NatsBroker
-from nats.aio.client import Client
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.conversation import ConversationErasing
@@ -25,6 +23,7 @@ from mnemon_contracts.events.erasure import ALL_BEFORE, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import EraseReplyV1, EraseV1
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import VerbHandler
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedUser, whole
 from mnemon_infra.database.engine import Database
@@ -43,9 +42,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 class EraseVerb:
     """Answers `erase` for users, and passes conversations on to `ConversationErasing`."""
 
-    def __init__(
-        self, broker: NatsBroker, log: UserLog, database: Database, finding: VectorIndex | None
-    ) -> None:
+    def __init__(self, broker: Broker, log: UserLog, database: Database, finding: VectorIndex | None) -> None:
         self._broker = broker
         self._log = log
         self._database = database
@@ -60,7 +57,7 @@ class EraseVerb:
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "goes with `verify` only")
         if request.conversation is not None:
-            of_one = ConversationErasing(self._connection, self._log, self._database, self._finding)
+            of_one = ConversationErasing(self._broker.connection, self._log, self._database, self._finding)
             if request.verify:
                 return available(of_one.verify(owner_of(address), request.conversation, request.text))
             return available(of_one.erase(address, request.conversation))
@@ -88,7 +85,7 @@ class EraseVerb:
     async def _verify(self, owner: Owner, words: str | None) -> Reply:
         erased = await self._database.read(erasure(*owner))
         left = await self._count(owner, erased)
-        found = await found_with(self._connection, self._database, owner, words) if words else None
+        found = await found_with(self._broker.connection, self._database, owner, words) if words else None
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
@@ -96,7 +93,7 @@ class EraseVerb:
         taking = ErasedUser(owner, *erased[:2]) if erased else whole(owner)
         below = taking.below
         rows = await self._database.read(counted_below(*owner, below))
-        counts = await counted_stores(self._connection, self._database, taking, rows)
+        counts = await counted_stores(self._broker.connection, self._database, taking, rows)
         with suppress(VectorsUnavailable):
             if self._finding is not None:
                 counts["vectors"] = (
@@ -109,9 +106,4 @@ class EraseVerb:
     async def _not_done(self, owner: Owner, position: int) -> tuple[str, ...]:
         erased = await self._database.read(erasure(*owner))
         is_settled = erased.is_settled if erased and erased.seq >= position else None
-        return await not_done(self._connection, owner, position, is_settled)
-
-    @property
-    def _connection(self) -> Client:
-        connection: Client = self._broker.config.connection_state.connection
-        return connection
+        return await not_done(self._broker.connection, owner, position, is_settled)

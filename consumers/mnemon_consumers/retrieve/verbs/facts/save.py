@@ -7,7 +7,6 @@ from typing import Any, Final
 from uuid import uuid4
 
 import nats.errors
-from faststream.nats import NatsBroker
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
@@ -28,6 +27,7 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.subjects import Address, InvalidSubject, parse, thing_filter
 from mnemon_contracts.verbs.ask import Reply
 from mnemon_contracts.verbs.tools import SaveReplyV1, SaveV1
+from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.broker.streams.log_reader import pages
 
@@ -40,7 +40,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 class SaveVerb:
     """Answers `save`: proposes facts and waits for the decisions of dedupe."""
 
-    def __init__(self, broker: NatsBroker, memory: Memory, log: UserLog) -> None:
+    def __init__(self, broker: Broker, memory: Memory, log: UserLog) -> None:
         self._broker = broker
         self._memory = memory
         self._log = log
@@ -61,7 +61,7 @@ class SaveVerb:
         )
 
         async def propose() -> Reply:
-            connection: Client = self._broker.config.connection_state.connection
+            connection = self._broker.connection
             pattern = thing_filter(address.tenant, address.user, "fact")
             proposal_id = str(uuid4())
             async with _woken_by(connection, pattern) as woken:

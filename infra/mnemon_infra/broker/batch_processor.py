@@ -1,0 +1,71 @@
+"""Way of a durable's batch: handled, settled, counted and traced."""
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from mnemon_infra.broker.dead_letters.limit import DeadLimit
+from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, end_of, ends, settle
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import DurableConsumer
+from mnemon_infra.process.request_priority import give_way
+from mnemon_infra.telemetry import metrics, tracing
+
+log = structlog.get_logger("broker")
+
+HandleBatch = Callable[[Sequence[Delivery]], Awaitable[Sequence[DeliveryOutcome]]]
+"""Handles a batch and returns one outcome per message, in the same order."""
+
+
+class BatchProcessor:
+    """Processes the batches of one durable in this process.
+
+    Args:
+        durable: the durable.
+        handle: handles a batch; if it raises, the error is logged and the whole batch retried.
+        dead_limit: dead letters within a minute that are allowed; beyond it the server pauses the durable.
+    """
+
+    def __init__(self, durable: DurableConsumer, handle: HandleBatch, dead_limit: int) -> None:
+        self._name = durable.name
+        self._handle = handle
+        self._dead_limit = DeadLimit(durable.stream, durable.name, dead_limit)
+        metrics.show(durable.name)
+
+    async def process(self, connection: Client, messages: Sequence[Msg]) -> None:
+        """Handle a batch, and report the outcome of each message to the server."""
+        deliveries = [Delivery.of(each) for each in messages]
+        # Every log line of this batch names the consumer.
+        structlog.contextvars.bind_contextvars(consumer=self._name)
+        await give_way()
+        begun, at = time.perf_counter(), time.time()
+        try:
+            outcomes = await self._handle(deliveries)
+        except Exception:
+            log.exception(
+                "delivery batch failed, retrying",
+                messages=len(messages),
+                seq=deliveries[0].sequence,
+                to_seq=deliveries[-1].sequence,
+            )
+            outcomes = [Retry()] * len(messages)
+        outcomes = await self._dead_limit.apply(connection, outcomes)
+        await settle(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
+        seconds = time.perf_counter() - begun
+        self._count(deliveries, outcomes, seconds, at + seconds)
+        if tracing.is_on():
+            ended = [end_of(outcome) for outcome in outcomes]
+            await tracing.record(self._name, deliveries, ended, at, at + seconds)
+
+    def _count(
+        self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float
+    ) -> None:
+        done = deliveries
+        ended = ends(outcomes)
+        if "retried" in ended:
+            both = zip(deliveries, outcomes, strict=True)
+            done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]
+        metrics.batch(self._name, ended, done, seconds, now)

@@ -1,0 +1,215 @@
+"""Connection of one process role to NATS: built, connected and run by FastStream, with mnemon's options."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+import nats.errors
+import structlog
+from faststream import AckPolicy
+from faststream.nats import JStream, NatsBroker, PullSub
+from faststream.nats.message import NatsBatchMessage, NatsMessage
+from faststream.nats.security import NatsCredentials, NatsNKey, NatsSecurity
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from mnemon_infra.broker import patches
+from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
+from mnemon_infra.broker.connection import OPTIONS, BrokerUnreachable, login, report_error, servers
+from mnemon_infra.broker.provisioning.presence import watch_durables
+from mnemon_infra.config import Deployment
+from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
+from mnemon_infra.process.fault import end_process
+
+log = structlog.get_logger("broker")
+
+MessageT = TypeVar("MessageT")
+
+_running: set["Broker"] = set()
+
+
+def list_disconnected() -> list[str]:
+    """Return the names of running brokers' connections that are down now."""
+    connections = [broker.connection for broker in _running]
+    return [connection.options["name"] for connection in connections if not connection.is_connected]
+
+
+class Broker:
+    """A connection to NATS with subscriptions: to durables in batches, and to subjects of core NATS.
+
+    Subscribe first, then enter `connect`, and `run` inside it.
+
+    Args:
+        deployment: where the servers are.
+        name: name of the connection on the server, after `mnemon-`.
+        on_gap: called when core messages may have been missed: after a reconnect, or when this process was
+            too slow to take them.
+
+    Attributes:
+        connection: the connection to NATS, inside `connect`.
+        stream_context: JetStream on this connection, inside `connect`.
+        durables: the durables that this broker reads.
+
+    Raises:
+        BrokerUnreachable: no server is configured.
+        BrokerRefused: the configured login cannot be used.
+    """
+
+    connection: Client
+    stream_context: JetStreamContext
+
+    def __init__(self, deployment: Deployment, name: str, on_gap: Callable[[], None] | None = None) -> None:
+        if deployment.nats_url is None:
+            raise BrokerUnreachable("no NATS server is configured: set MNEMON_NATS_URL")
+        patches.apply()
+        self.durables: list[DurableConsumer] = []
+        self._deployment = deployment
+        self._name = name
+        self._on_gap = on_gap
+        self._is_ending = False
+        self._faststream = NatsBroker(
+            servers(deployment.nats_url),
+            name=f"mnemon-{name}",
+            graceful_timeout=GRACEFUL_TIMEOUT,
+            logger=None,
+            # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
+            apply_types=False,
+            security=_security(login(deployment.nats_url)),
+            **{
+                **OPTIONS,
+                "error_cb": self._report_error,
+                "closed_cb": self._end_process,
+                "disconnected_cb": self._report_disconnect,
+                "reconnected_cb": self._report_reconnect,
+            },
+        )
+
+    def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
+        """Have a durable's batches handled.
+
+        Args:
+            durable: the durable, which must exist on the server.
+            handle: handles a batch; if it raises, the error is logged and the whole batch retried.
+        """
+        self.durables.append(durable)
+        processor = BatchProcessor(durable, handle, self._deployment.dead_limit)
+        policy = durable.batch_policy(self._deployment)
+
+        async def process(message: NatsBatchMessage) -> None:
+            await processor.process(self.connection, message.raw_message)
+
+        for _ in range(policy.overlap):
+            self._faststream.subscriber(
+                ">",
+                stream=JStream(durable.stream, declare=False),
+                durable=durable.name,
+                pull_sub=PullSub(batch=True, batch_size=policy.size, timeout=policy.linger),
+                ack_policy=AckPolicy.MANUAL,
+                parser=_wrap_batch,
+                decoder=_keep_message,
+            )(process)
+
+    def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
+        """Have the messages of a subject handled. Processes with the same queue share them."""
+
+        async def process(message: NatsMessage) -> None:
+            await handle(message.raw_message)
+
+        self._faststream.subscriber(
+            subject,
+            queue=queue,
+            parser=_wrap_message,
+            decoder=_keep_message,
+            no_reply=True,  # the handler replies, because the reply may come from a task
+            ack_policy=AckPolicy.MANUAL,
+        )(process)
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Client]:
+        """Connect; the subscribers do not run yet. On exit, send all pending messages."""
+        self.connection = await self._faststream.connect()
+        self.stream_context = self.connection.jetstream()
+        try:
+            yield self.connection
+        finally:
+            self._is_ending = True
+            await self._faststream.stop()
+
+    @asynccontextmanager
+    async def run(self) -> AsyncIterator[None]:
+        """Run the subscribers. On enter the server knows them; on exit the current batches are finished.
+
+        Inside, a durable that is deleted is created again.
+        """
+        await self._faststream.start()
+        await confirm_subscriptions(self.connection)
+        watch = asyncio.create_task(watch_durables(self.connection, self.durables))
+        _running.add(self)
+        try:
+            yield
+        finally:
+            _running.discard(self)
+            watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await watch
+            await asyncio.gather(*(subscriber.stop() for subscriber in self._faststream.subscribers))
+
+    async def _report_disconnect(self) -> None:
+        # Requests may arrive a moment before nats-py reports the reconnect.
+        self._report_gap()
+
+    async def _report_reconnect(self) -> None:
+        log.info("reconnected", connection=self._name)
+        self._report_gap()
+
+    async def _report_error(self, error: Exception) -> None:
+        await report_error(error)
+        if isinstance(error, nats.errors.SlowConsumerError):
+            self._report_gap()
+
+    async def _end_process(self) -> None:
+        # After some server errors nats-py gives up for good: no process is better than one that seems alive.
+        if not self._is_ending:
+            log.critical("connection closed by the server, ending this process", connection=self._name)
+            end_process(f"the NATS server closed the connection {self._name} for good; the log says why")
+
+    def _report_gap(self) -> None:
+        if self._on_gap is not None:
+            self._on_gap()
+
+
+async def confirm_subscriptions(connection: Client) -> None:
+    """Return when the server has read all subscriptions; before that it answers callers with "no responders".
+
+    Raises:
+        nats.errors.Error: the server does not answer.
+    """
+    # nats-py's ping overtakes pending messages: only the second ping comes after them.
+    await connection.flush()
+    await connection.flush()
+
+
+def _security(login: dict[str, Any]) -> NatsSecurity | None:
+    """Return the arguments of `login` as FastStream's security object."""
+    context = login.get("tls")
+    if "user_credentials" in login:
+        return NatsCredentials(login["user_credentials"], ssl_context=context)
+    if "nkeys_seed" in login:
+        return NatsNKey(login["nkeys_seed"], ssl_context=context)
+    return NatsSecurity(ssl_context=context) if context else None
+
+
+async def _wrap_batch(messages: list[Msg]) -> NatsBatchMessage:
+    """Wrap a batch without touching its messages; FastStream would copy each body and its headers."""
+    return NatsBatchMessage(raw_message=messages, body=b"")
+
+
+async def _wrap_message(message: Msg) -> NatsMessage:
+    return NatsMessage(raw_message=message, body=message.data, reply_to=message.reply)
+
+
+async def _keep_message(message: MessageT) -> MessageT:
+    """Return the message undecoded: one bad body must not keep the handler from the rest of the batch."""
+    return message

@@ -1,0 +1,185 @@
+"""Durable consumers, as one table that provisioning, subscriptions, health, metrics and tests read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_contracts.subjects import event_filter
+from mnemon_infra.config import Deployment
+
+STATEMENT_TIMEOUT: Final = 10.0
+"""Seconds after which the database cancels a statement."""
+
+GRACEFUL_TIMEOUT: Final = 15.0
+"""Seconds a consumer has to finish its current batch: longer than a statement may take."""
+
+ACK_WAIT: Final = 20.0
+"""Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
+
+MODEL_WAIT: Final = 180.0
+"""`ACK_WAIT` of consumers that ask a language model: longer than an answer may take, with all retries."""
+
+MAINTAIN: Final = "work.maintain"
+"""Prefix of the subjects on which the server's schedules publish triggers for `maintain`."""
+
+BATCHES: Final = "work.batches"
+"""Prefix of the subjects of scheduled triggers for batches that a provider has."""
+
+MAX_COMPACTIONS: Final = 16
+"""Conversations that a process compacts at once. Each holds a database connection while the model works."""
+
+DEFERRING: Final = 1_000_000
+"""`max_ack_pending` of consumers that delay messages of some users: these must not block those of others."""
+
+
+class BatchPolicy(NamedTuple):
+    """How a process reads a durable.
+
+    Attributes:
+        size: messages per batch, at most.
+        linger: seconds a batch may collect.
+        overlap: batches in work at the same time, so that one is fetched while another is written.
+    """
+
+    size: int
+    linger: float
+    overlap: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class DurableConsumer:
+    """A durable consumer: its configuration on the server, and how a process reads it.
+
+    Attributes:
+        name: name on the server.
+        stream: stream that it reads.
+        description: shown by stock tools and on the admin page.
+        batches: how a process reads it; a function where settings of the deployment decide.
+        filters: subjects that it reads; all of the stream if empty, which is twice as fast as a filter.
+        ack_wait: seconds after which the server redelivers an unacknowledged message.
+        max_ack_pending: unacknowledged messages, at most; None takes the server's default.
+    """
+
+    name: str
+    stream: str
+    description: str
+    batches: BatchPolicy | Callable[[Deployment], BatchPolicy]
+    filters: tuple[str, ...] = ()
+    ack_wait: float = ACK_WAIT
+    max_ack_pending: int | None = None
+
+    @property
+    def consumer(self) -> str:
+        """The process role that handles it."""
+        return self.name.partition("-")[0]
+
+    def batch_policy(self, deployment: Deployment) -> BatchPolicy:
+        """Return how a process of a deployment reads it."""
+        return self.batches if isinstance(self.batches, BatchPolicy) else self.batches(deployment)
+
+
+def _persist_batches(deployment: Deployment) -> BatchPolicy:
+    return BatchPolicy(
+        deployment.persist_batch, deployment.persist_linger_ms / 1000, deployment.persist_writers
+    )
+
+
+def _index_batches(deployment: Deployment) -> BatchPolicy:
+    return BatchPolicy(deployment.index_batch, deployment.index_linger_ms / 1000, deployment.index_writers)
+
+
+def _compact_batches(deployment: Deployment) -> BatchPolicy:
+    return BatchPolicy(1, linger=1, overlap=min(deployment.model_requests, MAX_COMPACTIONS))
+
+
+def _extract_batches(deployment: Deployment) -> BatchPolicy:
+    return BatchPolicy(deployment.model_requests, linger=0.05, overlap=2)
+
+
+_DURABLES = (
+    DurableConsumer(
+        "persist", LOG, "Projects the log into PostgreSQL", _persist_batches, max_ack_pending=20_000
+    ),
+    DurableConsumer("index", LOG, "Makes the log searchable", _index_batches, max_ack_pending=20_000),
+    DurableConsumer(
+        "dedupe",
+        LOG,
+        "Decides what is kept",
+        BatchPolicy(500, linger=0.01, overlap=2),
+        filters=(event_filter("fact.proposed"), event_filter("fact.compared")),
+        max_ack_pending=DEFERRING,
+    ),
+    DurableConsumer(
+        "persist-sweep",
+        WORK,
+        "Removes the content of what was cleared or discarded",
+        BatchPolicy(100, linger=0.5),
+        filters=("work.persist.>",),
+    ),
+    DurableConsumer(
+        "index-sweep",
+        WORK,
+        "Brings a user's vectors to what the projections say",
+        BatchPolicy(20, linger=0.1),
+        filters=("work.index.>",),
+    ),
+    DurableConsumer(
+        "dedupe-limits",
+        WORK,
+        "Looks whether a user has too many facts, or facts of discarded messages",
+        BatchPolicy(20, linger=1),
+        filters=("work.dedupe.>",),
+    ),
+    DurableConsumer(
+        "maintain",
+        WORK,
+        "Removes what has expired",
+        BatchPolicy(10, linger=1),
+        filters=(f"{MAINTAIN}.>",),
+        max_ack_pending=1,
+    ),
+    DurableConsumer(
+        "compact-said",
+        WORK,
+        "Looks who has said enough",
+        BatchPolicy(100, linger=0.2),
+        filters=("work.compact.*",),
+    ),
+    DurableConsumer(
+        "compact",
+        WORK,
+        "Writes summaries of conversations",
+        _compact_batches,
+        filters=("work.compact.*.*.*",),
+        ack_wait=MODEL_WAIT,
+        max_ack_pending=DEFERRING,
+    ),
+    DurableConsumer(
+        "extract-said",
+        WORK,
+        "Looks who has said something",
+        BatchPolicy(100, linger=0.5),
+        filters=("work.extract.*",),
+    ),
+    DurableConsumer(
+        "extract",
+        WORK,
+        "Reads conversations that rest",
+        _extract_batches,
+        filters=("work.extract.*.*",),
+        ack_wait=MODEL_WAIT,
+    ),
+    DurableConsumer(
+        "extract-batches",
+        WORK,
+        "Submits batches, and fetches their results",
+        BatchPolicy(10, linger=0.05),
+        filters=(f"{BATCHES}.>",),
+        ack_wait=MODEL_WAIT,
+    ),
+)
+
+DURABLES: Final[Mapping[str, DurableConsumer]] = MappingProxyType({each.name: each for each in _DURABLES})
+"""Every durable consumer, by name."""

@@ -1,0 +1,53 @@
+"""Each durable is declared once: the server, the consumers, the metrics and the docs have the same ones."""
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from mnemon_consumers.app import CONSUMERS, build_consumer
+from mnemon_infra.broker.provisioning.topology import STREAMS, consumer_config
+from mnemon_infra.config import Deployment
+from mnemon_infra.durables import ACK_WAIT, DURABLES, GRACEFUL_TIMEOUT, STATEMENT_TIMEOUT, DurableConsumer
+
+ROOT = Path(__file__).parents[2]
+DEPLOYMENT = Deployment(nats_url="nats://127.0.0.1:1", pg_host="127.0.0.1")
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+def test_a_consumer_handles_the_durables_that_are_declared_for_it(consumer: str) -> None:
+    parts: Any = MagicMock()
+    broker = build_consumer(consumer, parts, parts, parts, DEPLOYMENT).broker
+    assert broker.durables == [each for each in DURABLES.values() if each.consumer == consumer]
+
+
+def test_every_durable_belongs_to_a_consumer() -> None:
+    assert {each.consumer for each in DURABLES.values()} == set(CONSUMERS) - {"retrieve"}
+
+
+@pytest.mark.parametrize("durable", DURABLES.values(), ids=DURABLES)
+def test_the_server_is_told_what_is_declared(durable: DurableConsumer) -> None:
+    config = consumer_config(durable)
+    assert (config.durable_name, config.description) == (durable.name, durable.description)
+    assert (config.ack_wait, config.max_ack_pending) == (durable.ack_wait, durable.max_ack_pending)
+    filters = config.filter_subjects or [each for each in [config.filter_subject] if each]
+    assert tuple(filters) == durable.filters
+    assert durable.stream in [stream.name for stream in STREAMS]
+
+
+@pytest.mark.parametrize("durable", DURABLES.values(), ids=DURABLES)
+def test_a_batch_ends_before_the_server_delivers_it_again(durable: DurableConsumer) -> None:
+    policy = durable.batch_policy(DEPLOYMENT)
+    assert min(policy) > 0
+    assert STATEMENT_TIMEOUT < GRACEFUL_TIMEOUT < ACK_WAIT <= durable.ack_wait
+
+
+def test_the_docs_list_every_durable() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.partition("## Durables")[2].partition("\n## ")[0]
+    assert [line for line in table.splitlines() if line.startswith("| `")] == [
+        f"| `{name}` | `{each.stream}` | {', '.join(f'`{subject}`' for subject in each.filters) or 'all'} | "
+        f"{each.description} |"
+        for name, each in DURABLES.items()
+    ]

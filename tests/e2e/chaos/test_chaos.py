@@ -1,0 +1,17 @@
+"""Whatever is killed, however often: in the end everything is as if nothing had been.
+
+With 200 kills: `just chaos`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.chaos.run import chaos
+
+pytestmark = pytest.mark.long
+
+
+async def test_everything_is_killed_once(data: Path) -> None:
+    data.mkdir()
+    assert not await chaos(data, seed=7, users=18, steps=12, kills=6)

@@ -1,0 +1,195 @@
+"""A fact is kept once, whoever decides, however often they are killed."""
+
+import asyncio
+import os
+import random
+import sys
+from asyncio.subprocess import PIPE, Process
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon_consumers.dedupe.comparison import Likeness, NearestFact
+from mnemon_consumers.dedupe.decide import Proposal, decide
+from mnemon_consumers.dedupe.state.decisions import UserFacts
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.facts.fact_repository import live_facts
+from mnemon_infra.models.wordllama import word_similarity
+from tests.e2e.conftest import PATIENCE
+from tests.support.facts.preset_embedder import Given
+from tests.support.processes.dedupe_workers import WORKERS
+
+pytestmark = pytest.mark.long
+
+QDRANT = os.environ.get("MNEMON_QDRANT_URL")
+TENANT = "acme"
+USERS = [f"u{number}" for number in range(20)]
+THINGS = 25
+WORDINGS = (
+    "The user keeps a {} in the garden",
+    "There is one {} that belongs to them",
+    "The user keeps a {} in the garden",
+    "The user keeps a {} in the garden and waters it",
+)
+
+State = dict[str, list[tuple[str, str, str, int]]]
+"""Of each user id, text, tier and importance of the facts."""
+
+
+def proposals() -> list[tuple[str, FactProposedV1]]:
+    """500 different facts of 20 users, each proposed four times, all mixed."""
+    mixed = [
+        (user, FactProposedV1(id=f"p{number}-{wording}", text=text.format(f"thing-{number}")))
+        for place, user in enumerate(USERS)
+        for number in range(place * THINGS, (place + 1) * THINGS)
+        for wording, text in enumerate(WORDINGS)
+    ]
+    random.Random(7).shuffle(mixed)
+    return mixed
+
+
+async def propose(connection: Client, mixed: list[tuple[str, FactProposedV1]]) -> int:
+    """Publish proposals; returns the position of the last."""
+    events = [
+        LogEvent(memory_subject(TENANT, user, "fact.proposed"), event.body(), f"{user}:{event.id}")
+        for user, event in mixed
+    ]
+    return (await append(connection, events))[-1].seq
+
+
+async def as_one_worker_decides(connection: Client) -> State:
+    """The proposals of the log decided in their order, one by one, with nothing but the pure functions."""
+    embedder, settings = Given(), SettingsV1()
+    state: State = {}
+    for user in USERS:
+        known = UserFacts()
+        async for page in pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
+            for delivery in page:
+                event = FactProposedV1.read(delivery.body)
+                vectors = await embedder.embed(
+                    [event.text, *(each.fact.text for each in known.facts.values())]
+                )
+                similar = vectors[1:] @ vectors[0]
+                nearest = [
+                    NearestFact(fact_id, float(similarity))
+                    for fact_id, similarity in zip(known.facts, similar, strict=True)
+                ]
+                at = datetime.fromtimestamp(delivery.stored_at, UTC)
+                proposal = Proposal(str(delivery.message_id), at, event)
+                likeness = Likeness(embedder.model, embedder.thresholds, word_similarity())
+                for _, decided in decide(proposal, known, nearest, settings, likeness):
+                    known.apply(decided, str(decided.id), at)
+        state[user] = sorted(
+            (each.id, each.fact.text, each.fact.tier, each.fact.importance) for each in known.facts.values()
+        )
+    return state
+
+
+async def as_stored(deployment: Deployment) -> State:
+    """What PostgreSQL holds."""
+    database = Database(deployment)
+    await database.open()
+    try:
+        found = await database.read(live_facts([(TENANT, user) for user in USERS]))
+    finally:
+        await database.close()
+    return {
+        user: sorted((each.id, each.text, each.tier, each.importance) for each in facts)
+        for user, facts in zip(USERS, found, strict=True)
+    }
+
+
+class Workers:
+    """Processes that decide, each with so many workers; with a folder for vectors there can be one only."""
+
+    def __init__(self, deployment: Deployment, *sizes: int) -> None:
+        url = deployment.database_url
+        assert url is not None
+        database = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        vectors = deployment.qdrant_url or str(deployment.vectors_folder)
+        self._arguments = str(deployment.nats_url), database, deployment.database_schema, vectors
+        self._sizes = sizes
+        self._processes: list[Process] = []
+
+    async def start(self) -> None:
+        for size in self._sizes:
+            process = await asyncio.create_subprocess_exec(
+                *(
+                    sys.executable,
+                    "-m",
+                    "tests.support.processes.dedupe_workers",
+                    *self._arguments,
+                    str(size),
+                ),
+                stdout=PIPE,
+            )
+            self._processes.append(process)
+            assert process.stdout is not None
+            async with asyncio.timeout(PATIENCE):
+                while b"ready" not in (line := await process.stdout.readline()):
+                    assert line, "the workers ended"
+
+    async def kill(self) -> None:
+        for process in self._processes:
+            process.kill()
+            await process.wait()
+        self._processes.clear()
+
+
+async def two_thousand_proposals_and_three_deaths(
+    connection: Client, deployment: Deployment, *sizes: int
+) -> None:
+    """However many decide, in however many processes: what they come to is what one comes to, in order."""
+    mixed = proposals()
+    position = Position("dedupe")
+    quarter = len(mixed) // 4
+    log = await connection.subscribe(f"memory.{TENANT}.*.fact.*.v1")
+    workers = Workers(deployment, *sizes)
+    await workers.start()
+    try:
+        for round_ in range(3):
+            await propose(connection, mixed[round_ * quarter : (round_ + 1) * quarter])
+            # Some of it is decided, and some is not.
+            for _ in range(quarter + quarter // 2):
+                await log.next_msg(PATIENCE)
+            await workers.kill()
+            await workers.start()
+        last = await propose(connection, mixed[3 * quarter :])
+        assert await position.reach(connection.jetstream(), last, PATIENCE) >= last
+        end = (await connection.jetstream().stream_info("LOG")).state.last_seq
+        assert await Position().reach(connection.jetstream(), end, PATIENCE) >= end
+        stored = await as_stored(deployment)
+    finally:
+        await workers.kill()
+
+    assert stored == await as_one_worker_decides(connection)
+    for user, facts in stored.items():
+        assert len(facts) == THINGS, user
+        by_tier: dict[str, list[int]] = {}
+        for fact_id, *_ in facts:
+            prefix, number = fact_id.split("_")
+            by_tier.setdefault(prefix, []).append(int(number))
+        assert all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in by_tier.values())
+
+
+async def test_four_workers_in_one_process(
+    connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    """As the embedded engine has it, which belongs to one process."""
+    embedded = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    await two_thousand_proposals_and_three_deaths(connection, embedded, WORKERS)
+
+
+@pytest.mark.skipif(QDRANT is None, reason="MNEMON_QDRANT_URL names no Qdrant server: see tests/containers")
+async def test_four_processes(connection: Client, deployment: Deployment) -> None:
+    served = deployment.model_copy(update={"qdrant_url": QDRANT})
+    await two_thousand_proposals_and_three_deaths(connection, served, *[1] * WORKERS)

@@ -1,0 +1,19 @@
+"""Whatever is killed while many users talk: nothing is lost, nothing is doubled, nothing is out of order.
+
+With 50,000 messages of 1,000 users and five kills: `python -m tests.support.chaos.load`.
+"""
+
+import pytest
+
+from tests.e2e.conftest import Up
+from tests.support.chaos.load import Talk, runners_are_killed, up_is_killed
+
+pytestmark = pytest.mark.long
+
+
+async def test_up_and_its_servers_are_killed(up: Up) -> None:
+    await up_is_killed(up, Talk(users=100, turns=40), kills=2)
+
+
+async def test_runners_are_killed_and_postgresql_restarts(up: Up) -> None:
+    await runners_are_killed(up, Talk(users=100, turns=40), kills=2)

@@ -1,0 +1,149 @@
+"""`mnemon dead`: what nobody could use is seen, given back and removed."""
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.config import Deployment
+from tests.e2e.conftest import Finished, mnemon
+from tests.integration.conftest import Stock
+from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+
+Run = Callable[..., Awaitable[Finished]]
+
+
+@pytest.fixture
+def run(deployment: Deployment) -> Run:
+    async def run(*arguments: str) -> Finished:
+        return await mnemon(
+            "dead",
+            *arguments,
+            MNEMON_NATS_URL=str(deployment.nats_url),
+            DATABASE_URL=str(deployment.database_dsn),
+            MNEMON_DATABASE_SCHEMA=deployment.database_schema,
+            COLUMNS="240",
+        )
+
+    return run
+
+
+@pytest.fixture
+def stock(connection: Client) -> Stock:
+    return Stock(connection)
+
+
+async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, deployment: Deployment) -> None:
+    nothing = await run("list")
+    assert (nothing.code, nothing.out) == (0, "no dead letters\n")
+    await bury_said(stock, "Привет")
+    await bury_said(stock, "x", "globex.u1.-")
+
+    listed = await run("list", "--tenant", "acme")
+    assert listed.code == 0
+    head, line, *_ = listed.out.splitlines()
+    assert head.split() == ["id", "at", "consumer", "reason", "subject", "error"]
+    assert line.split()[0] == "1"
+    assert "invalid_body  chat.acme.u1.-.message.v1  an older version could not read it" in line
+    found = json.loads((await run("list", "--json", "--limit", "1")).out)
+    assert (found["count"], [each["id"] for each in found["letters"]]) == (2, [2])
+    assert found["letters"][0]["tenant"] == "globex"
+
+    shown = await run("show", "1")
+    assert shown.code == 0
+    assert "next      this version can read it" in shown.out
+    assert "mnemon dead redrive 1" in shown.out
+    assert "sequence  1" in shown.out
+    all_of_it = json.loads((await run("show", "1", "--json")).out)
+    assert json.loads(all_of_it["body"])["content"] == "Привет"
+    assert (all_of_it["in_log"], all_of_it["kind"]) == (True, "event")
+
+    done = await run("redrive", "1")
+    assert (done.code, done.out) == (0, "1 redriven\n")
+    async with run_consumers(("persist", "retrieve"), deployment):
+        end = (await stock.connection.jetstream().stream_info("LOG")).state.last_seq
+        assert await stock.contents(min_seq=end) == ["Привет"]
+    assert [each.id for each in await kept(stock.connection)] == [2]
+
+
+async def test_all_of_them(run: Run, stock: Stock) -> None:
+    for tenant in ("acme", "acme", "globex"):
+        await bury_said(stock, "x", f"{tenant}.u1.-")
+    await bury_trigger(stock.connection, "work.index.acme.u1", b"1", "index-sweep")
+    unreadable = Dead("unreadable", "no JSON")
+    await bury(
+        stock.connection, "extract", "memory.acme.u1.window.answered.v1", unreadable, {"answer": "?"}, "w"
+    )
+
+    asked = await run("redrive", "--all", "--yes", "--consumer", "persist", "--tenant", "acme", "--json")
+    assert asked.code == 0, asked
+    assert json.loads(asked.out) == {
+        "redriven": [
+            {"id": 1, "stream": "LOG", "sequence": 4},
+            {"id": 2, "stream": "LOG", "sequence": 5},
+        ],
+        "applied_already": [],
+        "kept": [],
+    }
+    rest = await run("redrive", "--all", "--yes")
+    assert rest.code == 1
+    assert rest.out == "2 redriven\n"
+    assert "dead letter 5 was not redriven: the letter does not say" in rest.err
+    assert "mnemon dead drop 5" in (await run("show", "5")).out
+
+    dropped = await run("drop", "5", "--json")
+    assert (dropped.code, json.loads(dropped.out)) == (0, {"dropped": [5]})
+    assert await kept(stock.connection) == []
+    for command in ("redrive", "drop"):
+        nothing = await run(command, "--all", "--yes")
+        assert (nothing.code, nothing.out) == (0, "no dead letters\n")
+
+
+async def test_wrong_use_changes_nothing(run: Run, stock: Stock) -> None:
+    for _ in range(2):
+        await bury_said(stock, "x")
+    for arguments, said in (
+        (("show", "9"), "there is no dead letter 9"),
+        (("drop", "1", "9"), "there is no dead letter 9"),
+        (("drop", "1", "--all"), "ids of dead letters, or --all"),
+        (("drop", "1", "--tenant", "acme"), "ids of dead letters, or --all"),
+        (("redrive", "--all"), "Redrive 2 dead letters?"),
+    ):
+        refused = await run(*arguments)
+        assert (refused.code, said in refused.err) == (2, True), (arguments, refused)
+    assert [each.id for each in await kept(stock.connection)] == [1, 2]
+
+
+async def test_what_this_version_cannot_read_either(run: Run, stock: Stock) -> None:
+    await stock.publish("chat.acme.u1.-.message.v9", b"\x1b[2J" + b"x" * 7_000_000)
+    await bury_next(stock.connection)
+    shown = json.loads((await run("show", "1", "--json")).out)
+    assert "version v9 of message is not known" in shown["next"]
+    assert shown["bytes"] == 7_000_004
+    await stock.connection.jetstream().purge_stream("LOG")
+    gone = (await run("show", "1")).out
+    assert "the log no longer has the event" in gone
+    assert "\N{REPLACEMENT CHARACTER}[2Jxxx" in gone, "it would clear the terminal"
+
+
+async def test_status_names_who_has_stopped(stock: Stock, deployment: Deployment) -> None:
+    until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
+    await stock.connection.jetstream().pause_consumer("LOG", "persist", until)
+    status = await mnemon(
+        "status",
+        "--json",
+        MNEMON_NATS_URL=str(deployment.nats_url),
+        DATABASE_URL=str(deployment.database_dsn),
+        MNEMON_DATABASE_SCHEMA=deployment.database_schema,
+    )
+    found = json.loads(status.out)
+    assert status.code == 1
+    assert found["broker"]["consumers"]["persist"]["paused_until"] == until
+    [problem] = found["problems"]
+    assert f"persist was paused by hand until {until}" in problem
+    assert "nats consumer resume LOG persist" in problem

@@ -1,0 +1,62 @@
+"""`mnemon erase`: a receipt, a look at what is left, and exit codes that a script can go by."""
+
+import json
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.config import Deployment
+from tests.e2e.conftest import mnemon
+from tests.integration.conftest import Stock, indexed
+
+STORES = "log", "database", "vectors", "dead_letters", "work", "model_batches"
+NOTHING = dict.fromkeys(STORES, 0)
+ALL = ("persist", "index", "dedupe", "retrieve")
+
+
+async def test_a_user_is_erased_and_nothing_is_left(
+    connection: Client, deployment: Deployment, tmp_path: Path
+) -> None:
+    stock = Stock(connection)
+    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    url = str(deployment.nats_url)
+    async with run_consumers(ALL, deployment):
+        await indexed(stock, await stock.say("I like tea"))
+        there = await mnemon("erase", "acme", "u1", "--verify", "--json", MNEMON_NATS_URL=url)
+        assert there.code == 1
+        assert json.loads(there.out)["left"]["log"] == 1
+
+        asked = await mnemon("erase", "acme", "u1", MNEMON_NATS_URL=url)
+        assert (asked.code, asked.out.strip()) == (1, ""), "nobody said yes"
+        assert await stock.contents() == ["I like tea"]
+
+        erased = await mnemon("erase", "acme", "u1", "--yes", "--json", MNEMON_NATS_URL=url)
+        assert (erased.code, erased.err) == (0, "")
+        assert json.loads(erased.out)["removed"] == {**NOTHING, "log": 1, "database": 1, "vectors": 1}
+
+        verify = "erase", "acme", "u1", "--verify", "--text", "TEA", "--json"
+        left = await mnemon(*verify, MNEMON_NATS_URL=url)
+        assert (left.code, json.loads(left.out)["left"]) == (0, NOTHING)
+        await indexed(stock, await stock.say("Tea again"))
+        left = await mnemon(*verify, MNEMON_NATS_URL=url)
+        assert (left.code, json.loads(left.out)["left"]) == (1, NOTHING)
+        assert json.loads(left.out)["found"] == {"log": 1, "dead_letters": 0, "database": 1, "statistics": 0}
+        await indexed(stock, await stock.say("Tea abroad", "acme.u1.trip"))
+        of_one = "erase", "acme", "u1", "--conversation", "trip"
+        trip = await mnemon(*of_one, "--yes", "--json", MNEMON_NATS_URL=url)
+        assert trip.code == 0
+        assert json.loads(trip.out)["removed"] == {**NOTHING, "log": 1, "database": 1, "vectors": 1}
+        left = await mnemon(*of_one, "--verify", "--json", MNEMON_NATS_URL=url)
+        assert (left.code, json.loads(left.out)["left"]) == (0, NOTHING)
+        again = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=url)
+        assert again.code == 0
+        assert "dead_letters" in again.out
+
+
+async def test_what_is_not_done_yet_is_said(connection: Client, deployment: Deployment) -> None:
+    await Stock(connection).say("I like tea")
+    async with run_consumers(("retrieve",), deployment):
+        erased = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=str(deployment.nats_url))
+    assert erased.code == 1
+    assert "not done yet: log, dead_letters, work, database, model_batches, vectors" in erased.err

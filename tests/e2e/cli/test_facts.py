@@ -1,0 +1,136 @@
+"""The commands for facts: what they say, and how they end."""
+
+import asyncio
+import json
+import os
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon.cli.memory.facts import save, search
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_infra.config import Deployment
+from mnemon_producers.tools import MemoryTools
+from tests.e2e.conftest import Finished, mnemon
+from tests.integration.conftest import Stock, indexed
+
+
+async def asked(deployment: Deployment, *arguments: str) -> Finished:
+    return await mnemon(
+        *arguments, "--tenant", "acme", "--user", "u1", MNEMON_NATS_URL=str(deployment.nats_url)
+    )
+
+
+def quoted(documentation: str | None) -> str:
+    """The text in double quotes that an example begins with."""
+    found = re.search(r'(?:mnemon \w+|search\("u42",) "([^"]+)"', documentation or "")
+    assert found
+    return found[1]
+
+
+async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(CONSUMERS, with_vectors):
+        told = await asked(deployment, "save", "Is Anna allergic to nuts?")
+        assert (told.code, told.out.startswith("rejected: "), told.err) == (1, True, "")
+        as_json = await asked(deployment, "save", "Is Anna allergic to nuts?", "--json")
+        assert (as_json.code, json.loads(as_json.out)["rule"]) == (1, "question")
+        kept = await asked(deployment, "save", "Anna is allergic to nuts", "--json")
+        assert (kept.code, json.loads(kept.out)["decision"]) == (0, "saved")
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: tuple[str, ...]) -> None:
+    async with run_consumers(("persist", "retrieve"), deployment):
+        found = await asked(deployment, "search", "nuts", *form)
+    assert found.code == 0
+    assert found.err == "could not be searched: memories\n"
+    if form:
+        assert json.loads(found.out)["degraded"] == ["memories"]
+
+
+async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(CONSUMERS, with_vectors):
+        await asked(deployment, "save", quoted(save.__doc__))
+        for documented in (search.__doc__, MemoryTools.search.__doc__):
+            found = await asked(deployment, "search", quoted(documented), "--json")
+            assert [hit["text"] for hit in json.loads(found.out)["hits"]] == [quoted(save.__doc__)]
+
+
+async def test_forget_asks_which_fact_is_meant(deployment: Deployment, tmp_path: Path) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(CONSUMERS, with_vectors):
+        for text in ("Anna likes green tea at breakfast", "Boris sells green tea in Perm"):
+            await asked(deployment, "save", text)
+
+        told = await asked(deployment, "forget", "--query", "green tea")
+        assert (told.code, len(told.out.splitlines())) == (1, 2)
+        assert all("green tea" in line for line in told.out.splitlines())
+        assert "nothing was forgotten" in told.err
+        as_json = await asked(deployment, "forget", "--query", "green tea", "--json")
+        candidates = json.loads(as_json.out)["candidates"]
+        assert (as_json.code, len(candidates)) == (1, 2)
+
+        answered = await at_a_terminal(deployment, "0\n", "forget", "--query", "green tea")
+        assert (answered.code, answered.out.strip()) == (1, "")
+        answered = await at_a_terminal(deployment, "9\n2\n", "forget", "--query", "green tea")
+        assert answered.code == 0, answered.err
+        gone = candidates[1]
+        first, second = answered.out.strip().splitlines()
+        assert first == f"forgotten: {gone['id']} {gone['text']}"
+        restored = await mnemon(
+            *shlex.split(second.partition(": mnemon ")[2]), MNEMON_NATS_URL=str(deployment.nats_url)
+        )
+        assert restored.out.startswith("saved: ")
+        left = json.loads((await asked(deployment, "read", "--json")).out)["facts"]
+        assert {fact["text"] for fact in left} == {each["text"] for each in candidates}
+
+
+async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> Finished:
+    """Run a command whose standard input is a terminal."""
+    person, terminal = os.openpty()
+    try:
+        os.write(person, typed.encode())
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "mnemon", *arguments, "--tenant", "acme", "--user", "u1"),
+            stdin=terminal,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "MNEMON_NATS_URL": str(deployment.nats_url)},
+        )
+        async with asyncio.timeout(60):
+            out, err = await process.communicate()
+        return Finished(process.returncode or 0, out.decode(), err.decode())
+    finally:
+        os.close(person)
+        os.close(terminal)
+
+
+async def test_a_level_of_memory_is_a_scope(
+    deployment: Deployment, tmp_path: Path, connection: Client
+) -> None:
+    stock = Stock(connection)
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    text = "Anna plans a trip to Lisbon."
+    covers = {"conversation": "c", "from_seq": 1, "to_seq": 1}
+    async with run_consumers(CONSUMERS, with_vectors):
+        await stock.say("Let us fly to Lisbon", "acme.u1.c")
+        written = {"summary_id": "s1", "text": text, **covers}
+        await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", written))
+
+        found = await asked(deployment, "search", "Lisbon", "--scope", "medium")
+        assert re.fullmatch(rf"- \[0\.\d+\] \[summaries:s1\] {text}\n", found.out)
+        recent = await asked(
+            deployment, "search", "Lisbon", "--scope", "short", "--conversation", "c", "--json"
+        )
+        assert [hit["text"] for hit in json.loads(recent.out)["hits"]] == ["Let us fly to Lisbon"]
+        whole = await asked(deployment, "get", "s1", "--scope", "summaries")
+        assert whole.out.endswith(f"  messages at positions 1 to 1 of c  {text}\n")
+        unknown = await asked(deployment, "search", "Lisbon", "--scope", "medium-rare")
+        assert (unknown.code, unknown.out) == (2, "")
+        assert "scope.0: " in unknown.err

@@ -1,0 +1,40 @@
+"""`mnemon rebuild --redecide` beside a running mnemon."""
+
+import json
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import read
+from tests.e2e.conftest import mnemon
+from tests.integration.conftest import Stock
+
+
+async def test_facts_and_settings_are_changed_and_told(
+    connection: Client, deployment: Deployment, database_url: str, tmp_path: Path
+) -> None:
+    stock = Stock(connection)
+    servers = {
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": database_url,
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+    async with run_consumers(
+        CONSUMERS, deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    ):
+        for text in ("Grows tomatoes on the balcony", "Waters plants after sunset"):
+            assert (await stock.ask("save", text=text))["decision"] == "saved"
+        command = ["rebuild", "--redecide", "dedupe.update_threshold=0.05", "--yes", "--json"]
+        changed = await mnemon(*command, **servers)
+        assert changed.code == 0, changed.err
+        told = json.loads(changed.out)
+        assert (told["users"], told["merged"], told["rewritten"], told["changed"]) == (1, 1, 1, True)
+        assert [each["user"] for each in told["first"]] == ["u1", "u1"]
+        assert (await read(connection)).dedupe.update_threshold == 0.05
+
+        again = await mnemon("rebuild", "--redecide", "--json", **servers)
+        assert again.code == 0, again.err
+        told = json.loads(again.out)
+        assert (told["users"], told["users_changed"], told["changed"]) == (1, 0, False)

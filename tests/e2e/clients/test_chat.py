@@ -1,0 +1,64 @@
+"""`mnemon chat` through a pipe: with a model's server, and on a folder where nothing runs yet."""
+
+from pathlib import Path
+
+from mnemon_bench.provider_server.server import ProviderServer
+from tests.e2e.conftest import Up
+from tests.support.processes.chat_session import Talk, talk
+
+
+async def test_a_talk(data: Path) -> None:
+    with ProviderServer() as model:
+        servers = {"MNEMON_MODEL_URL": model.openai_url, "MNEMON_MODEL": "a-model"}
+        async with talk("chat", "--data", data, "--user", "anna", **servers) as anna:
+            await anna.heard(f"Starting a stack in {data}")
+            await _told(anna)
+            async with talk("chat", "--data", data, "--user", "boris", "--model", "offline") as boris:
+                boris.tell("Hello")
+                await boris.heard("No model is set")
+                boris.tell("/facts")
+                await boris.heard("No facts yet")
+                assert await boris.ended() == 0
+                assert "Starting" not in boris.said, "hers runs"
+            anna.tell("/exit")
+            assert await anna.ended() == 1, "not all that was asked for could be done"
+    assert not Up(data).pids(), "what it started has ended with it"
+
+
+async def _told(anna: Talk) -> None:
+    """What the memory is for: save, read, ask, forget."""
+    anna.tell("My cello annoys Porto")
+    await anna.heard("cello, annoys, Porto.")
+    anna.tell("/save I am allergic to penicillin")
+    saved = (await anna.heard("saved: ")).split()[-1]
+    anna.tell("/facts")
+    assert saved in await anna.heard("allergic to penicillin")
+    anna.tell("Whom does it annoy?")
+    assert "cello" in await anna.heard("They spoke"), "it remembers"
+    anna.tell("/why")
+    assert "shown" in await anna.heard("My cello annoys Porto")
+    anna.tell("/context")
+    await anna.heard("] I am allergic to penicillin")
+    await anna.heard("1 shown")
+    await anna.heard("tokens")
+    anna.tell(f"/forget {saved}")
+    await anna.heard(f"Forgotten: {saved} I am allergic to penicillin")
+    anna.tell("/facts")
+    await anna.heard("No facts yet")
+    anna.tell("/restore")
+    await anna.heard("saved: ")
+    anna.tell("/forget penicillin in Porto")
+    await anna.heard("Which fact do you mean?")
+    await anna.heard("I am allergic to penicillin")
+    anna.tell("/forget 1")
+    await anna.heard("Forgotten: ")
+    anna.tell("/facts")
+    await anna.heard("No facts yet")
+    anna.tell("/forget penicillin")
+    await anna.heard("not_found")
+    anna.tell("/nonsense")
+    await anna.heard("/help shows")
+    anna.tell("/new")
+    await anna.heard("A new conversation")
+    anna.tell("/context")
+    await anna.heard("No saved information.")

@@ -1,0 +1,142 @@
+"""`mnemon mcp` as clients of the protocol see it: through the official client library."""
+
+import json
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+import nats
+from mcp import types
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from nats.aio.subscription import Subscription
+
+from mnemon import MemoryClient
+from mnemon_contracts.verbs.function_tools import definitions
+from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.chat_session import talk
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result
+    value: dict[str, Any] = result.structured_content
+    return value
+
+
+def text(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+@asynccontextmanager
+async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
+    assert up.endpoints
+    connection = await nats.connect(up.endpoints.nats)
+    asked = await connection.subscribe(subject)
+    await connection.flush()
+    yield asked
+    await connection.close()
+
+
+async def test_over_standard_input_and_output(shared: Up) -> None:
+    arguments = ["-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", str(shared.data)]
+    # As clients did it before 2026: others of these tests speak as they do since.
+    async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
+        told = {tool.name: tool for tool in (await client.list_tools()).tools}
+        printed = definitions("mcp")
+        assert [told[tool["name"]].input_schema for tool in printed] == [
+            tool["inputSchema"] for tool in printed
+        ]
+        assert set(told) - {tool["name"] for tool in printed} == {"memory_context", "new_conversation"}
+
+        saved = await call(client, "memory_save", text="Prefers night trains to planes")
+        assert saved["decision"] == "saved"
+        async with overheard(shared, "ask.mcp.anna.search.v1") as asked:
+            found = await call(client, "memory_search", query="train or plane?")
+            assert [hit["id"] for hit in found["hits"]] == [saved["id"]]
+            assert json.loads((await asked.next_msg()).data)["min_seq"] == saved["seen_seq"]
+        context = await client.call_tool("memory_context", {"query": "How do I get to Porto?"})
+        assert "Prefers night trains to planes" in text(context)
+        (contents,) = (await client.read_resource("mnemon://context")).contents
+        assert isinstance(contents, types.TextResourceContents)
+        assert "Prefers night trains to planes" in contents.text
+        (message,) = (await client.get_prompt("with_memory", {"message": "To Porto?"})).messages
+        assert isinstance(message.content, types.TextContent)
+        assert "night trains" in message.content.text
+        assert message.content.text.endswith("To Porto?")
+
+        refused = await call(client, "memory_save", text="My card is 4111 1111 1111 1111")
+        assert (refused["decision"], refused["rule"]) == ("rejected", "secret")
+        offered = await call(client, "memory_forget", query="trains to Porto")
+        assert [each["id"] for each in offered["candidates"]] == [saved["id"]]
+        assert "id" not in offered, "nothing is removed"
+        assert (await call(client, "memory_forget", query="night trains"))["id"] == saved["id"]
+        assert (await call(client, "memory_read"))["facts"] == []
+        for tool, given, problem in (
+            (
+                "memory_get",
+                {"id": saved["id"]},
+                f"not_found: there is no fact, message, document or summary '{saved['id']}'.",
+            ),
+            ("memory_save", {}, "bad_request: text: Field required"),
+            ("memory_search", {"query": "tea", "limit": 1000}, "bad_request: limit: "),
+        ):
+            result = await client.call_tool(tool, given)
+            assert result.is_error
+            assert text(result).startswith(problem)
+
+
+async def test_over_http(shared: Up) -> None:
+    assert shared.endpoints
+    async with talk("mcp", "--tenant", "mcp", "--http", "0", "--data", shared.data) as command:
+        url = re.search(r"http://\S+", await command.heard("answers at"))
+        token = re.search(r"Bearer (\S+)", await command.heard("Authorization"))
+        assert url
+        assert token
+        async with httpx2.AsyncClient() as stranger:
+            assert (await stranger.post(url[0], json={})).status_code == 401
+        async with (
+            _over_http(url[0], token[1], quote("Борис")) as boris,
+            _over_http(url[0], token[1], "vera") as vera,
+        ):
+            saved = await call(boris, "memory_save", text="Plays the cello in a quartet")
+            assert (await call(vera, "memory_read"))["facts"] == []
+            (hit,) = (await call(boris, "memory_search", query="cello"))["hits"]
+            assert hit["id"] == saved["id"]
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
+                assert len((await memory.read("Борис")).facts) == 1
+            async with MemoryClient.connect(shared.endpoints.nats, tenant="mcp") as memory:
+                await memory.publish("Борис", "user", "The cello is at the repairer's")
+                begun = await call(boris, "new_conversation")
+                assert (await memory.history("Борис", min_seq=begun["seen_seq"])).messages == ()
+            assert "repairer" not in text(await boris.call_tool("memory_context", {"query": "cello"}))
+            assert (await boris.call_tool("new_conversation", {"keep": True})).is_error
+            assert len((await call(boris, "memory_read"))["facts"]) == 1, "facts stay"
+            await call(boris, "memory_forget", id=saved["id"])
+            assert (await call(boris, "memory_search", query="cello"))["hits"] == []
+        async with _over_http(url[0], token[1], "") as nobody:
+            assert "Send the header Mnemon-User" in text(await nobody.call_tool("memory_read", {}))
+
+
+async def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    whose = await mnemon("mcp", "--tenant", "mcp", "--data", tmp_path)
+    assert (whose.code, whose.out) == (2, "")
+    assert "--user NAME" in whose.err
+
+
+@asynccontextmanager
+async def _over_http(url: str, token: str, user: str) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}", "Mnemon-User": user}
+    async with (
+        httpx2.AsyncClient(headers=headers) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client

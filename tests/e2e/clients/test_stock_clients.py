@@ -1,0 +1,159 @@
+"""Clients without our code, and the importer, against `mnemon up`."""
+
+import asyncio
+import json
+import os
+import re
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import nats
+import pytest
+
+from mnemon_bench.provider_server.server import ProviderServer
+from tests.e2e.conftest import Up, mnemon
+
+NODE = Path(__file__).parent / "node"
+CONTRACTS = Path(__file__).parents[3] / "docs" / "contracts.md"
+LOCOMO = Path(os.environ.get("LOCOMO_DATA", Path(__file__).parents[4] / "shared" / "data" / "locomo"))
+
+
+def said(reply: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(message["role"], message["content"]) for message in reply["messages"]]
+
+
+async def run(*command: str | Path, folder: Path, told: str = "", **environment: str) -> tuple[int, str, str]:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(told.encode()), 120)
+    except TimeoutError:
+        process.kill()
+        raise
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A folder with the Node client, the example bot and their package."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("Node is not installed: `node` and `npm` are needed")
+    folder = Path(shutil.copytree(NODE, tmp_path / "node"))
+    shutil.copy(NODE.parents[3] / "docs" / "examples" / "bot.mjs", folder)
+    return folder
+
+
+async def test_plain_nats_py(shared: Up) -> None:
+    assert shared.endpoints
+    connection = await nats.connect(shared.endpoints.nats)
+    subject = "chat.stock.u1.-.message.v1"
+    await connection.publish(subject, b'{"role":"user","content":"hi"}')
+    answer = await connection.request(subject, b'{"role":"assistant","content":"hello"}', timeout=10)
+    request = json.dumps({"min_seq": json.loads(answer.data)["seq"]}).encode()
+    reply = await connection.request("ask.stock.u1.history.v1", request, timeout=10)
+    assert said(json.loads(reply.data)) == [("user", "hi"), ("assistant", "hello")]
+    await connection.close()
+
+
+async def test_node_scripts(shared: Up, node: Path) -> None:
+    assert shared.endpoints
+    code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=node)
+    if code:
+        pytest.skip(f"npm cannot install @nats-io/transport-node here: {err.strip()[-200:]}")
+    code, out, err = await run("node", "stock_client.mjs", shared.endpoints.nats, folder=node)
+    assert code == 0, err
+    assert said(json.loads(out)) == [("user", "hi"), ("assistant", "Привет, Node")]
+
+    (shown,) = re.findall(r"```js\n(import.*?)```", CONTRACTS.read_text(encoding="utf-8"), re.DOTALL)
+    (node / "shown.mjs").write_text(shown, encoding="utf-8")
+    code, out, err = await run("node", "shown.mjs", shared.endpoints.nats, folder=node)
+    assert code == 0, err
+    assert "content: 'hi'" in out
+
+    told = "My cello annoys Porto\nWhat annoys them?\n"
+    with ProviderServer() as model:
+        servers = {"MNEMON_NATS_URL": shared.endpoints.nats, "MNEMON_MODEL_URL": model.openai_url}
+        code, out, err = await run("node", "bot.mjs", "anna", folder=node, told=told, **servers)
+    assert code == 0, err
+    assert "cello" in out.splitlines()[-1], "from the question before"
+
+
+@pytest.mark.skipif(
+    not LOCOMO.is_dir(), reason="the LoCoMo files are not at hand: set LOCOMO_DATA to their folder"
+)
+async def test_locomo_comes_back_by_history(shared: Up) -> None:
+    assert shared.endpoints
+    files = sorted(LOCOMO.glob("*.json"))
+    done = await mnemon("import", "locomo", *files, "--tenant", "locomo", "--data", shared.data, "--json")
+    assert done.code == 0, done
+    summary = json.loads(done.out)
+    connection = await nats.connect(shared.endpoints.nats)
+    for file in files:
+        source = json.loads(file.read_text())
+        request = json.dumps({"limit": 1000, "min_seq": summary["last_seq"]}).encode()
+        answer = await connection.request(f"ask.locomo.{source['sample_id']}.history.v1", request, timeout=30)
+        messages = json.loads(answer.data)["messages"]
+        found = [(one["name"], one["content"], _minute(one["sent_at"])) for one in messages]
+        assert found == list(_turns(source["conversation"]))
+
+    again = await mnemon("import", "locomo", *files, "--tenant", "locomo", "--data", shared.data, "--json")
+    assert json.loads(again.out)["published"] == 0
+    log = await connection.jetstream().stream_info("LOG", subjects_filter="chat.locomo.>")
+    assert sum((log.state.subjects or {}).values()) == summary["published"]
+    await connection.close()
+
+
+async def test_an_import_says_what_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "conv.json"
+    missing = await mnemon("import", "locomo", file, "--tenant", "acme")
+    assert missing.code == 2
+    assert "conv.json cannot be read" in missing.err
+
+    file.write_text("{}")
+    other = await mnemon("import", "locomo", file, "--tenant", "acme")
+    assert other.code == 2
+    assert "conv.json is not a LoCoMo file: " in other.err
+
+    file.write_text('{"sample_id": "c", "conversation": {"speaker_a": "Ann", "speaker_b": "Bob"}}')
+    wrong = await mnemon("import", "locomo", file, "--tenant", "")
+    assert wrong.code == 2
+    assert "tenant: " in wrong.err
+
+    dry = await mnemon("import", "locomo", file, "--tenant", "acme", "--dry-run")
+    assert dry.code == 0, dry
+    assert "Nothing was sent" in dry.out
+
+    alone = await mnemon("import", "locomo", file, "--tenant", "acme", MNEMON_NATS_URL="nats://127.0.0.1:1")
+    assert alone.code == 3
+    assert "127.0.0.1:1" in alone.err
+
+
+def _minute(moment: str) -> datetime:
+    return datetime.fromisoformat(moment).replace(second=0, microsecond=0)
+
+
+def _turns(conversation: dict[str, Any]) -> list[tuple[str, str, datetime]]:
+    sessions = sorted(
+        (int(key.removeprefix("session_")), turns)
+        for key, turns in conversation.items()
+        if isinstance(turns, list)
+    )
+    return [
+        (
+            turn["speaker"],
+            turn["text"],
+            datetime.strptime(conversation[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+                tzinfo=UTC
+            ),
+        )
+        for number, turns in sessions
+        for turn in turns
+    ]

@@ -1,0 +1,108 @@
+"""The example bot for Telegram, with a server that speaks the Bot API, a model's server, and `mnemon up`."""
+
+import asyncio
+import importlib.util
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from mnemon import MemoryClient
+from mnemon_bench.provider_server.server import ProviderServer
+from tests.e2e.conftest import PATIENCE, Up
+from tests.support.servers.telegram_server import Telegram
+
+BOT = Path(__file__).parents[3] / "docs" / "examples" / "telegram_bot.py"
+USER = 4711
+
+
+def _loaded(path: Path) -> ModuleType:
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@asynccontextmanager
+async def _talking(main: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """The bot runs, until it is ended wherever it happens to be."""
+    others = asyncio.all_tasks()
+    bot = asyncio.ensure_future(main())
+    try:
+        yield
+    finally:
+        of_the_bot = {bot, *asyncio.all_tasks()} - others
+        for task in of_the_bot:
+            task.cancel()
+        await asyncio.gather(*of_the_bot, return_exceptions=True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+
+@asynccontextmanager
+async def _stopped(up: Up) -> AsyncIterator[None]:
+    await up.stop()
+    try:
+        yield
+    finally:
+        await up.start(MNEMON_NATS_URL="")  # the bot's is not for it
+
+
+# In the loop of the stack that is stopped and started.
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.timeout(300)  # it waits out what is away
+async def test_it_remembers_over_restarts(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert shared.endpoints
+    # The bot is a process of its own otherwise; to import aiogram twice costs more than all of this test.
+    main = _loaded(BOT).main
+    nats = shared.endpoints.nats
+    with Telegram(USER) as anna, ProviderServer() as model:
+        monkeypatch.setenv("TELEGRAM_API_URL", anna.url)
+        monkeypatch.setenv("BOT_TOKEN", "123:a-token")
+        monkeypatch.setenv("MNEMON_MODEL_URL", model.openai_url)
+        monkeypatch.setenv("MNEMON_NATS_URL", nats)
+        async with _talking(main):
+            assert "I remember" in await anna.says("/start")
+            assert "cello" in await anna.says("Every evening my cello annoys Porto")
+
+        async with _talking(main), MemoryClient.connect(nats, tenant="telegram") as memory:
+            await _answers(anna, "What annoys them?", "cello")  # it was ended between
+
+            async with _stopped(shared):
+                alone = await anna.says("And Lisbon?")
+                assert "Lisbon" in alone
+                assert "cello" not in alone
+                assert "right now" in await anna.says("/memory")
+            async with asyncio.timeout(PATIENCE):
+                while "And Lisbon?" not in await _said(memory):
+                    await asyncio.sleep(0.1)
+            await _answers(anna, "Both?", "cello", "Lisbon")  # of which one was said while it was away
+
+            saved = await memory.save(str(USER), "Plays the cello in a quartet")
+            assert "Plays the cello in a quartet" in await anna.says("/memory")
+            which = await anna.says("/forget the cello in Porto")
+            assert which == f"Which one do you mean?\n/forget {saved.id}  Plays the cello in a quartet"
+            gone = await anna.says(f"/forget {saved.id}")
+            assert gone == f"Forgotten: {saved.id} Plays the cello in a quartet"
+            assert await anna.says("/forget the cello") == "I know nothing of the kind."
+            assert "new conversation" in await anna.says("/new")
+            assert "cello" not in await anna.says("What annoys them?"), "what was said before is gone"
+            assert "nothing of you" in await anna.says("/forget everything")
+            assert await _said(memory) == []
+
+
+async def _answers(anna: Telegram, question: str, *words: str) -> None:
+    """It has all these words in an answer, once the memory answers in time."""
+    answer = ""
+    async with asyncio.timeout(PATIENCE):
+        while not all(word in answer for word in words):
+            answer = await anna.says(question)
+
+
+async def _said(memory: MemoryClient) -> list[str]:
+    return [message.content for message in (await memory.history(str(USER))).messages]

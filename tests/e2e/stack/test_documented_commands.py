@@ -1,0 +1,132 @@
+"""README and quick start, done from top to bottom: each block is run, or it is said here why not."""
+
+import asyncio
+import os
+import re
+import stat
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import Up
+from tests.support.code_blocks import Block, blocks
+from tests.support.command_lines import invocations, parse
+
+ROOT = Path(__file__).parents[3]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")
+
+NOT_RUN = {
+    "pip install uv && uv run mnemon demo": "test_demo.py runs it, and holds README to it",
+    "pip install uv && uv run pytest": "this is it",
+    "uv run mnemon up --data ./memory --nats-port 4222": "a stack runs already; it is the same command",
+    "docker compose up --build --scale persist=2 --scale dedupe=2": "no engine; see test_compose.py",
+}
+
+UV = '#!/bin/sh\n[ "$1" = run ] && [ "$2" = mnemon ] && shift 2 && exec "{python}" -m mnemon "$@"\nexit 64\n'
+
+NATS = '''#!{python}
+"""`nats pub SUBJECT BODY` and `nats req SUBJECT BODY`, as far as the pages have them."""
+import asyncio, sys, nats
+
+async def main(how, subject, body):
+    async with await nats.connect("{url}") as connection:
+        if how == "pub":
+            await connection.publish(subject, body.encode())
+        else:
+            reply = await connection.request(subject, body.encode(), timeout=60)
+            print(reply.data.decode())
+            sys.exit("error" in __import__("json").loads(reply.data))
+
+asyncio.run(main(*sys.argv[1:]))
+'''
+
+
+def documented() -> list[Block]:
+    return [block for page in PAGES for block in blocks(page)]
+
+
+def run_blocks() -> list[Block]:
+    """What is run, in the order of the pages."""
+    return [
+        block
+        for block in documented()
+        if block.language in ("sh", "python") and block.text.strip() not in NOT_RUN
+    ]
+
+
+def shown_after(block: Block) -> str | None:
+    """What the page says that it prints."""
+    for one, other in pairwise(blocks(block.page)):
+        if (one, other.language) == (block, "text"):
+            return other.text
+    return None
+
+
+def without_times(text: str) -> list[str]:
+    return [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", line) for line in text.splitlines()]
+
+
+async def run(*command: str | Path, cwd: Path, path: Path) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=cwd,
+        env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, out.decode() + err.decode()
+    return out.decode()
+
+
+@pytest.fixture
+def programs(shared: Up, tmp_path: Path) -> Path:
+    """A folder with `uv`, which has everything installed, and `nats`, which talks to the shared stack."""
+    assert shared.endpoints
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in (("uv", UV), ("nats", NATS)):
+        program = folder / name
+        program.write_text(text.replace("{python}", sys.executable).replace("{url}", shared.endpoints.nats))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    return folder
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+async def test_every_block_does_what_the_page_says(
+    shared: Up, programs: Path, tmp_path: Path, page: Path
+) -> None:
+    assert shared.endpoints
+    found = [block for block in run_blocks() if block.page == page]
+    assert found
+    for block in found:
+        text = block.text.replace("nats://127.0.0.1:4222", shared.endpoints.nats)
+        text = text.replace("./memory", str(shared.data))
+        command = ("sh", "-ec", text) if block.language == "sh" else (sys.executable, "-c", text)
+        try:
+            out = await run(*command, cwd=tmp_path, path=programs)
+        except AssertionError as error:
+            raise AssertionError(f"{block}: {error}") from error
+        if (expected := shown_after(block)) is not None:
+            lines = without_times(expected)
+            assert without_times(out)[: len(lines)] == lines, block
+
+
+def test_what_is_not_run_is_there_and_can_be_read() -> None:
+    texts = {block.text.strip() for block in documented() if block.language == "sh"}
+    assert NOT_RUN.keys() <= texts
+    for text in NOT_RUN:
+        for arguments in invocations(text.replace("uv run ", "")):
+            parse(arguments)
+
+
+def test_no_block_is_of_a_kind_that_nobody_looks_at() -> None:
+    assert {block.language for block in documented()} == {"sh", "python", "text"}
+    assert not [page for page in PAGES if re.search(r"^(    |\t)\S", strip(page.read_text()), re.MULTILINE)]
+
+
+def strip(markdown: str) -> str:
+    """The page without its fenced blocks: an indented one would be code, too."""
+    return re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)

@@ -1,0 +1,113 @@
+"""Expiry goes by the time of the log, and stops where clocks differ: what has expired does not come back."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.aio.subscription import Subscription
+from structlog.testing import capture_logs
+
+from mnemon.operations.health.report import examine_deployment
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.maintain.handler import EXPIRE
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.health import clock_skew
+from tests.integration.conftest import Stock
+
+HOURS = 2
+PATIENCE = 20.0
+
+
+class Fast:
+    """A clock that this process takes for the time; `time` is that of the machine."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return time.time() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Fast:
+    fast = Fast()
+    monkeypatch.setattr(clock_skew, "time", fast)
+    return fast
+
+
+@pytest_asyncio.fixture
+async def expired(connection: Client) -> AsyncIterator[Subscription]:
+    yield await connection.subscribe("memory.acme.u1.fact.expired.v1")
+
+
+@pytest_asyncio.fixture
+async def maintained(deployment: Deployment) -> AsyncIterator[Deployment]:
+    # The test gives the trigger of the schedule.
+    seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
+    async with run_consumers(("persist", "maintain"), seldom):
+        yield seldom
+
+
+async def save(stock: Stock, fact_id: str, expires_at: datetime) -> None:
+    fact = {"text": f"Stays at {fact_id}", "tier": "working", "expires_at": expires_at.isoformat()}
+    body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": fact_id}}
+    seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) >= seq
+
+
+async def maintain(connection: Client) -> None:
+    """Have facts expired now, and wait for the end of it."""
+    await ended(connection, (await connection.jetstream().publish(EXPIRE, b"", stream=WORK)).seq)
+
+
+async def ended(connection: Client, trigger: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            info = await connection.jetstream().consumer_info(WORK, "maintain")
+            if info.ack_floor and info.ack_floor.stream_seq >= trigger:
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_a_process_whose_clock_is_fast_expires_nothing(
+    stock: Stock, connection: Client, maintained: Deployment, expired: Subscription, clock: Fast
+) -> None:
+    now = datetime.now(UTC)
+    await save(stock, "past", now - timedelta(seconds=1))
+    await save(stock, "future", now + timedelta(hours=1))
+    clock.ahead = HOURS * 3600
+    with capture_logs() as lines:
+        await maintain(connection)
+    assert expired.pending_msgs == 0
+    (said,) = [line for line in lines if line["event"] == "expiry stopped"]
+    assert said["problem"].startswith("this machine's clock is 7,")
+    assert any(
+        each.startswith("this machine's clock is 7,")
+        for each in (await examine_deployment(maintained)).problems
+    )
+
+    clock.ahead = 0.0
+    await maintain(connection)
+    assert b"past" in (await expired.next_msg(PATIENCE)).data
+    await maintain(connection)
+    assert expired.pending_msgs == 0
+    assert not [each for each in (await examine_deployment(maintained)).problems if "clock" in each]
+
+
+async def test_expiry_goes_by_the_time_of_the_log(
+    stock: Stock, connection: Client, deployment: Deployment, expired: Subscription
+) -> None:
+    seldom = deployment.model_copy(update={"maintain_seconds": 86_400})
+    async with run_consumers(("persist",), seldom):
+        trigger = await connection.jetstream().publish(EXPIRE, b"", stream=WORK)
+        await save(stock, "since", datetime.now(UTC))
+    async with run_consumers(("persist", "maintain"), seldom):
+        await ended(connection, trigger.seq)
+        assert expired.pending_msgs == 0
+        await maintain(connection)
+    assert b"since" in (await expired.next_msg(PATIENCE)).data

@@ -1,0 +1,312 @@
+"""Facts from the proposal to the end, with an embedder whose similarities are given."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import nats.errors
+import psycopg
+import pytest
+import pytest_asyncio
+
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.maintain.handler import LIMITS, MaintainConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.settings.store import change, write
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
+from tests.integration.conftest import Stock
+from tests.support.facts.preset_embedder import Given
+
+PATIENCE = 20.0
+SIMILAR = (
+    ("Живу в Москве", "Переехал в Санкт-Петербург", 0.7),
+    ("Работаю программистом", "Работаю Python разработчиком", 0.9),
+    ("Пользователь любит Python", "Питон — любимый язык пользователя", 0.97),
+    ("The user drinks green tea", "Tea that is green is what they have", 0.96),
+)
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """mnemon with all its consumers, and what they keep their facts in."""
+
+    stock: Stock
+    deployment: Deployment
+    vectors: VectorStore
+
+    async def save(self, text: str, **fact: Any) -> dict[str, Any]:
+        return await self.stock.ask("save", text=text, **fact)
+
+    async def facts(self, **request: Any) -> dict[str, str]:
+        return {each["id"]: each["text"] for each in (await self.stock.ask("read", **request))["facts"]}
+
+    async def found(self, query: str, **request: Any) -> list[str]:
+        reply = await self.stock.ask("search", query=query, limit=50, **request)
+        return [hit["id"] for hit in reply["hits"]]
+
+    async def log_of(self, event: str) -> list[dict[str, Any]]:
+        """The events of a name, in log order."""
+        return [json.loads(delivery.body) for delivery in await self._deliveries(event)]
+
+    async def positions(self, event: str) -> list[int]:
+        """Where in the log they are."""
+        return [delivery.sequence for delivery in await self._deliveries(event)]
+
+    async def _deliveries(self, event: str) -> list[Delivery]:
+        found = [page async for page in pages(self.stock.connection, f"memory.acme.u1.{event}.v1", 0)]
+        return [delivery for page in found for delivery in page]
+
+    async def is_settled(self) -> None:
+        """Wait until every consumer is through."""
+        stream_context = self.stock.connection.jetstream()
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                end = (await stream_context.stream_info("LOG")).state.last_seq
+                for consumer in ("persist", "index"):
+                    assert await Position(consumer).reach(stream_context, end, PATIENCE) >= end
+                waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
+                # Nobody here takes those that are for summaries and extraction.
+                for_us = [each for each in waiting or () if not each.startswith(("work.comp", "work.extr"))]
+                if not for_us and (await stream_context.stream_info("LOG")).state.last_seq == end:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def points(self) -> set[str]:
+        """The facts that have a point."""
+        pages = [page async for page in self.vectors.scroll(Collection.MEMORIES, ("acme", "u1"))]
+        return {str(stored.payload["fact_id"]) for page in pages for stored in page}
+
+    def rows_with(self, text: str) -> int:
+        """Rows of any table that hold a text."""
+        url = self.deployment.database_url
+        assert url is not None
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(address) as connection:
+            schema = self.deployment.database_schema
+            statement = f"SELECT count(*) FROM {schema}.memory_events WHERE body::text LIKE %s"
+            found = connection.execute(statement, (f"%{text}%",)).fetchone()
+        assert found is not None
+        return int(found[0])
+
+
+@asynccontextmanager
+async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> AsyncIterator[Remembering]:
+    located = deployment.model_copy(update={"vectors_folder": folder, "maintain_seconds": 1})
+    given = Given(SIMILAR)
+    async with AsyncExitStack() as ends:
+        opened = open_vectors(located, model=given.model, dimension=given.dimension)
+        finding = VectorIndex(await ends.enter_async_context(opened), given)
+        database = Database(located)
+        await database.open()
+        ends.push_async_callback(database.close)
+        await ends.enter_async_context(PersistConsumer(database, located).run())
+        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(MaintainConsumer(database, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
+        yield Remembering(stock, located, finding.vectors)
+
+
+@pytest_asyncio.fixture
+async def memory(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Remembering]:
+    async with remembering(stock, deployment, tmp_path / "vectors") as memory:
+        yield memory
+
+
+async def test_moving_house_is_an_update_with_lineage_and_the_former_home_is_kept(
+    memory: Remembering,
+) -> None:
+    first = await memory.save("Живу в Москве")
+    moved = await memory.save("Переехал в Санкт-Петербург")
+    assert (moved["decision"], moved["id"]) == ("updated", first["id"])
+    assert await memory.facts(min_seq=moved["seen_seq"]) == {first["id"]: "Переехал в Санкт-Петербург"}
+    (updated,) = await memory.log_of("fact.updated")
+    assert updated["decision"]["similarity"] == pytest.approx(0.7, abs=0.001)
+    assert (updated["decision"]["relation"], updated["decision"]["evidence"]) == (
+        "update",
+        "a new value: residence",
+    )
+    reply = await memory.stock.ask("get", id=first["id"])
+    assert [version["text"] for version in reply["versions"]] == ["Живу в Москве"]
+
+
+async def test_the_same_of_another_person_is_a_fact_of_its_own(memory: Remembering) -> None:
+    for text in (
+        "Живу в Москве",
+        "Мама живёт в Москве",
+        "Is allergic to nuts",
+        "His sister is allergic to nuts",
+    ):
+        assert (await memory.save(text))["decision"] == "saved"
+
+
+async def test_a_refinement_rewrites_the_fact(memory: Remembering) -> None:
+    first = await memory.save("Работаю программистом", importance=7)
+    second = await memory.save("Работаю Python разработчиком", importance=3)
+    assert (second["decision"], second["id"]) == ("updated", first["id"])
+    assert await memory.facts() == {first["id"]: "Работаю Python разработчиком"}
+    (updated,) = await memory.log_of("fact.updated")
+    assert updated["former"]["text"] == "Работаю программистом"
+    assert updated["fact"]["importance"] == 7
+    assert updated["decision"]["similarity"] == pytest.approx(0.9, abs=0.001)
+    reply = await memory.stock.ask("get", id=first["id"])
+    assert [version["text"] for version in reply["versions"]] == ["Работаю программистом"]
+
+
+async def test_the_same_in_other_words_is_kept_once(memory: Remembering) -> None:
+    for text in ("Пользователь любит Python", "Питон — любимый язык пользователя"):
+        await memory.save(text)
+    assert list((await memory.facts()).values()) == ["Питон — любимый язык пользователя"]
+
+    await write(memory.stock.connection, SettingsV1.model_validate({"dedupe": {"on_duplicate": "confirm"}}))
+    await memory.save("The user drinks green tea")
+    async with asyncio.timeout(PATIENCE):
+        while (again := await memory.save("Tea that is green is what they have"))["decision"] != "confirmed":
+            await memory.stock.ask("forget", id=again["id"])  # the settings are on their way
+            await memory.save("The user drinks green tea")
+    assert "The user drinks green tea" in (await memory.facts()).values()
+
+
+async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) -> None:
+    kept = await memory.save("The user keeps a thing-1 in the garden")
+    gone = await memory.save("The user keeps a thing-2 in the cellar")
+    forgotten = await memory.stock.ask("forget", id=gone["id"])
+
+    seq = forgotten["seen_seq"]
+    assert list(await memory.facts(min_seq=seq)) == [kept["id"]]
+    assert gone["id"] not in await memory.found("thing-2 in the cellar", min_seq=seq)
+    assert (await memory.stock.ask("get", id=gone["id"], min_seq=seq))["error"]["code"] == "not_found"
+    context = await memory.stock.ask("context", query="thing-2 in the cellar", min_seq=seq)
+    assert "thing-2" not in str(context["messages"])
+
+    await memory.is_settled()
+    assert await memory.points() == {kept["id"]}
+    assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (1, 0)
+
+    again = await memory.save("The user keeps a thing-2 in the cellar")
+    assert again["decision"] == "saved"
+    assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
+
+
+async def test_what_is_saved_while_the_fact_it_meets_is_forgotten_is_kept(memory: Remembering) -> None:
+    again: dict[str, Any]
+    for number in range(12):
+        first = await memory.save(f"The user keeps a thing-{number} in the garden")
+        _, again = await asyncio.gather(
+            memory.stock.ask("forget", id=first["id"]),
+            memory.save(f"There is one thing-{number} that belongs to them"),
+        )
+        # Decided before, it went with the fact; decided after, it is a fact of its own. Never in between.
+        facts = await memory.facts(min_seq=again["seen_seq"])
+        if again["decision"] == "updated":
+            assert (await memory.positions("fact.updated"))[-1] < (await memory.positions("fact.forgotten"))[
+                -1
+            ]
+        else:
+            assert facts.keys() == {again["id"]}
+            await memory.stock.ask("forget", id=again["id"])
+
+
+async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Remembering) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    saved = await memory.save("The user borrows a thing-3 for now", expires_at=soon.isoformat())
+    assert saved["decision"] == "saved"
+    assert saved["id"] in await memory.facts()
+    removed = await memory.stock.connection.subscribe("memory.acme.u1.fact.expired.v1")
+    await memory.stock.connection.flush()
+
+    async with asyncio.timeout(PATIENCE):
+        while datetime.now(UTC) < soon:
+            await asyncio.sleep(0.05)
+    assert await memory.facts() == {}
+    assert await memory.found("thing-3 for now") == []
+
+    await removed.next_msg(PATIENCE)
+    await memory.is_settled()
+    assert await memory.points() == set()
+    assert memory.rows_with("thing-3") == 0
+
+
+async def test_beyond_the_limit_the_least_and_oldest_of_the_archive_gives_way(memory: Remembering) -> None:
+    limits = FactLimits(per_user=3, profile=2, working=2)
+    await write(memory.stock.connection, SettingsV1(limits=limits))
+    await memory.save("The user keeps a thing-1 somewhere", tier="archive", importance=5)
+    await memory.save("The user keeps a thing-2 somewhere", tier="archive", importance=2)
+    await memory.save("The user keeps a thing-3 somewhere", tier="profile", importance=5)
+    await memory.save("The user keeps a thing-4 somewhere", tier="archive", importance=5)
+    last = await memory.save("The user keeps a thing-5 somewhere", tier="archive", importance=5)
+
+    kept = {text.split()[4] for text in (await memory.facts(min_seq=last["seen_seq"])).values()}
+    assert kept == {"thing-3", "thing-4", "thing-5"}
+    evicted = [each["fact_id"] for each in await memory.log_of("fact.evicted")]
+    assert evicted == ["ar_002", "ar_001"]
+    await memory.is_settled()
+    assert await memory.points() == {"pf_001", "ar_003", "ar_004"}
+    assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (0, 0)
+
+
+async def test_a_limit_that_was_lowered_is_kept_by_the_schedule(memory: Remembering) -> None:
+    for number in range(1, 5):
+        last = await memory.save(f"The user keeps a thing-{number} somewhere", tier="profile")
+    connection = memory.stock.connection
+    evicted = await connection.subscribe("memory.acme.u1.fact.evicted.v1")
+    own = {"limits": {"profile": 2}}
+    await change(connection, lambda document: own, tenant="acme")
+    has_begun = False
+    while not has_begun:
+        # As the server's schedule does once an hour; the setting may still be on its way.
+        await connection.jetstream().publish(LIMITS, b"", stream=WORK)
+        with suppress(nats.errors.TimeoutError):
+            await evicted.next_msg(1)
+            has_begun = True
+    await evicted.next_msg(PATIENCE)
+    await memory.is_settled()
+    assert set((await memory.facts(min_seq=last["seen_seq"])).values()) == {
+        "The user keeps a thing-3 somewhere",
+        "The user keeps a thing-4 somewhere",
+    }
+
+
+async def test_what_cannot_be_decided_keeps_nothing_else_from_it(memory: Remembering) -> None:
+    text = {"text": "The user keeps a thing-1 somewhere"}
+    await memory.stock.publish("memory.acme.u1.fact.proposed.v1", text, Nats_Msg_Id="x" * 300)
+    await memory.stock.publish(
+        "memory.acme.u1.fact.proposed.v1", {**text, "expires_at": "9998-12-31T23:59:59-14:00"}
+    )
+    saved = await memory.save("The user keeps a thing-2 somewhere")
+    assert saved["decision"] == "saved"
+    assert list(await memory.facts()) == [saved["id"]]
+
+
+async def test_vectors_that_are_lost_are_made_anew(
+    stock: Stock, deployment: Deployment, tmp_path: Path
+) -> None:
+    async with remembering(stock, deployment, tmp_path / "vectors") as memory:
+        said = await stock.say("the lantern stands on the pier")
+        saved = await memory.save("The user keeps a thing-1 in the garden")
+        await memory.is_settled()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "others"})
+    async with run_consumers(("index", "persist", "retrieve"), located):
+        reply: dict[str, Any] = {"hits": ()}
+        async with asyncio.timeout(PATIENCE):
+            while {hit["id"] for hit in reply["hits"]} != {f"LOG:{said}", saved["id"]}:
+                reply = await stock.ask(
+                    "search", query="lantern thing-1 garden", scope=["memories", "messages"]
+                )

@@ -1,0 +1,104 @@
+"""One user's flood keeps nobody waiting to its end."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from nats.aio.client import Client
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_contracts.events.memory import FactProposedV1
+from mnemon_contracts.settings.groups import FactLimits, Rates, SettingsV1
+from mnemon_contracts.subjects import memory_subject, thing_filter
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.log_writer import LogEvent, append
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.settings.store import write
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.vector_index import VectorIndex
+from tests.integration.conftest import Stock
+from tests.support.pipelines.compaction import Compacting
+
+FLOOD = 700
+PATIENCE = 60.0
+
+
+def proposals(user: str, number: int) -> list[LogEvent]:
+    """What is proposed of a user, with nothing said twice."""
+    subject = memory_subject("acme", user, "fact.proposed")
+    texts = [f"{user} keeps a notebook with the number {each}" for each in range(number)]
+    return [LogEvent(subject, FactProposedV1.strictly(text=text).body(), f"{user}:{text}") for text in texts]
+
+
+async def decisions(connection: Client, user: str, number: int) -> Sequence[Delivery]:
+    """The events of a user's facts beyond the proposals, once there are so many."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            found = [page async for page in pages(connection, thing_filter("acme", user, "fact"), 0)]
+            decided = [each for page in found for each in page if "proposed" not in each.subject]
+            if len(decided) >= number:
+                return decided
+            await asyncio.sleep(0.05)
+
+
+async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
+    connection: Client, deployment: Deployment, database: Database, tmp_path: Path
+) -> None:
+    await write(connection, SettingsV1(limits=FactLimits(per_user=FLOOD)))
+    appended = await append(connection, [*proposals("flood", FLOOD), *proposals("quiet", 1)])
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with (
+        open_vectors(located, model="none", dimension=None) as vectors,
+        DedupeConsumer(database, VectorIndex(vectors, None), located).run(),
+    ):
+        (quiet,) = await decisions(connection, "quiet", 1)
+        flood = await decisions(connection, "flood", FLOOD)
+        assert quiet.sequence < flood[-1].sequence
+        # And each of the flood is decided, once, in its order, and acknowledged.
+        saved = [json.loads(each.body)["fact"]["text"] for each in flood]
+        assert saved == [f"flood keeps a notebook with the number {each}" for each in range(FLOOD)]
+        async with asyncio.timeout(PATIENCE):
+            while await applied_position(connection.jetstream(), "dedupe") < appended[-1].seq:
+                await asyncio.sleep(0.05)
+        assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
+
+
+async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_else(
+    stock: Stock, deployment: Deployment
+) -> None:
+    await write(stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000))
+    seq = await stock.say("something that nobody has persisted yet")
+    async with run_consumers(("retrieve",), deployment):
+        asking = [asyncio.create_task(stock.ask("history", min_seq=seq)) for _ in range(3)]
+        done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED, timeout=PATIENCE)
+        (refused,) = [each.result()["error"] for each in done]
+        assert (refused["code"], refused["retryable"]) == ("unavailable", True)
+        assert "rates.requests_per_user" in refused["message"]
+        assert await stock.contents("acme.u2") == []
+        async with run_consumers(("persist",), deployment):
+            assert [len(reply["messages"]) for reply in await asyncio.gather(*waiting)] == [1, 1]
+        assert len(await stock.contents(min_seq=seq)) == 1
+
+
+async def test_a_user_with_many_conversations_has_half_of_the_room_and_the_rest_is_for_others(
+    stock: Stock, deployment: Deployment
+) -> None:
+    room = deployment.model_requests
+    with ProviderServer() as server:
+        server.state.seconds = 0.5
+        compacting = await Compacting.on(stock, deployment, server)
+        flood = room // 2 + 1
+        for number in range(flood):
+            await compacting.talk(17, ("flood",), conversation=f"c{number}")
+        async with compacting.running("persist", "compact"):
+            await compacting.has(flood, "summary.written", "flood")
+            assert server.state.most_in_flight == room // 2
+            await compacting.talk(17, [f"u{number}" for number in range(room)])
+            await compacting.has(flood + room, "summary.written")
+            assert server.state.most_in_flight > room // 2

@@ -1,0 +1,114 @@
+"""No effect depends on the order of delivery: whatever comes when, and how often, the state is the log's."""
+
+import asyncio
+import os
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from mnemon_consumers.persist.decide import plan
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.memory import user_memory
+from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.projections.sweep import last_watermark, sweep
+from mnemon_infra.database.projections.writer import write
+from tests.support.hypothesis_profiles import scale_examples
+from tests.support.log.interleaving import Interleaving
+from tests.support.log.projected_state import delivery_of, shown, texts_of
+from tests.support.log.reference_fold import TENANT, USER, LoggedEvent, State, fold
+
+RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(20)))
+"""How many interleavings are tried. By hand, some thousands: INTERLEAVINGS=5000."""
+
+
+async def state_of(database: Database, *places: str) -> State:
+    state = await database.read(shown(places))
+    return replace(state, texts=await texts_of(database))
+
+
+async def test_any_interleaving_gives_the_state_of_the_log(database: Database, beside: Database) -> None:
+    schemas = await _schema_of(database), await _schema_of(beside)
+    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, beside, schemas)
+    await asyncio.to_thread(
+        run_state_machine_as_test,
+        machine,
+        settings=settings(
+            max_examples=RUNS,
+            stateful_step_count=30,
+            deadline=None,
+            suppress_health_check=[*HealthCheck],
+            phases=[Phase.reuse, Phase.generate, Phase.shrink],
+            report_multiple_bugs=False,
+        ),
+    )
+
+
+async def _schema_of(database: Database) -> str:
+    async with database.transaction() as connection:
+        ((schema,),) = await (await connection.execute("SELECT current_schema()")).fetchall()
+    return str(schema)
+
+
+async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Database) -> None:
+    log = [
+        LoggedEvent(1, "first", "message", "c1"),
+        LoggedEvent(2, "clear", "cleared", "c1"),
+        LoggedEvent(3, "second", "message", "c1"),
+        LoggedEvent(4, "of the second", "summary.written", "c1", from_seq=3),
+        LoggedEvent(5, "of both", "summary.merged", "c1", from_seq=1, merged=("of the second",)),
+    ]
+    await write(database, plan([delivery_of(event) for event in log]).rows)
+    for _ in range(2):
+        state = await state_of(database)
+        assert state.summaries == {"c1": {"of the second"}} == fold(log).summaries
+        await sweep(database, TENANT, USER, up_to=5)
+    assert await texts_of(database) == {"of the second"}
+
+
+async def test_what_is_swept_once_may_come_again(database: Database) -> None:
+    """Whatever the log takes after the end of a fact, its trigger sweeps; a task can be added anew."""
+    early = [
+        LoggedEvent(1, "saved", "fact.saved"),
+        LoggedEvent(2, "forgotten", "fact.forgotten"),
+        LoggedEvent(3, "added", "task.added"),
+        LoggedEvent(4, "removed", "task.removed"),
+    ]
+    late = [LoggedEvent(5, "updated", "fact.updated"), LoggedEvent(6, "again", "task.added")]
+    for part in early, late:
+        rows = plan([delivery_of(event) for event in part]).rows
+        await write(database, rows)
+        assert rows.watermarked() == {(TENANT, USER)}
+        await sweep(database, TENANT, USER, up_to=6)
+    assert await state_of(database) == fold([*early, *late])
+    assert await texts_of(database) == {"again"}
+    assert await last_watermark(database, TENANT, USER) == 4
+
+
+async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> None:
+    """The start of c2 is late: the content of what was said in it must not be swept with c1's."""
+    log = [
+        LoggedEvent(1, "in c1", "message", "c1"),
+        LoggedEvent(2, "c2", "started", "c2"),
+        LoggedEvent(3, "in c2", "message"),
+        LoggedEvent(4, "back", "started", "c1"),
+        LoggedEvent(5, "clear", "cleared"),
+    ]
+    early = [event for event in log if event.id not in ("c2", "back")]
+    await write(database, plan([delivery_of(event) for event in early]).rows)
+    assert await sweep(database, TENANT, USER, up_to=1) == 0
+    await write(database, plan([delivery_of(event) for event in log]).rows)
+    await sweep(database, TENANT, USER, up_to=5)
+    assert await state_of(database, "c2") == fold(log)
+    assert fold(log).messages == {"c2": ["in c2"]}
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+async def test_one_event_twice_in_a_batch(database: Database, copies: int) -> None:
+    events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
+    await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
+    (view,) = await database.read(user_memory.newest_messages([NewestMessages(TENANT, USER, "c1", 10)]))
+    assert [(row.seq, row.event_id) for row in view.messages] == [(1, "same")]

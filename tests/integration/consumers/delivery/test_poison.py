@@ -1,0 +1,180 @@
+"""What can never be stored becomes a dead letter that says why, and harms nothing else of its batch."""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from nats.aio.client import Client
+from nats.js.api import RawStreamMsg
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from mnemon_bench.workloads.messages import fill
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.config import Deployment
+from tests.integration.conftest import Stock
+
+PATIENCE = 60.0
+MESSAGE = "chat.acme.u1.-.message.v1"
+TWO_MEGABYTES = b'{"role":"user","content":"%b"}' % (b"x" * 2_000_000)
+
+
+class Poison(NamedTuple):
+    """A message that can never be stored, and what its dead letter has to say."""
+
+    subject: str
+    body: bytes
+    reason: str
+    names: str
+
+
+POISON = (
+    Poison(MESSAGE, b'{"role":"user","content":\xff', "invalid_body", "JSON"),
+    Poison(MESSAGE, b'{"role":"narrator","content":"x"}', "invalid_body", "role"),
+    Poison(MESSAGE, TWO_MEGABYTES, "invalid_body", "2,000,028 bytes"),
+    Poison("chat.acme.u1.-.whispered.v1", b'{"role":"user","content":"x"}', "unknown_event", "whispered"),
+    Poison("chat.acme.u1.-.message.v9", b'{"role":"user","content":"x"}', "unknown_event", "v9"),
+)
+
+REFUSED = b'{"role":"user","content":"x","later":1e300000}'
+"""What satisfies the contract, and is still nothing that PostgreSQL can keep."""
+
+
+def stored(deployment: Deployment) -> list[str]:
+    """The content of every message, in log order."""
+    assert deployment.database_url is not None
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        rows = connection.exec_driver_sql(
+            f"SELECT content FROM {deployment.database_schema}.messages ORDER BY seq"
+        )
+        return [row[0] for row in rows]
+
+
+async def letters(connection: Client) -> list[RawStreamMsg]:
+    jetstream = connection.jetstream()
+    state = (await jetstream.stream_info(DEAD)).state
+    return [await jetstream.get_msg(DEAD, seq) for seq in range(1, state.last_seq + 1)]
+
+
+async def persisted(connection: Client) -> None:
+    """Wait until every event of the log has ended."""
+    jetstream = connection.jetstream()
+    end = await log_end(jetstream)
+    assert await Position().reach(jetstream, end, PATIENCE) == end
+
+
+def headers(letter: RawStreamMsg) -> Mapping[str, str]:
+    assert letter.headers is not None
+    return letter.headers
+
+
+async def test_five_among_a_thousand(connection: Client, stock: Stock, deployment: Deployment) -> None:
+    """Nothing is taken before all of it is in the log: the batches are full, and each poison is in one."""
+    positions = []
+    for number, poison in enumerate(POISON):
+        await fill(connection, 200, first=200 * number)
+        positions.append(
+            await stock.publish(poison.subject, poison.body, Nats_Msg_Id=f"p{number}", X_Bot="Пётр")
+        )
+
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection)
+
+    assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(1000)]
+    found = sorted(await letters(connection), key=lambda letter: int(headers(letter)["Mnemon-Sequence"]))
+    assert len(found) == 5
+    for number, (poison, position, letter) in enumerate(zip(POISON, positions, found, strict=True)):
+        assert letter.subject == f"dead.persist.{poison.subject}"
+        assert letter.data == poison.body
+        says = headers(letter)
+        assert says["Mnemon-Consumer"] == "persist"
+        assert says["Mnemon-Reason"] == poison.reason
+        assert poison.names in says["Mnemon-Error"]
+        assert says["Mnemon-Subject"] == poison.subject
+        assert (says["Mnemon-Stream"], says["Mnemon-Sequence"]) == (LOG, str(position))
+        original = json.loads(says["Mnemon-Headers"])
+        assert (original["Nats-Msg-Id"], original["X-Bot"]) == (f"p{number}", "Пётр")
+
+
+async def test_a_redelivery_makes_no_second_letter(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    for poison in POISON:
+        await stock.publish(poison.subject, poison.body)
+    await stock.say("good")
+    for _ in range(2):
+        async with run_consumers(("persist",), deployment):
+            await persisted(connection)
+        # Nothing of it was acknowledged, as far as the new consumer knows.
+        await connection.jetstream().delete_consumer(LOG, "persist")
+        await provision(connection)
+    assert stored(deployment) == ["good"]
+    assert len(await letters(connection)) == 5
+
+
+async def test_what_only_the_database_refuses(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    await fill(connection, 200)
+    await stock.publish(MESSAGE, REFUSED)
+    await fill(connection, 200, first=200)
+
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection)
+
+    assert [content.partition(":")[0] for content in stored(deployment)] == [str(n) for n in range(400)]
+    [letter] = await letters(connection)
+    assert headers(letter)["Mnemon-Reason"] == "refused_by_database"
+    assert headers(letter)["Mnemon-Error"]
+    assert letter.data == REFUSED
+
+
+async def test_the_largest_poison_that_the_server_takes(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    """With the headers of a dead letter it is more than the server takes, which ends the connection."""
+    await stock.publish(MESSAGE, b"x" * connection.max_payload)
+    await stock.say("good")
+
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection)
+
+    assert stored(deployment) == ["good"]
+    [letter] = await letters(connection)
+    assert headers(letter)["Mnemon-Reason"] == "invalid_body"
+    assert headers(letter)["Mnemon-Sequence"] == "1"
+    assert headers(letter)["Mnemon-Left-Out"] == "headers and body"
+    assert not letter.data
+
+
+async def test_the_longest_subject(connection: Client, stock: Stock, deployment: Deployment) -> None:
+    """With `dead.persist.` before it, it is more than the server takes for a command."""
+    subject = f"chat.acme.u1.{'c' * 4000}.message.v1"
+    await stock.publish(subject, {"role": "user", "content": "x"})
+    await stock.say("good")
+
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection)
+
+    assert stored(deployment) == ["good"]
+    [letter] = await letters(connection)
+    assert str(letter.subject).startswith("dead.persist.chat.acme.u1.ccc")
+    assert headers(letter)["Mnemon-Reason"] == "invalid_subject"
+    assert headers(letter)["Mnemon-Subject"] == subject
+
+
+async def test_a_trigger_that_names_no_user(connection: Client, deployment: Deployment) -> None:
+    buried = await connection.subscribe("dead.>")
+    await connection.jetstream().publish("work.persist.acme.u1.more", stream=WORK)
+
+    async with run_consumers(("persist",), deployment):
+        letter = await buried.next_msg(timeout=20)
+
+    assert letter.subject == "dead.persist-sweep.work.persist.acme.u1.more"
+    assert letter.headers
+    assert letter.headers["Mnemon-Reason"] == "invalid_subject"
+    assert "expected changed." in letter.headers["Mnemon-Error"]

@@ -1,0 +1,164 @@
+"""What a worker had taken when it died comes again, late: what is gone by then stays gone."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG, WORK
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from tests.integration.conftest import Stock
+from tests.support.log.projected_state import texts_of
+
+PATIENCE = 60.0
+
+WATERMARKS = [
+    pytest.param("-", "-", "cleared", {}, id="the current conversation is cleared"),
+    pytest.param("trip", "trip", "cleared", {}, id="a named conversation is cleared"),
+    pytest.param("-", "-", "started", {"discard_previous": True}, id="all is discarded"),
+    pytest.param("trip", "work", "started", {"discard_previous": True}, id="all is discarded, elsewhere too"),
+]
+
+
+async def take(connection: Client, count: int) -> Sequence[Msg]:
+    """Take messages as a worker does that then says nothing any more."""
+    subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
+    taken: list[Msg] = []
+    while len(taken) < count:
+        taken += await subscription.fetch(count - len(taken), PATIENCE)
+    await subscription.unsubscribe()
+    return taken
+
+
+async def give_back(messages: Sequence[Msg]) -> None:
+    """What the server does itself when it has waited long enough for the worker."""
+    for message in messages:
+        await message.nak()
+
+
+async def persisted(connection: Client) -> None:
+    """Wait until every event of the log has ended."""
+    jetstream = connection.jetstream()
+    end = await log_end(jetstream)
+    assert await Position().reach(jetstream, end, PATIENCE) == end
+
+
+async def swept(connection: Client) -> None:
+    """Wait until every sweep that was asked for is done."""
+    stream_context = connection.jetstream()
+    async with asyncio.timeout(PATIENCE):
+        while (await stream_context.stream_info(WORK, subjects_filter="work.persist.>")).state.subjects:
+            pass
+
+
+def rows(deployment: Deployment, columns: str) -> list[Any]:
+    """All messages, in log order."""
+    assert deployment.database_url is not None
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        statement = f"SELECT {columns} FROM {deployment.database_schema}.messages ORDER BY seq"
+        return [tuple(row) for row in connection.exec_driver_sql(statement)]
+
+
+@pytest.mark.parametrize(("place", "marked", "event", "body"), WATERMARKS)
+async def test_below_a_watermark_it_stays_gone(
+    connection: Client,
+    stock: Stock,
+    deployment: Deployment,
+    place: str,
+    marked: str,
+    event: str,
+    body: dict[str, Any],
+) -> None:
+    for content in ("old", "older"):
+        await stock.say(content, f"acme.u1.{place}", name="Anna", task_id="t1", metadata={"a": 1})
+    taken = await take(connection, 2)
+    await stock.publish(f"chat.acme.u1.{marked}.{event}.v1", body)
+    last = await stock.say("new", f"acme.u1.{marked}")
+    changes = await connection.subscribe("changed.acme.u1")
+
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await changes.next_msg(PATIENCE)
+        assert rows(deployment, "content") == [("new",)], "the watermark is there first"
+        assert await stock.contents(min_seq=last) == ["new"]
+        await give_back(taken)
+        await persisted(connection)
+        assert await stock.contents(min_seq=last) == ["new"]
+        if place != "-":
+            expected = ["new"] if place == marked else []
+            assert await stock.contents(conversation=place, min_seq=last) == expected
+        await swept(connection)
+
+    gone = (None,) * 6
+    assert rows(deployment, "role, content, name, task_id, tool_calls, metadata") == [
+        gone,
+        gone,
+        ("user", "new", None, None, None, None),
+    ]
+
+
+async def test_after_the_sweep_the_content_does_not_come_back(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    await stock.say("old", id="m1")
+    await stock.publish("chat.acme.u1.-.cleared.v1")
+    for _ in range(2):
+        async with run_consumers(("persist", "retrieve"), deployment):
+            await persisted(connection)
+            await swept(connection)
+            assert await stock.contents() == []
+        assert rows(deployment, "content") == [(None,)]
+        # The whole log once more, and a copy of the message beyond the watermark.
+        await connection.jetstream().delete_consumer(LOG, "persist")
+        await provision(connection)
+        await stock.say("old", id="m1")
+
+
+async def test_a_worker_that_died_between_commit_and_acknowledgement(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    await stock.say("one")
+    await stock.publish("chat.acme.u1.trip.started.v1")
+    await stock.say("two")
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": "Kazan"}})
+    taken = await take(connection, 4)
+    database = Database(deployment)
+    await database.open()
+    await write(database, plan([Delivery.of(message) for message in taken]).rows)
+    await database.close()
+    before = rows(deployment, "*")
+    assert len(before) == 2
+    await give_back(taken)
+
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await persisted(connection)
+        assert await stock.contents() == ["two"]
+        assert (await stock.ask("profile"))["profile"] == {"city": "Kazan"}
+    assert rows(deployment, "*") == before
+
+
+async def test_what_comes_to_light_by_an_erasure_is_swept_as_all_else(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    """It has the id of what was erased, and is written when that is seen; then what ended it counts."""
+    saved = {"id": "e", "fact_id": "f", "fact": {"text": "old"}, "decision": {"proposal_id": "p"}}
+    await stock.publish("memory.acme.u1.fact.saved.v1", saved)
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2})
+    await stock.publish("memory.acme.u1.fact.saved.v1", saved)
+    await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
+    async with run_consumers(["persist"], deployment), Database(deployment) as database:
+        await persisted(connection)
+        await swept(connection)
+        assert await texts_of(database) == set()

@@ -1,0 +1,318 @@
+"""What became a dead letter is handled again as what it was, once, whatever happens on the way."""
+
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.identity import scoped
+from mnemon_contracts.streams import DEAD, LOG, WORK
+from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letter, letters
+from mnemon_infra.broker.dead_letters.redrive import (
+    AlreadyApplied,
+    GivenBack,
+    IsApplied,
+    Kept,
+    drop,
+    original_of,
+    redrive,
+)
+from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import delivery_of
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.projections import applied_events
+from mnemon_infra.delivery import Delivery
+from tests.integration.conftest import Stock
+from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+
+PATIENCE = 60.0
+
+
+@pytest_asyncio.fixture
+async def is_applied(deployment: Deployment) -> AsyncIterator[IsApplied]:
+    database = Database(deployment)
+    await database.open()
+    yield partial(applied_events.is_applied, database)
+    await database.close()
+
+
+async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) -> int:
+    """Give it back; returns where it is then."""
+    done = await redrive(connection, dead, is_applied)
+    assert isinstance(done, GivenBack), done
+    return done.sequence
+
+
+async def persisted(connection: Client, seq: int) -> None:
+    assert await Position().reach(connection.jetstream(), seq, PATIENCE) >= seq
+
+
+def rows(deployment: Deployment) -> list[tuple[int, str, str]]:
+    """Position, event id and content of every message, in log order."""
+    assert deployment.database_url is not None
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(
+            f"SELECT seq, event_id, content FROM {deployment.database_schema}.messages ORDER BY seq"
+        )
+        return [tuple(row) for row in found]
+
+
+async def test_it_is_remembered_by_the_id_that_it_had(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    nameless = await bury_said(stock, "nameless")
+    named = await bury_said(stock, "named", id="m2")
+    good = await stock.say("good")
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, good)
+        assert [row[2] for row in rows(deployment)] == ["good"]
+        ends = [await given_back(connection, each, is_applied) for each in (nameless, named)]
+        await persisted(connection, ends[-1])
+
+    assert rows(deployment) == [(3, "LOG:3", "good"), (4, "LOG:1", "nameless"), (5, "m2", "named")]
+    assert await kept(connection) == []
+
+
+async def test_who_reads_the_log_from_its_beginning_finds_it_where_it_is_now(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    dead = await bury_said(stock, "nameless")
+    await stock.say("good")
+    end = await given_back(connection, dead, is_applied)
+    jetstream = connection.jetstream()
+    with pytest.raises(NotFoundError):
+        await jetstream.get_msg(LOG, dead.sequence)
+    await jetstream.delete_consumer(LOG, "persist")
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, end)
+    assert rows(deployment) == [(2, "LOG:2", "good"), (3, "LOG:1", "nameless")]
+
+
+@pytest.mark.parametrize("removed", ["nothing", "the original"])
+async def test_killed_on_the_way_it_is_given_back_again(
+    connection: Client, stock: Stock, deployment: Deployment, removed: str, is_applied: IsApplied
+) -> None:
+    dead = await bury_said(stock, "nameless")
+    jetstream = connection.jetstream()
+    first = await jetstream.publish(dead.subject, dead.body, headers={"Nats-Msg-Id": "LOG:1"})
+    if removed == "the original":
+        await jetstream.delete_msg(LOG, dead.sequence)
+
+    done = await redrive(connection, dead, is_applied)
+    if removed == "nothing":
+        assert done == GivenBack(first.seq)
+        assert await kept(connection) == []
+    else:
+        assert isinstance(done, Kept)
+        assert "given back before" in done.why
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, first.seq)
+    assert rows(deployment) == [(2, "LOG:1", "nameless")]
+
+
+async def test_given_back_twice_it_is_remembered_once(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    """The server no longer knows that it had it: the id is in the body, which it does not look into."""
+    dead = await bury_said(stock, "named", id="m1")
+    await connection.jetstream().publish(dead.subject, dead.body)
+    end = await given_back(connection, dead, is_applied)
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, end)
+    assert rows(deployment) == [(2, "m1", "named")]
+
+
+async def test_what_the_bot_sent_with_it_stays(
+    connection: Client, stock: Stock, is_applied: IsApplied
+) -> None:
+    body = {"role": "user", "content": "x", "id": "m1"}
+    await stock.publish("chat.acme.u1.-.message.v1", body, X_Bot="Lena")
+    await given_back(connection, await bury_next(connection), is_applied)
+    stored = await connection.jetstream().get_msg(LOG, 2)
+    sent = {name: value for name, value in (stored.headers or {}).items() if not name.startswith("Nats-Exp")}
+    assert sent == {"X-Bot": "Lena"}
+
+
+async def test_what_is_still_broken_becomes_one_letter_again(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    broken = await stock.publish("chat.acme.u1.-.message.v9", {"role": "user", "content": "x"})
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, broken)
+        [dead] = await kept(connection)
+        end = await given_back(connection, dead, is_applied)
+        await persisted(connection, end)
+        [again] = await kept(connection)
+        assert (again.reason, again.sequence) == ("unknown_event", end)
+        assert again.headers["Nats-Msg-Id"] == "LOG:1"
+        # What is the same again within two minutes is a repetition: it waits where it is.
+        assert isinstance(await redrive(connection, again, is_applied), Kept)
+    assert await kept(connection) == [again]
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
+
+
+async def test_what_the_server_would_take_for_a_repetition_stays_a_letter(
+    connection: Client, stock: Stock, is_applied: IsApplied
+) -> None:
+    body = {"role": "user", "content": "x", "id": "m1"}
+    await stock.publish("chat.acme.u1.-.message.v1", body, Nats_Msg_Id=scoped("acme", "u1", "m1"))
+    dead = await bury_next(connection)
+    done = await redrive(connection, dead, is_applied)
+    assert isinstance(done, Kept)
+    assert "two minutes" in done.why
+    assert await letter(connection, dead.id) == dead
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
+
+
+async def test_what_was_erased_is_not_brought_back(
+    connection: Client, stock: Stock, is_applied: IsApplied
+) -> None:
+    dead = await bury_said(stock, "a secret")
+    await connection.jetstream().purge_stream(LOG, subject="chat.acme.u1.>")
+    assert isinstance(await redrive(connection, dead, is_applied), Kept)
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 0
+
+
+async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
+    connection: Client, stock: Stock, is_applied: IsApplied
+) -> None:
+    await stock.publish("chat.acme.u1.-.message.v1", b"x" * connection.max_payload)
+    dead = await bury_next(connection)
+    assert dead.left_out == "headers and body"
+    done = await redrive(connection, dead, is_applied)
+    assert isinstance(done, Kept)
+    assert "larger" in done.why
+    assert connection.is_connected
+
+
+async def test_a_trigger(connection: Client, is_applied: IsApplied) -> None:
+    dead = await bury_trigger(connection, "work.index.acme.u1", b"7", "index-sweep")
+    assert (await connection.jetstream().stream_info(WORK)).state.messages == 0
+    await given_back(connection, dead, is_applied)
+    waiting = await connection.jetstream().get_last_msg(WORK, "work.index.acme.u1")
+    assert waiting.data == b"7"
+    assert await kept(connection) == []
+
+
+async def test_a_window_that_was_given_up_is_asked_for_once_more(
+    connection: Client, is_applied: IsApplied
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    window = {"conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2, "answer": "Да?"}
+    await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), window, "w1")
+    [dead] = await kept(connection)
+    assert isinstance(await redrive(connection, dead, is_applied), GivenBack)
+    [trigger] = (await connection.jetstream().stream_info(WORK, subjects_filter=">")).state.subjects or {}
+    assert trigger.startswith("work.batches.acme.u1.")
+    waiting = await connection.jetstream().get_last_msg(WORK, trigger)
+    assert json.loads(waiting.data or b"") == {
+        "conversation": "a talk", "from_seq": 3, "to_seq": 9, "attempts": 2
+    }  # fmt: skip
+    assert await kept(connection) == []
+
+
+async def test_facts_of_an_answer_that_were_too_many_cannot_be_given_back(
+    connection: Client, is_applied: IsApplied
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    window = {"conversation": "talk", "from_seq": 3, "to_seq": 9, "answer": "Likes tea"}
+    await bury(connection, "extract", subject, Dead("too_many_facts", "60 facts"), window, "w1")
+    [dead] = await kept(connection)
+    assert isinstance(await redrive(connection, dead, is_applied), Kept)
+    assert await kept(connection) == [dead]
+
+
+async def test_a_letter_that_names_no_window_cannot_be_given_back(
+    connection: Client, is_applied: IsApplied
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    unreadable = Dead("unreadable", "no JSON")
+    await bury(connection, "extract", subject, unreadable, {"answer": "Да?"}, "w1")
+    [dead] = await kept(connection)
+    assert (dead.kind, dead.owner) == ("answer", ("acme", "u1"))
+    assert json.loads(dead.body) == {"answer": "Да?"}
+    done = await redrive(connection, dead, is_applied)
+    assert isinstance(done, Kept)
+    assert await kept(connection) == [dead]
+
+
+async def written_anew(connection: Client, deployment: Deployment, end: int) -> None:
+    """Have the log read from its beginning."""
+    await connection.jetstream().delete_consumer(LOG, "persist")
+    await provision(connection)
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection, end)
+
+
+async def test_what_is_applied_meanwhile_stays_where_it_is(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
+) -> None:
+    """The rows were written anew by a version that can read it."""
+    said = await bury_said(stock, "x", id="m1")
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": "Riga"}})
+    profile = await bury_next(connection)
+    await stock.publish("memory.acme.u1.task.added.v1", {"task_id": "t1", "text": "x"}, Nats_Msg_Id="e3")
+    task = await bury_next(connection)
+    assert [await is_applied(await delivery(connection, each)) for each in (said, profile, task)] == [
+        False
+    ] * 3
+    await written_anew(connection, deployment, 3)
+    assert len(rows(deployment)) == 1
+    for dead in (said, profile):
+        assert await redrive(connection, dead, is_applied) == AlreadyApplied()
+    await drop(connection, task, is_applied)
+    assert await kept(connection) == []
+    assert (await connection.jetstream().stream_info(LOG)).state.messages == 3
+
+
+async def delivery(connection: Client, dead: Letter) -> Delivery:
+    original = await original_of(connection, dead)
+    assert original is not None
+    return delivery_of(original)
+
+
+@pytest.mark.parametrize("headers", [{}, {"Nats_Msg_Id": "a\0b"}], ids=["unreadable", "no id for PostgreSQL"])
+async def test_what_is_dropped_does_not_come_back(
+    connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied, headers: dict[str, str]
+) -> None:
+    body = {"role": "user", "content": "x"} if headers else b"x"
+    await stock.publish("chat.acme.u1.-.message.v1", body, **headers)
+    dead = await bury_next(connection)
+    end = await stock.say("good")
+    await drop(connection, dead, is_applied)
+    await written_anew(connection, deployment, end)
+    assert await kept(connection) == []
+    assert [row[2] for row in rows(deployment)] == ["good"]
+
+
+async def test_which_letters(connection: Client, stock: Stock) -> None:
+    first = await bury_said(stock, "x")
+    other = await bury_said(stock, "x", "acme.u%2E2.-")
+    tenant = await bury_said(stock, "x", "globex.u1.-")
+    trigger = await bury_trigger(connection, "work.compact.acme.u1.c1", b"", "compact")
+    for wanted, expected in (
+        (LetterFilter(), [first, other, tenant, trigger]),
+        (LetterFilter(consumer="persist"), [first, other, tenant]),
+        (LetterFilter(tenant="acme"), [first, other, trigger]),
+        (LetterFilter(user="u1"), [first, tenant, trigger]),
+        (LetterFilter(tenant="acme", user="u.2"), [other]),
+        (LetterFilter(reason="no_summary"), []),
+        (LetterFilter(since=tenant.at), [tenant, trigger]),
+    ):
+        assert [each async for each in letters(connection, wanted)] == expected, wanted
+    # And what somebody else left there is shown, too.
+    await connection.jetstream().publish("dead.mine.of.old", b"?", stream=DEAD)
+    strange = (await kept(connection))[-1]
+    assert (strange.consumer, strange.subject, strange.kind) == ("mine", "of.old", "answer")

@@ -1,0 +1,236 @@
+"""A conversation is forgotten for good: in every store, whatever comes when, and nothing else."""
+
+import asyncio
+import os
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from nats.aio.client import Client
+
+from mnemon.operations.audit.run import run_audit
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.events.erasure import Span, UserErasedV1
+from mnemon_contracts.identity import first_conversation, started_conversation
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import memory_subject
+from mnemon_infra.broker.streams.erasure_scope import ErasedConversation
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.audit.events import UserSample
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
+from mnemon_infra.database.messages.conversations import spans_of
+from mnemon_infra.database.projections.sweep import sweep
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.rebuild.generations import made, site_alone
+from tests.integration.conftest import Stock, indexed
+from tests.integration.consumers.delivery.test_redelivery import persisted
+from tests.support.hypothesis_profiles import scale_examples
+from tests.support.log.dead_letters import kept
+from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
+from tests.support.log.reference_fold import TENANT, USER, EventKind, LoggedEvent, State, fold
+from tests.support.pipelines.rebuild import Told, verdict_on
+
+Value = TypeVar("Value")
+RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
+"""How many logs are tried. By hand, some thousands: INTERLEAVINGS=5000."""
+
+OWNER = TENANT, USER
+FIRST = first_conversation(*OWNER)
+KINDS: list[EventKind] = [
+    "message", "message", "message", "message", "started", "cleared",
+    "summary.written", "fact.saved", "fact.forgotten", "profile.set",
+]  # fmt: skip
+DRAFTS = st.tuples(
+    st.sampled_from(KINDS), st.sampled_from([None, "c1", "c2"]), st.booleans(), st.sampled_from("xy")
+)
+
+
+def events_of(drafts: Sequence[tuple[EventKind, str | None, bool, str]], begin: int) -> list[LoggedEvent]:
+    return [
+        LoggedEvent(
+            seq,
+            f"e{seq}",
+            kind,
+            place or "c1" if kind.startswith("summary.") else place,
+            discard,
+            {"a": seq},
+            item,
+            from_seq=max(1, seq - 3),
+        )
+        for seq, (kind, place, discard, item) in enumerate(drafts, begin)
+    ]
+
+
+def without(state: State, log: Sequence[LoggedEvent], below: int, conversation: str) -> State:
+    """What a fold amounts to without a conversation below a position."""
+    old = {
+        each.id
+        for each in log
+        if each.kind.startswith("summary.") and each.conversation == conversation and each.from_seq < below
+    }
+    early = {each.id for each in log if each.seq < below}
+    said = {**state.messages}
+    if left := [each for each in said.pop(conversation, []) if each not in early]:
+        said[conversation] = left
+    summaries = {place: found - old for place, found in state.summaries.items() if found - old}
+    return replace(state, messages=said, summaries=summaries, texts=state.texts - old)
+
+
+async def state_of(database: Database, log: Sequence[LoggedEvent], last: int) -> State:
+    await sweep(database, *OWNER, up_to=last)
+    places = [started_conversation(*OWNER, each.id) for each in log if each.kind == "started"]
+    state = await database.read(shown([FIRST, *places]))
+    return replace(state, texts=await texts_of(database))
+
+
+async def schema_of(database: Database) -> str:
+    async with database.transaction() as connection:
+        ((schema,),) = await (await connection.execute("SELECT current_schema()")).fetchall()
+    return str(schema)
+
+
+async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
+    database: Database,
+    beside: Database,
+) -> None:
+    loop = asyncio.get_running_loop()
+    schemas = await schema_of(database), await schema_of(beside)
+
+    def run(work: Coroutine[Any, Any, Value]) -> Value:
+        return asyncio.run_coroutine_threadsafe(work, loop).result(60)
+
+    async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
+        """As the verb does it: what it has to know is looked up while all before it is there."""
+        await forget_all(beside)
+        await write(beside, plan([delivery_of(each) for each in before]).rows)
+        below = len(before) + 1
+        spans, discarded = await beside.read(spans_of(OWNER, conversation, below))
+        event = UserErasedV1(
+            up_to_seq=below,
+            conversation=conversation,
+            spans=tuple(Span(from_seq=begin, to_seq=end) for begin, end in spans),
+            discarded_seq=discarded,
+            derived=tuple(each.seq for each in before if each.kind[:4] == "fact" and each.item == item),
+        )
+        return Delivery(memory_subject(*OWNER, "user.erased"), event.body(), "gone", "LOG", below, 1, 1.8e9)
+
+    async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
+        event = UserErasedV1.model_validate_json(tombstone.body)
+        at = datetime.fromtimestamp(tombstone.stored_at, UTC)
+        taking = ErasedConversation.of(OWNER, event, "gone", tombstone.sequence, at)
+        deliveries = {each.seq: delivery_of(each) for each in log} | {tombstone.sequence: tombstone}
+        last = max(deliveries)
+        await forget_all(database)
+        for batch in [*batches, list(deliveries)]:
+            chosen = [deliveries[1 + each % last] for each in batch]
+            await write(database, plan(chosen).rows)
+        left = [each for each in log if each.seq not in taking.derived]
+        expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
+        assert await state_of(database, log, last) == expected
+        await forget_all(beside)
+        kept = [each for each in deliveries.values() if not taking.takes(each)]
+        await write(beside, plan(kept).rows)
+        assert await state_of(beside, log, last) == expected
+        for table in PROJECTIONS:
+            page = await database.read(compared(table, *schemas, None, last))
+            assert page.differences == []
+
+    @settings(max_examples=RUNS, suppress_health_check=[*HealthCheck])
+    @given(
+        st.lists(DRAFTS, min_size=1, max_size=10),
+        st.lists(DRAFTS, max_size=5),
+        st.sampled_from(["c1", "c2", FIRST]),
+        st.sampled_from("xz"),
+        st.lists(st.lists(st.integers(0, 15), min_size=1, max_size=5), max_size=5),
+    )
+    def holds(
+        early: list[tuple[EventKind, str | None, bool, str]],
+        late: list[tuple[EventKind, str | None, bool, str]],
+        conversation: str,
+        item: str,
+        batches: list[list[int]],
+    ) -> None:
+        before = events_of(early, 1)
+        tombstone = run(erased(before, conversation, item))
+        run(hold([*before, *events_of(late, tombstone.sequence + 1)], tombstone, batches))
+
+    await asyncio.to_thread(holds)
+
+
+async def decided(connection: Client) -> None:
+    """Wait until every proposal is decided on, and that is projected."""
+    jetstream = connection.jetstream()
+    async with asyncio.timeout(60):
+        while (info := await jetstream.consumer_info(LOG, "dedupe")).num_pending or info.num_ack_pending:
+            await asyncio.sleep(0.02)
+    await persisted(connection)
+
+
+async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
+    stock: Stock, connection: Client, database: Database, deployment: Deployment, tmp_path: Path
+) -> None:
+    deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):
+        home = await stock.say("I live in Riga", "acme.u1.home")
+        trip = await stock.say("I like zanzibar", "acme.u1.trip")
+        on_trip = await stock.say("zanzibar is warm")
+        bad = await stock.publish("chat.acme.u1.trip.message.v1", b"zanzibar {")
+        learned = {"sources": [trip, on_trip], "conversation": "trip"}
+        for text, lineage in (
+            ("Likes zanzibar", learned),
+            ("Lives in Riga", {"sources": [home], "conversation": "home"}),
+            ("Plays the piano", {"sources": [trip], "conversation": "trip"}),
+        ):
+            await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": text, "lineage": lineage})
+        again = {"sources": [home], "conversation": "home"}
+        await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": "Plays the piano", "lineage": again})
+        summary = {"conversation": "trip", "from_seq": trip, "to_seq": on_trip, "text": "zanzibar"}
+        await stock.publish("memory.acme.u1.summary.written.v1", {"summary_id": "s", **summary})
+        await stock.say("I am back", "acme.u1.home")
+        await decided(connection)
+        await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
+        async with site_alone(deployment) as place, made(place, "as of", Told(), bad) as replay:
+            await replay.reach(bad)
+        there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
+        assert there["generations"] == 2
+        assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 4)
+
+        receipt = await stock.ask("erase", conversation="trip")
+
+        assert (receipt["removed"], receipt["pending"]) == (there, [])
+        assert receipt["generations"] == [replay.schema]
+        async with Database(deployment.model_copy(update={"database_schema": replay.schema})) as former:
+            (home_view,) = await former.read(newest_messages([NewestMessages(TENANT, USER, "home", 9)]))
+            assert [each.content for each in home_view.messages] == ["I live in Riga"]
+        left = await stock.ask("erase", verify=True, conversation="trip", text="zanzibar")
+        assert set(left["left"].values()) == set(left["found"].values()) == {0}
+        assert await stock.contents(conversation="trip") == []
+        assert await stock.contents(conversation="home") == ["I live in Riga", "I am back"]
+        facts = (await stock.ask("read"))["facts"]
+        assert [each["text"] for each in facts] == ["Lives in Riga", "Plays the piano"]
+        assert await stock.contents("acme.u2", conversation="trip") == ["zanzibar"]
+
+        # What a model was reading meanwhile, and what the user says afterwards.
+        await stock.publish("memory.acme.u1.fact.proposed.v1", {"text": "Likes beaches", "lineage": learned})
+        await stock.publish("memory.acme.u1.summary.written.v1", {"summary_id": "late", **summary})
+        await indexed(stock, await stock.say("off again", "acme.u1.trip"))
+        await decided(connection)
+        assert await stock.contents(conversation="trip") == ["off again"]
+        assert await stock.contents() == ["off again"], "it is the current one still"
+        assert len((await stock.ask("read"))["facts"]) == 2
+
+        async with site_alone(deployment) as place:
+            verdict = await verdict_on(place, Told())
+            assert (verdict.is_settled, verdict.first) == (True, [])
+            audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
+            assert audit.faults.named == []
+    assert bad not in [each.sequence for each in await kept(connection)]

@@ -1,0 +1,259 @@
+"""A user is forgotten for good: in every store, whatever comes later, and nobody else."""
+
+import asyncio
+import json
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.dead_letters.writer import bury
+from mnemon_infra.broker.outcomes import Dead
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.broker.streams.purge import erasures_of
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import begin_writing, counted_below
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from tests.integration.conftest import Stock, indexed
+from tests.integration.consumers.delivery.test_redelivery import give_back, persisted, rows, swept, take
+from tests.support.log.dead_letters import kept
+
+NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches": 0, "vectors": 0}
+
+
+@pytest.fixture
+def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+
+async def positions(connection: Client, user: str) -> list[int]:
+    """Where the log has events of a user."""
+    return [
+        delivery.sequence
+        for space in ("chat", "memory")
+        async for page in pages(connection, f"{space}.acme.{user}.>", 0)
+        for delivery in page
+    ]
+
+
+async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+        for user in ("u1", "u2"):
+            for number in range(3):
+                await stock.say(f"number {number} of {user}", f"acme.{user}.-")
+            await stock.ask("save", f"acme.{user}", text=f"Likes the number of {user}")
+            await stock.ask("document", f"acme.{user}", action="add", text="A page of theirs.")
+            await stock.ask("profile", f"acme.{user}", fields={"city": "Kazan"})
+        await stock.publish("chat.acme.u1.-.message.v1", b"{")
+        await indexed(stock, await stock.say("last"))
+        before = await stock.ask("erase", verify=True)
+        assert before["left"] == {
+            "log": 9, "database": 7, "vectors": 6, "dead_letters": 1, "work": 0, "model_batches": 0
+        }  # fmt: skip
+
+        receipt = await stock.ask("erase")
+
+        assert "pending" not in receipt or receipt["pending"] == []
+        assert receipt["removed"] == before["left"]
+        assert (await stock.ask("erase", verify=True))["left"] == NOTHING
+        assert await positions(connection, "u1") == [receipt["seen_seq"]], "a tombstone remains"
+        assert await stock.contents() == []
+        assert (await stock.ask("read"))["facts"] == []
+        assert (await stock.ask("profile"))["profile"] == {}
+        found = await stock.ask("search", query="number", scope=["memories", "messages", "documents"])
+        assert found["hits"] == []
+
+        # The other one, and a new life.
+        assert len(await stock.contents("acme.u2")) == 3
+        assert len((await stock.ask("read", "acme.u2"))["facts"]) == 1
+        assert (await stock.ask("erase", "acme.u2", verify=True))["left"]["vectors"] == 5
+        saved = await stock.ask("save", text="Likes the number of u1")
+        assert (saved["decision"], saved["id"]) == ("saved", "pf_001")
+        said = await stock.say("good morning")
+        assert await stock.contents(min_seq=said) == ["good morning"]
+        await indexed(stock, said)
+        assert (await stock.ask("erase", verify=True))["left"] == NOTHING
+
+
+async def test_what_a_dead_worker_had_in_hand_comes_too_late(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    for place in ("-", "trip"):
+        await stock.say("old", f"acme.u1.{place}")
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"city": "Kazan"}})
+    taken = await take(connection, 3)
+    erased = await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    last = await stock.say("new")
+    changes = await connection.subscribe("changed.acme.u1")
+
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await changes.next_msg(30)
+        assert await stock.contents(min_seq=last) == ["new"]
+        assert len(await positions(connection, "u1")) == 5, "nobody has read all of it yet"
+        await give_back(taken)
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents(min_seq=last) == ["new"]
+        assert (await stock.ask("profile"))["profile"] == {}
+
+    assert rows(deployment, "seq, content") == [(last, "new")]
+    assert sorted(await positions(connection, "u1")) == [erased, last]
+    # Whoever reads what is left of the log comes to the same.
+    await connection.jetstream().delete_consumer(LOG, "persist")
+    await provision(connection)
+    anew = deployment.model_copy(update={"database_schema": f"test_{uuid4().hex[:12]}"})
+    assert anew.database_url is not None
+    migrate(anew.database_url, anew.database_schema)
+    async with run_consumers(("persist", "retrieve"), anew):
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents(min_seq=last) == ["new"]
+
+
+async def test_what_has_the_id_of_something_erased_is_something_new_even_where_it_came_first(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    await stock.say("old", id="m1")
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    await stock.say("new", id="m1")
+    old, erased, new = await take(connection, 3)
+    changes = await connection.subscribe("changed.acme.u1")
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await give_back([old, new])
+        while await stock.contents() != ["old"]:
+            await changes.next_msg(30)
+        await give_back([erased])
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents() == ["new"]
+
+
+async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    old = await stock.say("old")
+    await stock.say("kept")
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": old + 1})
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 9, "conversation": "trip"})
+    async with run_consumers(("persist", "retrieve"), deployment):
+        await persisted(connection)
+        await swept(connection)
+        assert await stock.contents() == ["kept"]
+    assert (await erasures_of(connection, ("acme", "u1"))).below == old + 1
+    assert old not in await positions(connection, "u1")
+
+
+async def test_dead_letters_go_as_far_as_the_events(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    subject = "memory.acme.u1.window.answered.v1"
+    for from_seq in (1, 4):
+        letter = {"from_seq": from_seq, "answer": "I cannot"}
+        await bury(connection, "extract", subject, Dead("unreadable", "no JSON"), letter, f"w{from_seq}")
+    await stock.publish("chat.acme.u1.-.message.v1", b"old")
+    await stock.publish("memory.acme.u1.user.erased.v1", {"up_to_seq": 2**53 - 1})
+    new = await stock.publish("chat.acme.u1.-.message.v1", b"new")
+    async with run_consumers(("persist",), deployment):
+        await persisted(connection)
+        await swept(connection)
+    letters = await kept(connection)
+    assert [json.loads(each.body)["from_seq"] for each in letters if each.kind == "answer"] == [4]
+    assert [each.sequence for each in letters if each.kind == "event"] == [new]
+
+
+async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    said: dict[str, list[int]] = {"u1": [], "u2": []}
+
+    async def load(user: str) -> None:
+        for number in range(400):
+            said[user].append(await stock.say(f"{number} of {user}", f"acme.{user}.-"))
+
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+        loads = [asyncio.create_task(load(user)) for user in said]
+        while len(said["u1"]) < 100:
+            await asyncio.sleep(0)
+        receipt = await stock.ask("erase")
+        await asyncio.gather(*loads)
+        position = receipt["seen_seq"]
+        end = said["u2"][-1]
+        await indexed(stock, max(end, said["u1"][-1]))
+        await swept(connection)
+        after = [seq for seq in said["u1"] if seq > position]
+        assert 0 < len(after) < 300, "it was in the middle"
+        assert (await stock.ask("erase", verify=True))["left"] == NOTHING
+        assert len(await stock.contents(limit=1000)) == len(after)
+        assert len(await stock.contents("acme.u2", limit=1000)) == 400
+        others = (await stock.ask("erase", "acme.u2", verify=True))["left"]
+        assert (others["log"], others["database"], others["vectors"]) == (400, 400, 400)
+    assert sorted(await positions(connection, "u1")) == [position, *after]
+
+
+async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(database: Database) -> None:
+    erased = plan(
+        [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
+    ).rows
+    async with database.transaction() as other:
+        await begin_writing(other, [])
+        await other.execute(
+            "INSERT INTO messages (tenant, user_id, event_id, seq, role, content, sent_at)"
+            " VALUES ('acme', 'u1', 'm', 3, 'user', 'old', now())"
+        )
+        erasing = asyncio.create_task(write(database, erased))
+        done, _ = await asyncio.wait([erasing], timeout=0.5)
+        assert not done
+    await erasing
+    assert await database.read(counted_below("acme", "u1", 100)) == {}
+
+
+async def test_what_a_model_was_reading_meanwhile_is_taken_back(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    said = await stock.say("I like tea")
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+        receipt = await stock.ask("erase")
+        lineage = {"sources": [said], "extractor": "a-model"}
+        proposed = {"text": "Likes tea", "lineage": lineage}
+        late = await stock.publish("memory.acme.u1.fact.proposed.v1", proposed)
+        summary = {
+            "summary_id": "s", "conversation": "c", "text": "Tea.", "from_seq": said, "to_seq": said
+        }  # fmt: skip
+        await stock.publish("memory.acme.u1.summary.written.v1", summary)
+        saved = await stock.ask("save", text="Likes coffee")
+        assert saved["decision"] == "saved"
+        assert [fact["text"] for fact in (await stock.ask("read"))["facts"]] == ["Likes coffee"]
+        assert late not in await positions(connection, "u1")
+        await persisted(connection)
+    assert receipt["seen_seq"] < late
+
+
+async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
+    stock: Stock, with_vectors: Deployment, tmp_path: Path
+) -> None:
+    def bytes_of(words: bytes, folder: str = "nats") -> int:
+        files = (path for path in (tmp_path / folder).rglob("*") if path.is_file())
+        return sum(path.read_bytes().count(words) for path in files)
+
+    for number in range(60):
+        await stock.say(f"{number}: zanzibar")
+        await stock.say(f"{number}: timbuktu", "acme.u2.-")
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "zanzibar"})
+    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
+        await indexed(stock, await stock.say("last: zanzibar"))
+        assert bytes_of(b"zanzibar") > 61, "a dead letter, too"
+        assert (await stock.ask("erase"))["removed"]["vectors"] == 61
+        assert bytes_of(b"zanzibar") == 0
+        assert bytes_of(b"m", "vectors") > 0
+        assert bytes_of(b"zanzibar", "vectors") == 0, "there never was a text"
+        assert bytes_of(b"timbuktu") == 60

@@ -1,0 +1,313 @@
+"""A provider that misbehaves: each window is answered once or given up with its cause, calls are counted."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from mnemon_bench.provider_server.faults import Body, Damage, HttpFault
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import ProviderState
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language import circuit_breaker
+from tests.integration.conftest import Stock
+from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
+
+pytestmark = pytest.mark.long
+
+MISTREATED = "thing 0\n"
+"""What the text of the window has that the provider misbehaves with."""
+
+CHAT, BATCHES, FILES = "POST /v1/chat/completions", "POST /v1/batches", "POST /v1/files"
+
+
+@dataclass(frozen=True)
+class End:
+    """What comes of a window.
+
+    Attributes:
+        reason: of the dead letter; None where the window is answered.
+        cause: what the dead letter's error holds.
+        calls: that are counted.
+    """
+
+    reason: str | None = None
+    cause: str = ""
+    calls: int = 1
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to misbehave, which `prepare` has the provider do, and what comes of the window."""
+
+    name: str
+    prepare: Callable[[ProviderState], None]
+    end: End = End()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def choosing(**changes: Any) -> Callable[[Body], Body]:
+    """The choice of an answer is changed; `message` as a whole, and `content` within it."""
+
+    def change(body: Body) -> Body:
+        choice = body["choices"][0] | {name: value for name, value in changes.items() if name != "content"}
+        if "content" in changes:
+            choice |= {"message": {**choice["message"], "content": changes["content"]}}
+        return {**body, "choices": [choice]}
+
+    return change
+
+
+def using(usage: Any) -> Callable[[Body], Body]:
+    """An answer with other counts of tokens."""
+    return lambda body: {**body, "usage": usage}
+
+
+def failing(times: int, **fault: Any) -> Callable[[ProviderState], None]:
+    return lambda state: state.faults.requests.extend([HttpFault(**{"path": CHAT, **fault})] * times)
+
+
+def refusing_lines(status: int, **error: Any) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
+        refused = status, {"error": {"message": "I like thing 0", **error}}
+        state.faults.refused = lambda text: refused if MISTREATED in text else None
+
+    return prepare
+
+
+def damaging(damage: Damage) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
+        state.faults.damage = lambda text: damage if MISTREATED in text else None
+
+    return prepare
+
+
+def setting(**values: Any) -> Callable[[ProviderState], None]:
+    """Attributes of the state, or with `faults__` before them of its faults."""
+
+    def prepare(state: ProviderState) -> None:
+        for name, value in values.items():
+            setattr(state.faults if "faults__" in name else state, name.removeprefix("faults__"), value)
+
+    return prepare
+
+
+def both(*prepared: Callable[[ProviderState], None]) -> Callable[[ProviderState], None]:
+    def prepare(state: ProviderState) -> None:
+        for each in prepared:
+            each(state)
+
+    return prepare
+
+
+def unusable(cause: str) -> End:
+    """It is asked for twice."""
+    return End("unreadable", cause, calls=2)
+
+
+ANSWERED = End()
+
+ANSWERS: dict[str, tuple[Callable[[Body], Body], End]] = {
+    "no choices": (lambda body: {**body, "choices": []}, unusable("no message")),
+    "choices null": (lambda body: {**body, "choices": None}, unusable("no message")),
+    "choices missing": (lambda body: {"usage": body["usage"]}, unusable("no message")),
+    "message null": (choosing(message=None), unusable("no message")),
+    "message a text": (choosing(message="tea"), unusable("no message")),
+    "content null": (choosing(content=None), unusable("no text")),
+    "content a number": (choosing(content=7), unusable("no text")),
+    "content a list": (choosing(content=[{"type": "text"}]), unusable("no text")),
+    "content empty": (choosing(content=""), unusable("no text")),
+    "tool calls only": (choosing(message={"tool_calls": [{}]}), unusable("no text")),
+    "refusal": (
+        choosing(message={"content": None, "refusal": "No."}),
+        End("refused", "the model will not answer", calls=2),
+    ),
+    "content filter": (
+        choosing(content="", finish_reason="content_filter"),
+        End("refused", "a filter of the provider will not answer", calls=2),
+    ),
+    "prose": (choosing(content="They like tea, I think."), unusable("no list of facts")),
+    "facts of another form": (choosing(content='{"facts": "tea"}'), unusable("no list of facts")),
+    "huge": (choosing(content="tea " * 50_000), unusable("200,000 characters")),
+    "deep": (choosing(content="[" * 90_000), unusable("no list of facts")),
+    "cut each time": (choosing(content="", finish_reason="length"), unusable("no list of facts")),
+    "unknown finish reason": (choosing(finish_reason="whatever"), ANSWERED),
+    "finish reason missing": (choosing(finish_reason=None), ANSWERED),
+    "usage missing": (using(None), ANSWERED),
+    "usage a text": (using("12"), ANSWERED),
+    "usage negative": (using({"prompt_tokens": -5, "completion_tokens": -1}), ANSWERED),
+    "usage of wrong types": (using({"prompt_tokens": "a", "completion_tokens": []}), ANSWERED),
+    "usage beyond belief": (using({"prompt_tokens": 10**40, "completion_tokens": 1e300}), ANSWERED),
+    "more cached than asked": (
+        using({"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": 9}}),
+        ANSWERED,
+    ),
+}
+
+REFUSED_TEXT = {
+    "error": {"message": "Invalid content: I like thing 0", "code": "invalid_prompt", "param": "messages"}
+}
+SAID = "code invalid_prompt, param messages: Invalid content: ..."
+
+ONLINE = [
+    Case("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Case("400 for the schema", setting(formats=frozenset())),
+    Case(
+        "400 for the text", failing(3, status=400, body=REFUSED_TEXT), End("refused", f"(HTTP 400): {SAID}")
+    ),
+    Case(
+        "422 for the text", failing(3, status=422, body=REFUSED_TEXT), End("refused", f"(HTTP 422): {SAID}")
+    ),
+    Case("413", failing(1, status=413), End("refused", "HTTP 413")),
+    Case("401", failing(1, status=401)),
+    Case("403", failing(1, status=403)),
+    Case("404", failing(1, status=404)),
+    Case("405", failing(1, status=405)),
+    Case("408", failing(3, status=408)),
+    Case("429 with Retry-After", failing(3, status=429, retry_after=0.1)),
+    Case("429 without", failing(3, status=429)),
+    Case("429 unpaid", failing(3, status=429, body={"error": {"code": "insufficient_quota"}})),
+    Case("500", failing(3, status=500)),
+    Case("503", failing(3, status=503, retry_after=0.1)),
+    Case("529", failing(3, status=529)),
+    Case("the connection is cut", failing(3, is_dropped=True)),
+    Case("slow", failing(3, seconds=2)),
+    Case("a page", failing(1, body=b"<html>")),
+    Case("an empty body", failing(1, body=b"")),
+    Case("null", failing(1, body=b"null")),
+    Case("a list", failing(1, body=b"[]")),
+    Case("an error that is none", failing(1, body={"error": {"code": 502}})),
+    Case("broken JSON once", failing(1, body=b'{"choices": [}'), End(calls=2)),
+    Case("broken JSON", failing(9, body=b'{"choices": [}'), unusable("broken JSON")),
+    Case("half an answer", failing(9, is_half=True), unusable("broken JSON")),
+]
+
+BATCHED = [
+    Case("400 for a parameter", setting(untaken=frozenset({"max_tokens"}))),
+    Case("400 that names a parameter in words", refusing_lines(400, message="Unsupported: 'max_tokens'")),
+    Case("400 for the text, not so online", refusing_lines(400)),
+    Case("400 for the text", both(
+        refusing_lines(400), failing(3, status=400, body=REFUSED_TEXT)
+    ), End("refused", f"(HTTP 400): {SAID}")),
+    Case("401 for a line", refusing_lines(401)),
+    Case("404 for a line", refusing_lines(404, code="model_not_found")),
+    Case("413 for a line", refusing_lines(413)),
+    Case("429 for a line", refusing_lines(429)),
+    Case("500 for a line", refusing_lines(500), End("no_answer", "HTTP 500", calls=0)),
+    Case("a line failed", damaging("failed"), End("no_answer", "HTTP 500", calls=0)),
+    Case("a line cut", damaging("cut"), End("no_answer", "broken", calls=0)),
+    Case("a line without a name", damaging("nameless"), End("no_answer", "do not have it", calls=0)),
+    Case("a line without an answer", damaging("hollow"), End("no_answer", "broken", calls=0)),
+    Case("a line left out", damaging("left out"), End("no_answer", "do not have it", calls=0)),
+    Case("a line twice", damaging("twice")),
+    Case("expired", setting(faults__ending="expired", faults__done_share=0.0)),
+    Case("failed", setting(faults__ending="failed")),
+    Case("shuffled", setting(faults__order="shuffled")),
+    Case("no batches", setting(has_batches=False)),
+    Case("the answer to a submission lost", failing(1, is_half=True, path=BATCHES)),
+    Case("a submission refused", failing(1, status=400, path=BATCHES)),
+    Case("an upload failed", failing(3, status=500, path=FILES)),
+    Case("an upload answered with a page", failing(1, body=b"<html>", path=FILES)),
+    Case("a progress failed", failing(3, status=503, path="GET /v1/batches/")),
+    Case("a progress with another form", failing(1, body={"status": 7}, path="GET /v1/batches/")),
+    Case("results cut", failing(3, is_dropped=True, path="GET /v1/files")),
+    Case("results failed", failing(3, status=500, path="GET /v1/files")),
+]  # fmt: skip
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        server.state.polls = 0
+        yield server
+
+
+@pytest.fixture
+async def extracting(
+    stock: Stock, deployment: Deployment, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> Extracting:
+    monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
+    monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
+    monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.SELDOM", 0.5)
+    extracting = Extracting.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), server)
+    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0, attempts=2)
+    return extracting
+
+
+async def ended(extracting: Extracting, windows: int) -> None:
+    """Wait until so many are done with, each asked for again as soon as it failed."""
+    async with asyncio.timeout(2 * PATIENCE):
+        while len(await extracting.log_of("window.answered")) < windows:
+            await extracting.time_passes()
+            await asyncio.sleep(0.1)
+
+
+async def check(extracting: Extracting, ends: dict[str, End], told: str) -> None:
+    """Each user had one window, and it ended so."""
+    answers = await extracting.log_of("window.answered")
+    assert sorted(each["owner"][1] for each in answers) == sorted(ends)
+    assert {each["owner"][1]: each["outcome"] for each in answers} == {
+        user: "dead" if end.reason else "proposed" for user, end in ends.items()
+    }
+    calls = await extracting.log_of("model.called")
+    counted = Counter(each["owner"][1] for each in calls)
+    assert {user: counted[user] for user in ends} == {user: end.calls for user, end in ends.items()}
+    for tokens in (each["tokens"] for each in calls):
+        assert 0 <= tokens["cached"] <= tokens["input"] <= 10**9
+        assert 0 <= tokens["output"] <= 10**9
+    letters = await extracting.letters()
+    dead = {letter["user"]: headers for headers, letter in letters}
+    assert len(dead) == len(letters)
+    assert {user: headers["Mnemon-Reason"] for user, headers in dead.items()} == {
+        user: end.reason for user, end in ends.items() if end.reason
+    }
+    assert all(ends[user].cause in headers["Mnemon-Error"] for user, headers in dead.items())
+    assert "I like" not in json.dumps(letters)
+    assert "I like" not in told
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("mode", ["online", "batch"])
+async def test_answers_of_every_sort(
+    mode: str, extracting: Extracting, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {f"thing {number}\n": change for number, (change, _) in enumerate(ANSWERS.values())}
+
+    def rewrite(text: str, body: Body) -> Body:
+        return next(change for mark, change in changes.items() if mark in text)(body)
+
+    extracting.server.state.faults.rewrite = rewrite
+    async with extracting.running():
+        await extracting.cut_of(len(ANSWERS))
+        await extracting.set(mode=mode)
+        await ended(extracting, len(ANSWERS))
+    told = capsys.readouterr()
+    ends = {f"u{number}": end for number, (_, end) in enumerate(ANSWERS.values())}
+    await check(extracting, ends, told.out + told.err)
+
+
+@pytest.mark.parametrize("case", ONLINE, ids=str)
+async def test_online(case: Case, extracting: Extracting, capsys: pytest.CaptureFixture[str]) -> None:
+    await extracting.set(mode="online")
+    case.prepare(extracting.server.state)
+    async with extracting.running():
+        await extracting.stock.say("I like thing 0", "acme.u0.-")
+        await ended(extracting, 1)
+    told = capsys.readouterr()
+    await check(extracting, {"u0": case.end}, told.out + told.err)
+
+
+@pytest.mark.parametrize("case", BATCHED, ids=str)
+async def test_in_a_batch(case: Case, extracting: Extracting, capsys: pytest.CaptureFixture[str]) -> None:
+    async with extracting.running():
+        await extracting.cut_of(3)
+        case.prepare(extracting.server.state)
+        await ended(extracting, 3)
+    told = capsys.readouterr()
+    await check(extracting, {"u0": case.end, "u1": End(), "u2": End()}, told.out + told.err)

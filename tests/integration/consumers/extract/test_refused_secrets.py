@@ -1,0 +1,143 @@
+"""A refused secret is in no reply, no rejection, no dead letter and no log line."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.streams import DEAD
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.config import Deployment
+from tests.integration.conftest import Stock
+from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
+
+SECRETS = {
+    "Sunflower77": "His Wi-Fi password at home is Sunflower77",
+    "солнышко": "Её пароль солнышко",
+    "GB82 WEST": "IBAN для перевода GB82 WEST 1234 5698 7654 32",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def extracting(
+    stock: Stock, deployment: Deployment, server: ProviderServer, tmp_path: Path
+) -> Extracting:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    extracting = Extracting.on(stock, with_vectors, server)
+    await extracting.set(provider="openai", model=MODEL, mode="online", idle_seconds=1.0, pool_seconds=0)
+    return extracting
+
+
+async def dead_letters(extracting: Extracting) -> list[tuple[dict[str, str], bytes]]:
+    """Headers and body of each, as they are stored."""
+    stream_context = extracting.connection.jetstream()
+    stored = (await stream_context.stream_info(DEAD)).state.messages
+    letters = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
+    return [(letter.headers or {}, letter.data or b"") for letter in letters]
+
+
+async def logged(extracting: Extracting, event: str) -> str:
+    """The bodies of the events of a name, as text."""
+    bodies = []
+    async for page in pages(extracting.connection, f"memory.*.*.{event}.v1", 0):
+        bodies += [json.dumps(json.loads(delivery.body), ensure_ascii=False) for delivery in page]
+    return "\n".join(bodies)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+async def test_a_saved_secret_is_in_no_reply_rejection_letter_or_log_line(
+    secret: str,
+    extracting: Extracting,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with extracting.running("persist", "dedupe", "retrieve"):
+        reply = await extracting.stock.ask("save", text=SECRETS[secret])
+        (rejected,) = await extracting.has(1, "fact.rejected")
+    assert reply["rule"] == "secret"
+    assert rejected["reason"] == "secret"
+    printed = capsys.readouterr()
+    told = [json.dumps(reply, ensure_ascii=False), await logged(extracting, "fact.rejected")]
+    assert secret not in "".join([*told, caplog.text, printed.out, printed.err])
+    assert await dead_letters(extracting) == []
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+async def test_an_unusable_answer_with_a_secret_leaves_a_letter_without_it(
+    secret: str,
+    extracting: Extracting,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    unusable = json.dumps({"note": f"Cannot list: {SECRETS[secret]}"})
+    extracting.server.state.answering = lambda _: unusable
+    await extracting.set(attempts=1)
+    async with extracting.running():
+        await extracting.stock.say("I like tea")
+        (answer,) = await extracting.has(1, "window.answered")
+    assert answer["outcome"] == "dead"
+    ((headers, body),) = await dead_letters(extracting)
+    letter = json.loads(body)
+    assert headers["Mnemon-Reason"] == "unreadable"
+    assert letter["answer"] is None
+    assert letter["withheld"].startswith("The answer looks like ")
+    printed = capsys.readouterr()
+    kept = json.dumps(letter, ensure_ascii=False) + "".join(headers.values())
+    assert secret not in "".join([kept, caplog.text, printed.out, printed.err])
+
+
+async def test_a_model_that_proposes_a_secret_leaves_it_in_no_letter_and_no_rejection(
+    extracting: Extracting, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    facts = [{"text": text} for text in SECRETS.values()]
+    extracting.server.state.answering = lambda _: json.dumps({"facts": facts})
+    async with extracting.running("persist", "extract", "dedupe"):
+        await extracting.stock.say("I like tea")
+        rejections = await extracting.has(len(SECRETS), "fact.rejected")
+    assert {each["reason"] for each in rejections} == {"secret"}
+    assert await dead_letters(extracting) == []
+    told = await logged(extracting, "fact.rejected") + caplog.text
+    assert not any(secret in told for secret in SECRETS)
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+async def test_an_invalid_proposal_with_a_secret_leaves_a_letter_that_only_names_its_place(
+    secret: str, extracting: Extracting, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    body = {"text": SECRETS[secret], "kind": "no such kind"}
+    async with extracting.running("persist"):
+        seq = await extracting.stock.publish("memory.acme.u1.fact.proposed.v1", body)
+        async with asyncio.timeout(PATIENCE):
+            while not (letters := await dead_letters(extracting)):
+                await asyncio.sleep(0.05)
+    ((headers, kept),) = letters
+    assert headers["Mnemon-Reason"] == "invalid_body"
+    assert headers["Mnemon-Sequence"] == str(seq)
+    assert headers["Mnemon-Left-Out"] == "headers and body"
+    assert kept == b""
+    assert secret not in caplog.text + "".join(headers.values())
+
+
+async def test_an_invalid_proposal_without_a_secret_is_kept_whole(extracting: Extracting) -> None:
+    body = {"text": "Changes the password every month", "kind": "no such kind"}
+    async with extracting.running("persist"):
+        await extracting.stock.publish("memory.acme.u1.fact.proposed.v1", body)
+        async with asyncio.timeout(PATIENCE):
+            while not (letters := await dead_letters(extracting)):
+                await asyncio.sleep(0.05)
+    ((_, kept),) = letters
+    assert json.loads(kept) == body

@@ -1,0 +1,131 @@
+"""No message falls between the summaries and the recent messages, whatever the length of a conversation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.subjects import encode_token
+from mnemon_contracts.verbs.ask import Format
+from mnemon_infra.config import Deployment
+from tests.integration.conftest import Stock
+from tests.integration.consumers.retrieve.context.test_context import run_sql
+from tests.support.pipelines.compaction import Compacting, live
+
+LONGEST = 60
+UNCOVERED = 400
+FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
+TEXTS = {
+    "ben": "Message ({number}): on day {number} I bought a ticket to Rome for {number} euros.",
+    "анна": "Сообщение ({number}): в день {number} я купила билет в Рим за {number} евро.",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest_asyncio.fixture
+async def compacting(
+    stock: Stock, deployment: Deployment, server: ProviderServer
+) -> AsyncIterator[Compacting]:
+    """Summaries are made by rules, as where nothing is set."""
+    compacting = await Compacting.on(stock, deployment, server)
+    await compacting.set(provider="offline", model=None)
+    yield compacting
+
+
+async def context(compacting: Compacting, user: str, **request: Any) -> dict[str, Any]:
+    reply = await compacting.stock.ask(
+        "context", f"acme.{encode_token(user)}", conversation="talk", **request
+    )
+    assert not reply.get("error"), reply
+    assert not set(reply["degraded"]) - {"relevant", "conversation"}
+    return reply
+
+
+async def test_each_of_sixty_messages_is_accounted_for(compacting: Compacting) -> None:
+    async with compacting.running("persist", "compact", "retrieve"):
+        for number in range(1, LONGEST + 1):
+            for user, text in TEXTS.items():
+                await compacting.talk(1, [user], text=text, first=number)
+            await compacting.settled()
+            for user in TEXTS:
+                said = await compacting.said(user)
+                assert len(said) == number
+                summaries = live(await compacting.summaries(user))
+                form = FORMATS[number % 4]
+                reply = await context(compacting, user, min_seq=said[-1], format=form)
+                coverage = reply["coverage"]
+                assert sum(coverage.values()) == number
+                newest, others = summaries[-3:], summaries[:-3]
+                assert reply["sections"].get("summaries", {}).get("shown", 0) == len(newest)
+                covered = sum(each["from_seq"] <= seq <= each["to_seq"] for each in newest for seq in said)
+                hidden = sum(each["from_seq"] <= seq <= each["to_seq"] for each in others for seq in said)
+                assert coverage["left_out"] == hidden
+                if hidden:
+                    section = reply["sections"]["summaries"]
+                    assert section["left_out"] == len(others)
+                    assert section["messages_left_out"] == hidden
+                assert reply["sections"]["recent"]["left_out"] == 0
+                assert coverage["shown"] == max(number - covered - hidden, min(10, number))
+                assert coverage["shown"] <= 16
+                if form == "messages":
+                    spoken = [message for message in reply["messages"] if message["role"] != "system"]
+                    assert len(spoken) == coverage["shown"]
+
+
+async def test_uncovered_messages_without_room_are_counted(compacting: Compacting) -> None:
+    async with compacting.running("persist", "compact", "retrieve"):
+        end = await compacting.talk(16, ["ben"], text=TEXTS["ben"])
+        for budget in (30, 100, 200, 300):
+            reply = await context(compacting, "ben", min_seq=end, budget=budget)
+            recent = reply["sections"]["recent"]
+            assert recent["left_out"] == recent["messages_left_out"] == reply["coverage"]["left_out"]
+            assert reply["coverage"]["shown"] + recent["left_out"] == 16
+            assert reply["tokens"] <= budget
+        assert 0 < recent["left_out"] < 16
+
+
+async def test_where_summaries_are_off_all_others_are_counted(compacting: Compacting) -> None:
+    await compacting.set(enabled=False)
+    async with compacting.running("persist", "retrieve"):
+        end = await compacting.talk(UNCOVERED, ["ben"], text=TEXTS["ben"])
+        reply = await context(compacting, "ben", min_seq=end)
+        shown, recent = reply["coverage"]["shown"], reply["sections"]["recent"]
+        assert reply["coverage"] == {"shown": shown, "summarised": 0, "left_out": UNCOVERED - shown}
+        assert recent["left_out"] == recent["messages_left_out"] == UNCOVERED - shown
+        assert 20 < shown == recent["shown"] < 100
+        wide = await context(compacting, "ben", min_seq=end, budget=2500)
+        assert wide["coverage"]["shown"] > shown
+        again = await asyncio.gather(*(context(compacting, "ben") for _ in range(3)))
+        assert all(each["coverage"] == reply["coverage"] for each in again)
+
+
+async def test_a_clear_takes_what_was_counted(compacting: Compacting) -> None:
+    async with compacting.running("persist", "compact", "retrieve"):
+        end = await compacting.talk(70, ["ben"], text=TEXTS["ben"])
+        await compacting.settled()
+        assert sum((await context(compacting, "ben", min_seq=end))["coverage"].values()) == 70
+        await compacting.stock.publish("chat.acme.ben.talk.cleared.v1")
+        end = await compacting.talk(3, ["ben"], text=TEXTS["ben"])
+        reply = await context(compacting, "ben", min_seq=end)
+        assert reply["coverage"] == {"shown": 3, "summarised": 0, "left_out": 0}
+
+
+async def test_what_was_counted_once_is_not_counted_again(compacting: Compacting) -> None:
+    async with compacting.running("persist", "compact", "retrieve"):
+        end = await compacting.talk(90, ["ben"], text=TEXTS["ben"])
+        await compacting.settled()
+        first = await context(compacting, "ben", min_seq=end)
+        assert sum(first["coverage"].values()) == 90
+        for table in ("messages", "starts", "profile_sets", "memory_events"):
+            await run_sql(compacting.deployment, f"ALTER TABLE {table} RENAME TO {table}_gone")
+        assert (await context(compacting, "ben"))["coverage"] == first["coverage"]
+        xml = await context(compacting, "ben", format="xml")
+        assert (xml["degraded"], sum(xml["coverage"].values())) == (first["degraded"], 90)

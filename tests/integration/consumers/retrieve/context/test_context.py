@@ -1,0 +1,302 @@
+"""`context`, the whole way: every part in every format, within its budget, and without what fails."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_consumers.retrieve.context.contents import SECTIONS
+from mnemon_contracts.settings.groups import Embedding, SettingsV1
+from mnemon_contracts.verbs.ask import Format
+from mnemon_infra.config import Deployment
+from mnemon_infra.models import tokens
+from mnemon_infra.settings.store import change, write
+from mnemon_producers.client import MemoryClient
+from tests.integration.conftest import Stock, indexed
+from tests.support.settings_edit import setting
+
+FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
+SPACE = "memory.acme.u1"
+USUAL = set(SECTIONS) - {"documents"}
+"""Sections that are shown unless a setting says otherwise."""
+
+QUERY = "Во сколько поезд в Пермь?"
+
+
+@pytest.fixture
+def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+
+@pytest_asyncio.fixture
+async def remembering(with_vectors: Deployment) -> AsyncIterator[Deployment]:
+    """All consumers, with vectors."""
+    async with run_consumers(CONSUMERS, with_vectors):
+        yield with_vectors
+
+
+async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
+    body = {"fact_id": fact_id, "fact": {"text": text, **fact}, "decision": {"proposal_id": f"p-{fact_id}"}}
+    return await stock.publish(f"{SPACE}.fact.saved.v1", body)
+
+
+async def lived(stock: Stock) -> int:
+    """Something for every section; returns the last position."""
+    await stock.publish("chat.acme.u1.talk.started.v1")
+    train = await stock.say("The train to Perm leaves at 9:40. Поезд в Пермь в 9:40", id="train")
+    for number in range(12):
+        await stock.say(f"Let us speak of the weather, day {number}", id=f"m{number}")
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "assistant", "content": "Да, дождь."})
+    await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile", importance=9)
+    await saved(stock, "pf_002", "Анна любит чай", tier="profile", kind="preference")
+    await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at="2020-01-01T00:00:00Z")
+    await saved(stock, "wk_002", "Анна летит в Пермь", tier="working", expires_at="2200-01-01T00:00:00Z")
+    await saved(stock, "ar_001", "Анна ездит в Пермь на поезде к бабушке")
+    await saved(stock, "ar_002", "Anna plays the cello")
+    summary = {
+        "summary_id": "s1",
+        "conversation": "talk",
+        "from_seq": train,
+        "to_seq": train,
+        "text": "Говорили о поездке.",
+    }
+    await stock.publish(f"{SPACE}.summary.written.v1", summary)
+    seq = await stock.publish(f"{SPACE}.profile.set.v1", {"fields": {"name": "Anna", "city": "Казань"}})
+    await indexed(stock, seq)
+    return seq
+
+
+def shown(reply: dict[str, Any]) -> str:
+    """All that a model is given."""
+    assert not reply.get("error"), reply
+    return "\n".join(message["content"] for message in reply["messages"])
+
+
+def counted(reply: dict[str, Any]) -> dict[str, int]:
+    return {name: section["shown"] for name, section in reply["sections"].items()}
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_every_part_in_every_format(stock: Stock) -> None:
+    seq = await lived(stock)
+    for form in FORMATS:
+        reply = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
+        text = shown(reply)
+        assert reply["degraded"] == []
+        assert reply["seen_seq"] >= seq
+        assert reply["conversation"] == "talk"
+        assert reply["profile"] == {"name": "Anna", "city": "Казань"}
+        assert reply["metadata"] == {"from_memory": True}, "so that nothing is learned from it again"
+        assert set(reply["sections"]) == USUAL, form
+        assert counted(reply) | {"conversation": 0, "relevant": 0} == {
+            "facts": 2,
+            "working": 1,
+            "user_data": 2,
+            "summaries": 1,
+            "recent": 13,
+            "relevant": 0,
+            "conversation": 0,
+        }
+        for part in ("nuts", "Анна любит чай", "Анна летит в Пермь", "Казань", "Говорили о поездке", "дождь"):
+            assert part in text, f"{form}: {part}"
+        assert "на поезде к бабушке" in text, "found among the facts"
+        assert "Поезд в Пермь в 9:40" in text, "found among earlier messages"
+        assert "Rome" not in text, "it has expired"
+        assert reply["coverage"]["left_out"] == 0
+        assert text.count("nuts") == text.count("day 11") == 1, "what is shown is not shown again"
+        if form == "messages":
+            assert "text" not in reply
+        else:
+            assert reply["text"] == text
+            assert reply["tokens"] == tokens.count(text)
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_no_format_passes_a_budget(stock: Stock) -> None:
+    seq = await lived(stock)
+    for form in FORMATS:
+        whole = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
+        for budget in (1, 60, 200, whole["tokens"] - 1):
+            reply = await stock.ask("context", query=QUERY, format=form, budget=budget, min_seq=seq)
+            assert reply["tokens"] <= budget
+            assert any(section.get("left_out") for section in reply["sections"].values())
+            if form != "messages":
+                assert tokens.count(reply["text"]) == reply["tokens"]
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock) -> None:
+    seq = await lived(stock)
+    assert "cello" not in shown(await stock.ask("context", min_seq=seq))
+    seq = await stock.say("Who plays the cello here?")
+    reply = await stock.ask("context", min_seq=seq)
+    assert "Anna plays the cello" in shown(reply)
+    nobody = await stock.ask("context", "acme.nobody")
+    assert (shown(nobody), nobody["sections"], nobody["degraded"]) == (
+        "Key facts:\nNo saved information.",
+        {},
+        [],
+    )
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
+    await lived(stock)
+    result = {"role": "tool", "content": "calendar: rehearsal with the cello", "task_id": "t1"}
+    await stock.publish("chat.acme.u1.other.message.v1", result)
+    await stock.publish("chat.acme.u1.talk.message.v1", {"role": "assistant", "content": "I am looking"})
+    for number in range(60):
+        seq = await stock.say(f"And so on, {number}", "acme.u1.talk")
+    await indexed(stock, seq)
+    asked: dict[str, Any] = {"query": "And what then?", "conversation": "talk", "min_seq": seq}
+    assert "plays the cello" not in shown(await stock.ask("context", **asked))
+    assert "plays the cello" not in shown(await stock.ask("context", task_id="t2", **asked))
+    assert "plays the cello" in shown(await stock.ask("context", task_id="t1", **asked))
+    asked["min_seq"] = await stock.publish("chat.acme.u1.other.cleared.v1")
+    assert "plays the cello" not in shown(await stock.ask("context", task_id="t1", **asked)), "it is cleared"
+
+
+async def test_without_embeddings_all_but_meaning_works(
+    stock: Stock, connection: Client, with_vectors: Deployment
+) -> None:
+    await write(connection, SettingsV1(embedding=Embedding(provider="none")))
+    async with run_consumers(CONSUMERS, with_vectors):
+        seq = await lived(stock)
+        context = await stock.ask("context", query=QUERY, min_seq=seq)
+        assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
+        assert "на поезде к бабушке" in shown(context)
+        assert "cello" not in shown(context), "it has no word of the query"
+        assert (await stock.contents(min_seq=seq))[-1] == "Да, дождь."
+        hits = (await stock.ask("search", query="cello"))["hits"]
+        assert [hit["id"] for hit in hits] == ["ar_002"]
+        kept = await stock.ask("save", text="Anna has a brother in Omsk")
+        assert (await stock.ask("get", id=kept["id"]))["fact"]["text"] == "Anna has a brother in Omsk"
+        assert "Omsk" in shown(await stock.ask("context", query="Omsk?", min_seq=kept["seen_seq"]))
+
+
+async def run_sql(deployment: Deployment, statement: str) -> None:
+    assert deployment.database_url is not None
+    url = deployment.database_url.set(drivername="postgresql").render_as_string(hide_password=False)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(f'SET search_path TO "{deployment.database_schema}"')
+        await connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("table", "missing", "there"),
+    [
+        ("profile_sets", ["user_data"], "nuts"),
+        # Messages are found by where they stand, which these do not say.
+        ("memory_events", ["facts", "summaries", "working", "relevant"], "дождь"),
+    ],
+)
+async def test_a_part_that_fails_is_named_and_left_out(
+    stock: Stock, remembering: Deployment, table: str, missing: list[str], there: str
+) -> None:
+    seq = await lived(stock)
+    await run_sql(remembering, f"ALTER TABLE {table} RENAME TO gone")
+    reply = await stock.ask("context", query=QUERY, min_seq=seq)
+    assert reply["degraded"] == missing
+    assert set(reply["sections"]) == USUAL - set(missing)
+    assert there in shown(reply)
+    await run_sql(remembering, f"ALTER TABLE gone RENAME TO {table}")
+    assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
+
+
+async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, remembering: Deployment) -> None:
+    await lived(stock)
+    for table in ("starts", "profile_sets", "memory_events"):
+        await run_sql(remembering, f"ALTER TABLE {table} RENAME TO {table}_gone")
+    stock_reply = await stock.ask("context", query=QUERY)
+    assert (stock_reply["error"]["code"], stock_reply["error"]["retryable"]) == ("unavailable", True)
+    context = await MemoryClient(stock.connection, tenant="acme").context("u1", query=QUERY)
+    assert (context.messages, context.degraded) == ((), ("memory",))
+
+
+async def test_what_is_at_hand_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
+    """Without vectors: a search reads what it shows."""
+    await stock.say("hello")
+    seq = await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile")
+    first = await stock.ask("context", min_seq=seq)
+    assert first["degraded"] == ["relevant", "conversation"]
+    for table in ("messages", "starts", "profile_sets", "memory_events"):
+        await run_sql(mnemon, f"ALTER TABLE {table} RENAME TO {table}_gone")
+    for form in FORMATS:
+        again = await stock.ask("context", format=form)
+        assert "nuts" in shown(again)
+        assert again["degraded"] == first["degraded"]
+    assert await stock.ask("context") == first
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at=soon.isoformat())
+    seq = await saved(
+        stock, "wk_002", "Anna is in a hotel", tier="working", expires_at="2200-01-01T00:00:00Z"
+    )
+    for _ in range(3):
+        reply = await stock.ask("context", min_seq=seq)
+        assert "Rome" in shown(reply)
+    async with asyncio.timeout(20):
+        while "Rome" in shown(reply):
+            asked_at = datetime.now(UTC)
+            reply = await stock.ask("context", min_seq=seq)
+            assert asked_at < soon or "Rome" not in shown(reply)
+            await asyncio.sleep(0.05)
+    assert "hotel" in shown(reply)
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection: Client) -> None:
+    seq = await lived(stock)
+    narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
+    names = {f"context.{name}": value for name, value in narrow.items()} | {"context.sections.facts": 0}
+    await change(connection, setting(recent_messages=2, **names), "acme")
+    async with asyncio.timeout(10):
+        while True:
+            reply = await stock.ask("context", query=QUERY, min_seq=seq)
+            if reply["tokens"] <= 320 and not reply["sections"]["summaries"]["shown"]:
+                break
+    assert reply["degraded"] == []
+    recent = reply["coverage"]["shown"]
+    assert 2 <= recent < 13
+    assert counted(reply) == {"facts": 0, "working": 1, "user_data": 2, "summaries": 0, "recent": recent}
+    assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None:
+    await lived(stock)
+    for number in range(300):
+        seq = await stock.say(f"Ещё о погоде, день {number}: дождь, and the train is late again")
+    await indexed(stock, seq)
+    reply = await stock.ask("context", query=QUERY, min_seq=seq)
+    assert reply["tokens"] <= SettingsV1().context.budget
+    assert counted(reply)["recent"] >= SettingsV1().recent_messages
+    assert sum(reply["coverage"].values()) == 314
+    assert counted(reply)["conversation"] <= SettingsV1().context.conversation_hits
+    assert "Поезд в Пермь в 9:40" in shown(reply), "it is among three hundred"
+    assert "nuts" in shown(reply)
+
+
+@pytest.mark.usefixtures("remembering")
+async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
+    seq = await lived(stock)
+    memory = MemoryClient(stock.connection, tenant="acme")
+    context = await memory.context("u1", query=QUERY, format="xml", budget=400, task_id="t1", min_seq=seq)
+    assert context.error is None
+    assert context.tokens is not None
+    assert 0 < context.tokens <= 400
+    assert context.text == context.messages[0].content
+    assert "<key_facts>" in context.text
+    assert context.sections["facts"].shown == 2
+    other = await memory.context("u1", conversation="elsewhere", min_seq=seq)
+    assert (other.conversation, "recent" in other.sections) == ("elsewhere", False)

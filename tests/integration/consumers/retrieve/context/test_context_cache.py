@@ -1,0 +1,351 @@
+"""An equal `context` asks PostgreSQL nothing, and every change is in the next one all the same."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
+from mnemon_consumers.retrieve.hit_rows import MOST_HELD
+from mnemon_consumers.retrieve.search import statistics
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.rebuild.generations import site_alone, take_over
+from mnemon_infra.settings.store import change
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from tests.integration.conftest import Stock, indexed
+from tests.support.pipelines.rebuild import Told, rebuilt
+from tests.support.settings_edit import setting
+
+ASKING = "test-quiet-retrieve"
+"""The name of retrieve's connections to PostgreSQL."""
+
+TRAIN = "The train to Perm leaves at 9:40"
+QUESTION = "When does the train to Perm leave?"
+SPACE = "memory.acme.u1"
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A retrieve with its own connections to PostgreSQL, beside those that write."""
+
+    deployment: Deployment
+    stock: Stock
+    database: Database
+    finding: VectorIndex
+
+    async def statements(self) -> set[tuple[Any, ...]]:
+        """Of each connection of retrieve the last statement, and when PostgreSQL began it."""
+        async with self.database.transaction() as connection:
+            cursor = await connection.execute(
+                "SELECT pid, query_start, left(query, 200) FROM pg_stat_activity WHERE application_name = %s",
+                (ASKING,),
+            )
+            return set(await cursor.fetchall())
+
+    async def settle(self, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
+        """Ask until all that the answer needs is at hand; returns the answer."""
+        await self.stock.ask("context", owner, **request)
+        async with asyncio.timeout(20):
+            while True:
+                before = await self.statements()
+                reply = await self.stock.ask("context", owner, **request)
+                if await self.statements() == before:
+                    return reply
+
+    @asynccontextmanager
+    async def persisting(self) -> AsyncIterator[None]:
+        async with PersistConsumer(self.database, self.deployment).run():
+            yield
+
+    @asynccontextmanager
+    async def indexing(self) -> AsyncIterator[None]:
+        async with IndexConsumer(self.database, self.finding, self.deployment).run():
+            yield
+
+
+@pytest_asyncio.fixture
+async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> AsyncIterator[Quiet]:
+    """Retrieve alone: nothing is written yet."""
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with (
+        opened(with_vectors, Embedding()) as finding,
+        Database(with_vectors) as database,
+        Database(with_vectors, name=ASKING) as asking,
+        RetrieveConsumer(asking, finding, with_vectors).run(),
+    ):
+        yield Quiet(with_vectors, stock, database, finding)
+
+
+@pytest_asyncio.fixture
+async def quiet(reading: Quiet) -> AsyncIterator[Quiet]:
+    async with reading.persisting(), reading.indexing():
+        yield reading
+
+
+async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
+    body = {"fact_id": fact_id, "fact": {"text": text, **fact}, "decision": {"proposal_id": f"p-{fact_id}"}}
+    return await stock.publish(f"{SPACE}.fact.saved.v1", body)
+
+
+async def lived(stock: Stock) -> int:
+    """A trip that was spoken of in another conversation, and a question about it in this one."""
+    await stock.say("I have to be in Perm on Monday", "acme.u1.trip")
+    await stock.say(TRAIN, "acme.u1.trip", id="train")
+    await stock.say("And the hotel is near the station", "acme.u1.trip", id="hotel")
+    await saved(stock, "ar_001", "Anna takes the train to Perm")
+    await stock.publish(
+        f"{SPACE}.document.added.v1", {"document_id": "d1", "text": "The train to Perm has a dining car."}
+    )
+    await stock.publish("chat.acme.u1.talk.started.v1")
+    return await indexed(stock, await stock.say(QUESTION, "acme.u1.talk"))
+
+
+def shown(reply: dict[str, Any]) -> str:
+    assert not reply.get("error"), reply
+    assert not reply["degraded"], reply["degraded"]
+    return "\n".join(message["content"] for message in reply["messages"])
+
+
+async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: Any) -> None:
+    """Ask until a whole answer shows what is waited for; on a busy machine a part may be late at first."""
+    async with asyncio.timeout(30):
+        while True:
+            reply = await stock.ask("context", **request)
+            if not reply["degraded"] and is_reached(shown(reply)):
+                return
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "request_fields",
+    [{}, {"format": "xml"}, {"budget": 300}, {"task_id": "t1"}, {"conversation": "long"}, {"query": TRAIN}],
+)
+async def test_an_equal_request_asks_postgresql_nothing(
+    quiet: Quiet, stock: Stock, request_fields: dict[str, Any]
+) -> None:
+    await change(stock.connection, setting(context__sections__documents=200))
+    for number in range(150):
+        await stock.say(f"Let us speak of the weather in Perm, day {number}", "acme.u1.long")
+    await stock.say(QUESTION, "acme.u1.long")
+    await stock.publish(
+        "chat.acme.u1.trip.message.v1", {"role": "tool", "content": "a train was booked", "task_id": "t1"}
+    )
+    seq = await lived(stock)
+    reply = await quiet.settle(**request_fields, min_seq=seq)
+    assert TRAIN in shown(reply), "it is looked up"
+    assert "dining car" in shown(reply)
+
+    before = await quiet.statements()
+    for _ in range(5):
+        assert await stock.ask("context", **request_fields, min_seq=seq) == reply
+    assert await quiet.statements() == before
+
+
+async def test_the_second_request_asks_nothing_already(quiet: Quiet, stock: Stock) -> None:
+    await lived(stock)
+    # Of the tenant something is counted in the background when a search asks for it first.
+    await quiet.settle(owner="acme.u2", query="train")
+    first = await stock.ask("context")
+    before = await quiet.statements()
+    assert await stock.ask("context") == first
+    assert await quiet.statements() == before
+
+
+Act = Callable[[Stock], Awaitable[int]]
+"""Changes something; returns a log position."""
+
+
+async def ask_for(stock: Stock, verb: str, **request: Any) -> int:
+    reply = await stock.ask(verb, **request)
+    assert not reply.get("error"), reply
+    return int(reply["seen_seq"])
+
+
+def publishing(subject: str, **body: Any) -> Act:
+    return lambda stock: stock.publish(subject, body)
+
+
+def asking(verb: str, **request: Any) -> Act:
+    return lambda stock: ask_for(stock, verb, **request)
+
+
+@pytest.mark.parametrize(
+    ("act", "gone", "new"),
+    [
+        pytest.param(
+            lambda stock: stock.say("Is the hotel near the station?", "acme.u1.talk"),
+            "",
+            "Is the hotel near",
+            id="another question",
+        ),
+        pytest.param(
+            publishing("chat.acme.u1.trip.message.v1", role="assistant", content="The train to Perm is late"),
+            "",
+            "is late",
+            id="a message elsewhere that answers the same question",
+        ),
+        pytest.param(publishing("chat.acme.u1.trip.cleared.v1"), TRAIN, QUESTION, id="cleared"),
+        pytest.param(
+            publishing("chat.acme.u1.talk.started.v1", discard_previous=True), TRAIN, "", id="discarded"
+        ),
+        pytest.param(asking("erase", conversation="trip"), TRAIN, QUESTION, id="a conversation erased"),
+        pytest.param(asking("erase"), TRAIN, "", id="erased"),
+        pytest.param(
+            lambda stock: saved(stock, "pf_1", "Anna hates trains", tier="profile"), "", "hates", id="a fact"
+        ),
+        pytest.param(asking("forget", id="ar_001"), "Anna takes the train", QUESTION, id="forgotten"),
+        pytest.param(
+            asking("update", id="ar_001", text="Anna takes the train to Perm and back"),
+            "",
+            "and back",
+            id="rewritten",
+        ),
+        pytest.param(
+            publishing(f"{SPACE}.document.added.v1", document_id="d1", text="The train to Perm has no car."),
+            "dining car",
+            "has no car",
+            id="a document rewritten",
+        ),
+        pytest.param(
+            publishing(f"{SPACE}.document.removed.v1", document_id="d1"), "dining car", TRAIN, id="removed"
+        ),
+    ],
+)
+async def test_a_change_is_in_the_next_answer(
+    quiet: Quiet, stock: Stock, act: Act, gone: str, new: str
+) -> None:
+    await change(stock.connection, setting(context__sections__documents=200))
+    await lived(stock)
+    await reached(stock, lambda text: "dining car" in text)  # once the setting is there
+    assert gone in shown(await quiet.settle())
+
+    seq = await indexed(stock, await act(stock))
+
+    # Without a position first: the notice of the change is all that tells of it.
+    for reply in (await stock.ask("context"), await stock.ask("context", min_seq=seq)):
+        assert new in shown(reply)
+        assert not gone or gone not in shown(reply)
+
+
+async def test_another_setting_is_in_the_next_answer(quiet: Quiet, stock: Stock) -> None:
+    await lived(stock)
+    assert TRAIN in shown(await quiet.settle())
+    await change(stock.connection, setting(context__conversation_hits=0))
+    await reached(stock, lambda text: TRAIN not in text)
+
+
+async def test_what_is_indexed_later_is_found_though_no_row_changes(reading: Quiet, stock: Stock) -> None:
+    async with reading.persisting():
+        await change(stock.connection, setting(context__sections__documents=200))
+        for place in ("trip", "trip", "other"):
+            await stock.say(f"{TRAIN}, they said on the {place}", f"acme.u1.{place}")
+        await saved(stock, "ar_001", "Anna takes the train to Perm")
+        await stock.publish(
+            f"{SPACE}.document.added.v1", {"document_id": "d1", "text": "The train to Perm has a dining car."}
+        )
+        seq = await stock.say(QUESTION, "acme.u1.talk")
+        stream_context = stock.connection.jetstream()
+        async with asyncio.timeout(20):
+            while await applied_position(stream_context) < seq:
+                await asyncio.sleep(0.02)
+        assert TRAIN not in shown(await reading.settle(min_seq=seq))
+        async with reading.indexing():
+            await indexed(stock, seq)
+            reply = shown(await stock.ask("context", min_seq=seq))
+            assert "they said on the trip" in reply
+            assert "they said on the other" in reply
+            assert "Anna takes the train" in reply
+            assert "dining car" in reply
+            assert shown(await reading.settle(min_seq=seq)) == reply
+
+
+@pytest.mark.parametrize(
+    ("act", "gone"),
+    [
+        pytest.param(publishing("chat.acme.u1.trip.cleared.v1"), TRAIN, id="cleared"),
+        pytest.param(
+            publishing("chat.acme.u1.talk.started.v1", discard_previous=True), TRAIN, id="discarded"
+        ),
+        pytest.param(
+            publishing(f"{SPACE}.document.removed.v1", document_id="d1"), "dining car", id="removed"
+        ),
+    ],
+)
+async def test_what_is_gone_is_not_shown_though_its_vector_is_there(
+    reading: Quiet, stock: Stock, act: Act, gone: str
+) -> None:
+    await change(stock.connection, setting(context__sections__documents=200))
+    async with reading.persisting():
+        async with reading.indexing():
+            await lived(stock)
+        assert gone in shown(await reading.settle(query=QUESTION))
+        seq = await act(stock)
+        stream_context = stock.connection.jetstream()
+        async with asyncio.timeout(20):
+            while await applied_position(stream_context) < seq:
+                await asyncio.sleep(0.02)
+        assert gone not in shown(await stock.ask("context", query=QUESTION))
+
+
+async def test_what_is_indexed_before_it_has_a_row_is_shown_once_it_has(reading: Quiet, stock: Stock) -> None:
+    async with reading.indexing():
+        async with reading.persisting():
+            await indexed(stock, await stock.say(QUESTION, "acme.u1.talk"))
+        seq = await stock.say(TRAIN, "acme.u1.trip")
+        stream_context = stock.connection.jetstream()
+        async with asyncio.timeout(20):
+            while await applied_position(stream_context, "index") < seq:
+                await asyncio.sleep(0.02)
+        assert TRAIN not in shown(await reading.settle(conversation="talk")), "found, and without a row"
+        async with reading.persisting():
+            await indexed(stock, seq)
+            assert TRAIN in shown(await stock.ask("context", conversation="talk"))
+
+
+async def test_another_generation_is_in_the_next_answer(quiet: Quiet, stock: Stock) -> None:
+    await lived(stock)
+    async with quiet.database.transaction() as connection:
+        await connection.execute("UPDATE messages SET content = 'no train' WHERE event_id = 'train'")
+    assert "no train" in shown(await quiet.settle())
+    told = Told()
+    async with site_alone(quiet.deployment) as place, rebuilt(place, told) as replay:
+        await take_over(place, replay, told)
+    await reached(stock, lambda text: "no train" not in text and TRAIN in text)
+
+
+async def test_words_are_counted_again_only_after_a_change(
+    quiet: Quiet, stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(statistics, "KEPT", 0.0)
+    await lived(stock)
+    await quiet.settle()
+    before = await quiet.statements()
+    for _ in range(5):  # what one begins in the background is seen after another
+        await stock.ask("context")
+    assert await quiet.statements() == before
+    await indexed(stock, await stock.say("Is it late?", "acme.u2.-"))
+    await stock.ask("context")
+    async with asyncio.timeout(20):
+        while not any("sample" in sql for _, _, sql in await quiet.statements() - before):
+            await asyncio.sleep(0.02)
+
+
+async def test_answers_stay_right_when_more_is_found_than_is_held(quiet: Quiet, stock: Stock) -> None:
+    words = [f"word{number}" for number in range(MOST_HELD // 4)]
+    for word in words:
+        for _ in range(8):
+            seq = await stock.say(f"{word} was said", f"acme.u1.{word}")
+    await indexed(stock, seq)
+    for word in (*words, *words[:3]):
+        found = await stock.ask("search", query=word, limit=8, scope=["messages"])
+        assert {hit["text"] for hit in found["hits"]} == {f"{word} was said"}

@@ -1,0 +1,61 @@
+"""What is searchable before its row is there stays so, whatever is looked through meanwhile."""
+
+import asyncio
+from pathlib import Path
+
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.index.decide import IndexedDocument
+from mnemon_consumers.index.point_writer import document
+from mnemon_consumers.index.sweep import sweep
+from mnemon_contracts.events.memory import DocumentAddedV1
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.port import Collection
+from mnemon_infra.vectors.vector_index import opened, points
+from tests.integration.conftest import Stock, indexed
+
+OWNER = ("acme", "u1")
+
+
+async def test_a_message_without_a_row_yet_is_not_gone(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    context = stock.connection.jetstream()
+    async with run_consumers(("index",), located), Database(located) as database:
+        async with run_consumers(("persist",), located):
+            await stock.say("cleared")
+            cleared = await indexed(stock, await stock.publish("chat.acme.u1.-.cleared.v1"))
+        body = {"document_id": "d", "text": "A text.", "title": "A title"}
+        await stock.say("said since")
+        last = await stock.publish("memory.acme.u1.document.added.v1", body)
+        async with asyncio.timeout(60):
+            while await applied_position(context, "index") < last:
+                await asyncio.sleep(0.02)
+        async with opened(located, (await read(stock.connection)).embedding) as finding:
+            assert not await sweep(stock.connection, database, finding, OWNER, cleared)
+            for collection in Collection.MESSAGES, Collection.DOCUMENTS:
+                assert await finding.vectors.count(collection) == 1
+            async with run_consumers(("persist",), located):
+                await indexed(stock, last)
+            assert await sweep(stock.connection, database, finding, OWNER, cleared)
+            for collection in Collection.MESSAGES, Collection.DOCUMENTS:
+                assert await finding.vectors.count(collection) == 1
+
+
+async def test_an_older_version_of_a_document_that_comes_later_leaves_the_newer_one(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(("index", "persist"), located), Database(located) as database:
+        body = {"document_id": "d", "text": "One paragraph about a thing.\n\n" * 60}
+        last = await indexed(stock, await stock.publish("memory.acme.u1.document.added.v1", body))
+        async with opened(located, (await read(stock.connection)).embedding) as finding:
+            vectors = finding.vectors
+            before = [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)]
+            older = IndexedDocument(OWNER, "an older one", DocumentAddedV1(document_id="d", text="Short."))
+            await vectors.upsert(Collection.DOCUMENTS, await points(finding, await document(older)))
+            assert await sweep(stock.connection, database, finding, OWNER, last)
+            assert [page async for page in vectors.scroll(Collection.DOCUMENTS, OWNER)] == before

@@ -1,0 +1,266 @@
+"""What `search` finds, the whole way: published, projected, indexed, and asked for by a stock client."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
+from mnemon_infra.broker.streams.applied_position import applied_position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import write
+from mnemon_producers.client import MemoryClient
+from tests.integration.conftest import Stock, indexed
+
+SPACE = "memory.acme.u1"
+
+
+@pytest.fixture
+def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+
+@pytest_asyncio.fixture
+async def searching(with_vectors: Deployment) -> AsyncIterator[Deployment]:
+    """All consumers, with vectors."""
+    async with run_consumers(CONSUMERS, with_vectors):
+        yield with_vectors
+
+
+async def saved(stock: Stock, fact_id: str, text: str, owner: str = "acme.u1", **fact: Any) -> int:
+    body = {
+        "fact_id": fact_id,
+        "fact": {"text": text, **fact},
+        "decision": {"proposal_id": f"p-{owner}-{fact_id}"},
+    }
+    return await stock.publish(f"memory.{owner}.fact.saved.v1", body)
+
+
+async def found(stock: Stock, query: str, owner: str = "acme.u1", **request: Any) -> list[str]:
+    """The ids of the hits, best first."""
+    reply = await stock.ask("search", owner, query=query, **request)
+    assert not reply.get("error"), reply
+    assert not reply["degraded"], reply
+    return [hit["id"] for hit in reply["hits"]]
+
+
+async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
+    stock: Stock, searching: Deployment
+) -> None:
+    await stock.say(
+        "I took my dog to the vet yesterday", name="Anna", id="vet", sent_at="2024-05-08T10:00:00Z"
+    )
+    await stock.say("Poor thing! What is he called?", name="Boris", id="asks", sent_at="2024-05-08T10:01:00Z")
+    await stock.say("Rex.", name="Anna", id="rex", sent_at="2024-05-08T10:02:00Z")
+    await stock.say("The car broke down again", name="Boris", id="car", sent_at="2024-06-01T10:00:00Z")
+    seq = await stock.say("Купила билеты на поезд", name="Анна", id="билеты", sent_at="2024-09-03T10:00:00Z")
+    await indexed(stock, seq)
+
+    assert (await found(stock, "What is the name of Anna's dog?", scope=["messages"]))[0] == "vet"
+    assert "rex" in await found(stock, "What is the name of Anna's dog?", scope=["messages"], limit=3)
+    assert (await found(stock, "trouble with an automobile", scope=["messages"]))[0] == "car"
+    assert (await found(stock, "Какой билет купили?", scope=["messages"]))[0] == "билеты"
+    assert (await found(stock, "Что было в сентябре?", scope=["messages"]))[0] == "билеты"
+    assert (await found(stock, "What happened on 1 June 2024?", scope=["messages"]))[0] == "car"
+    assert await found(stock, "What is the name of Anna's dog?", "acme.u2", scope=["messages"]) == []
+    assert await found(stock, "What is the name of Anna's dog?", "other.u1", scope=["messages"]) == []
+
+
+async def test_what_was_just_said_is_found_by_who_names_its_position(
+    stock: Stock, searching: Deployment
+) -> None:
+    for number in range(20):
+        seq = await stock.say(f"The code of room {number} is zq{number}", id=f"m{number}")
+
+        reply = await stock.ask("search", query=f"zq{number}", scope=["messages"], limit=1, min_seq=seq)
+
+        assert [hit["id"] for hit in reply["hits"]] == [f"m{number}"]
+        assert reply["seen_seq"] >= seq
+
+
+async def test_the_parts_of_a_score_are_given_when_asked_for(stock: Stock, searching: Deployment) -> None:
+    await indexed(stock, await stock.say("I took my dog to the vet", name="Anna", id="vet"))
+    request: dict[str, Any] = {"query": "When was Anna's dog at the vet?", "scope": ["messages"]}
+
+    (plain,) = (await stock.ask("search", **request))["hits"]
+    (explained,) = (await stock.ask("search", **request, explain=True))["hits"]
+
+    assert "parts" not in plain
+    assert explained["parts"]["speaker"] == 1.7
+    assert {"found", "near", "session", "words", "meaning", "similarity"} <= explained["parts"].keys()
+    assert 0 < plain["score"] <= 1
+
+
+async def test_what_is_gone_is_not_found_from_the_reply_on_that_carries_it(
+    stock: Stock, searching: Deployment
+) -> None:
+    await stock.say("The secret garden is behind the house", id="garden")
+    await indexed(stock, await saved(stock, "ar_001", "Anna has a secret garden"))
+    scope = ["memories", "messages"]
+    assert sorted(await found(stock, "secret garden", scope=scope)) == ["ar_001", "garden"]
+
+    cleared = await stock.publish("chat.acme.u1.-.cleared.v1")
+    assert await found(stock, "secret garden", scope=scope, min_seq=cleared) == ["ar_001"]
+    forgotten = await stock.publish(f"{SPACE}.fact.forgotten.v1", {"fact_id": "ar_001"})
+    assert await found(stock, "secret garden", scope=scope, min_seq=forgotten) == []
+
+
+async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, searching: Deployment) -> None:
+    now = datetime.now(UTC)
+    await saved(stock, "ar_001", "Anna plays the violin in an orchestra")
+    await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile", importance=9)
+    await saved(stock, "ar_002", "Anna plays chess", expires_at=(now - timedelta(days=1)).isoformat())
+    await indexed(stock, await saved(stock, "ar_003", "Boris drives a lorry"))
+
+    assert (await found(stock, "Which instrument does Anna play?"))[0] == "ar_001"
+    assert "ar_002" not in await found(stock, "Does Anna play chess?", limit=100)
+    assert await found(stock, "violin orchestra", threshold=0.5) == ["ar_001"]
+    assert await found(stock, "violin orchestra", threshold=1.0) == []
+    assert await found(stock, "photosynthesis of algae") == []
+
+
+async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: Deployment) -> None:
+    for number in range(1, 8):
+        seq = await saved(stock, f"ar_{number:03}", f"Anna has {number} cats")
+    await indexed(stock, seq)
+    assert len(await found(stock, "Anna's cats")) == 5
+
+    await write(stock.connection, SettingsV1(retrieval=Retrieval(limit=2)))
+
+    async with asyncio.timeout(5):
+        while len(await found(stock, "Anna's cats")) != 2:
+            await asyncio.sleep(0.02)
+    assert len(await found(stock, "Anna's cats", limit=6)) == 6
+    memory = MemoryClient(stock.connection, tenant="acme")
+    assert len((await memory.search("u1", "Anna's cats")).hits) == 2
+    assert len((await memory.search("u1", "Anna's cats", limit=6)).hits) == 6
+    by_tool = await memory.call("u1", "memory_search", {"query": "Anna's cats"})
+    assert len(by_tool.model_dump()["hits"]) == 2
+    await indexed(stock, await stock.say("I saw Anna's cats", id="said"))
+    assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
+
+
+async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Deployment) -> None:
+    filler = "\n\n".join(
+        f"Paragraph {number} is about gardening and the weather." * 10 for number in range(5)
+    )
+    text = f"{filler}\n\nThe boiler is switched off with the red lever.\n\n{filler}"
+    added = {"document_id": "house", "title": "The house", "text": text}
+    await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
+
+    (best, *_) = (await stock.ask("search", query="How is the boiler switched off?", scope=["documents"]))[
+        "hits"
+    ]
+    assert best["id"] == "house"
+    assert "red lever" in best["text"]
+    assert len(best["text"]) < len(text) / 2
+
+    removed = await stock.publish(f"{SPACE}.document.removed.v1", {"document_id": "house"})
+    assert await found(stock, "boiler", scope=["documents"], min_seq=removed) == []
+
+
+async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
+    stock: Stock, with_vectors: Deployment
+) -> None:
+    former = "The boiler is switched off with the red lever in the cellar."
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+        added = {"document_id": "house", "text": former}
+        await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
+        assert await found(stock, "boiler", scope=["documents"]) == ["house"]
+    # The vectors are behind: they say where the former text had its words.
+    async with run_consumers(("persist", "retrieve"), with_vectors):
+        added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
+        seq = await stock.publish(f"{SPACE}.document.added.v1", added)
+        stream_context = stock.connection.jetstream()
+        async with asyncio.timeout(20):
+            while await applied_position(stream_context) < seq:
+                await asyncio.sleep(0.02)
+        assert await found(stock, "boiler", scope=["documents"]) == []
+
+
+@pytest.mark.parametrize("scope", ["memories", "messages", "documents"])
+async def test_as_many_hits_as_are_asked_for(stock: Stock, searching: Deployment, scope: str) -> None:
+    """More than are looked at for a usual limit; each stands alone, so that none comes as a neighbour."""
+    many = 50
+    for number in range(many):
+        text = f"The walnut of number {number} is ripe"
+        if scope == "memories":
+            seq = await saved(stock, f"ar_{number:03}", text)
+        elif scope == "messages":
+            seq = await stock.say(text, f"acme.u1.c{number}", id=f"m{number}")
+        else:
+            added = {"document_id": f"d{number}", "text": text}
+            seq = await stock.publish(f"{SPACE}.document.added.v1", added)
+    await indexed(stock, seq)
+    assert len(set(await found(stock, "walnut", scope=[scope], limit=45))) == 45
+
+
+async def test_documents_of_one_collection(stock: Stock, searching: Deployment) -> None:
+    for name, fields in {
+        "a": {"collection": "kitchen"},
+        "b": {"collection": "garden", "origin": "repository"},
+        "c": {},
+    }.items():
+        text = f"The kettle is in place {name}.\nIt is red."
+        reply = await stock.ask("document", action="add", document_id=name, text=text, **fields)
+    await indexed(stock, reply["seen_seq"])
+    assert set(await found(stock, "kettle", scope=["documents"])) == {"a", "b", "c"}
+    assert await found(stock, "kettle", scope=["documents"], collection="kitchen") == ["a"]
+    assert await found(stock, "kettle", collection="garden") == ["b"], "without a scope: documents"
+    assert await found(stock, "kettle", origin="repository") == ["b"]
+    assert await found(stock, "kettle", collection="attic") == []
+    (hit,) = (await stock.ask("search", query="kettle", collection="kitchen"))["hits"]
+    assert hit["passage"] == {"collection": "kitchen", "first_line": 1, "last_line": 2}
+
+
+async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vectors: Deployment) -> None:
+    await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
+    async with run_consumers(CONSUMERS, with_vectors):
+        await stock.say("I took my dog to the vet", id="vet")
+        await stock.say("Собаки лаяли всю ночь", id="собаки")
+        await indexed(stock, await saved(stock, "ar_001", "Anna has a dog"))
+
+        assert (await found(stock, "dogs", scope=["messages"]))[0] == "vet"
+        assert await found(stock, "dogs") == ["ar_001"]
+        assert (await found(stock, "собака", scope=["messages"]))[0] == "собаки"
+        assert await found(stock, "trouble with an automobile", scope=["messages"]) == []
+
+
+async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
+    stock: Stock, deployment: Deployment
+) -> None:
+    async with run_consumers(("persist", "retrieve"), deployment):
+        reply = await stock.ask("search", query="dogs", scope=["memories", "documents"])
+
+    assert reply["degraded"] == ["memories", "documents"]
+    assert reply["hits"] == []
+
+
+async def test_a_huge_message_is_found_and_shown_in_part(stock: Stock, searching: Deployment) -> None:
+    huge = "The ferry to Bergen leaves at noon. " + "So it goes. " * 20_000
+    await indexed(stock, await stock.say(huge, id="huge"))
+
+    (hit,) = (await stock.ask("search", query="ferry to Bergen", scope=["messages"]))["hits"]
+
+    assert hit["text"] == f"{huge[:3999]}…"
+
+
+async def test_a_position_that_is_never_reached_is_waited_for_once(
+    stock: Stock, searching: Deployment
+) -> None:
+    await write(stock.connection, SettingsV1(wait_for_log_ms=800))
+    end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))
+    scope = ["memories", "messages", "documents"]
+    await stock.ask("search", query="ferry", scope=scope)
+
+    started = time.monotonic()
+    reply = await stock.ask("search", query="ferry", scope=scope, min_seq=end + 1000)
+
+    assert 0.8 <= time.monotonic() - started < 1.4
+    assert [hit["id"] for hit in reply["hits"]] == ["ferry"]

@@ -1,0 +1,291 @@
+"""Memory as of a former moment: each has its own truth, and what was erased since is in none."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from psycopg.sql import SQL, Identifier
+
+from mnemon.operations.rebuild.generations import open_generation as made_with_vectors
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.retrieve import snapshot_pool
+from mnemon_contracts.events.erasure import ALL_BEFORE
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, DatabaseUnavailable
+from mnemon_infra.database.generations.generation_repository import drop
+from mnemon_infra.generation_names import name_of
+from mnemon_infra.rebuild.generations import Site, made, site_alone
+from mnemon_infra.settings.store import LiveSettings
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
+from tests.integration.conftest import Stock, indexed
+from tests.support.pipelines.rebuild import Told
+
+SPACE = "memory.acme.u1"
+
+
+class ToldOfBoth(Told):
+    def report_vectors(self, reached: int, up_to: int) -> None: ...
+
+
+@pytest_asyncio.fixture
+async def place(mnemon: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(mnemon) as place:
+        yield place
+
+
+@pytest.fixture
+def memory(connection: Client) -> MemoryClient:
+    return MemoryClient(connection, tenant="acme")
+
+
+async def kept(place: Site, *positions: int) -> None:
+    """What `mnemon rebuild --until` does."""
+    for position in positions:
+        async with made(place, "as of", Told(), position) as replay:
+            await replay.reach(position)
+            await replay.forget_later()
+
+
+async def dropped(place: Site, position: int) -> None:
+    await drop(place.database, name_of(place.live, "as of", position))
+
+
+async def fact(stock: Stock, event: str, text: str, **fields: Any) -> int:
+    fact = {"text": text, "tier": "profile", **fields}
+    said = {"decision": {"proposal_id": "p"}} if event == "saved" else {"former": {"text": "what was before"}}
+    return await stock.publish(f"{SPACE}.fact.{event}.v1", {"fact_id": "pf_001", "fact": fact, **said})
+
+
+def shown(reply: dict[str, Any]) -> str:
+    assert "error" not in reply, reply
+    return "\n".join(message["content"] for message in reply["messages"])
+
+
+async def problem(stock: Stock, verb: str = "history", **request: Any) -> tuple[str, bool, str]:
+    error = (await stock.ask(verb, **request))["error"]
+    return error["code"], error["retryable"], error["message"]
+
+
+async def lived(stock: Stock) -> list[tuple[int, str, datetime]]:
+    """A fact that was true in three ways; of each its position, the town, and a time at which it held."""
+    times = []
+    await stock.publish("chat.acme.u1.talk.started.v1")
+    for number, town in enumerate(("Riga", "Oslo", "Perm")):
+        said = await stock.say(f"I live in {town} now")
+        await stock.publish(f"{SPACE}.profile.set.v1", {"fields": {"city": town}})
+        summary = {"summary_id": f"s{number}", "conversation": "talk", "text": f"Moved to {town}."}
+        await stock.publish(f"{SPACE}.summary.written.v1", {**summary, "from_seq": said, "to_seq": said})
+        seq = await fact(stock, "updated" if number else "saved", f"Anna lives in {town}")
+        times.append((seq, town, datetime.now(UTC)))
+    return times
+
+
+async def test_each_moment_has_its_own_truth(place: Site, stock: Stock, memory: MemoryClient) -> None:
+    moments = await lived(stock)
+    await kept(place, *(seq for seq, _, _ in moments))
+    towns = [town for _, town, _ in moments]
+    for number, (seq, town, at) in enumerate(moments):
+        for as_of in (seq, at.isoformat()):
+            reply = await stock.ask("context", as_of=as_of)
+            assert reply["seen_seq"] == seq
+            assert reply["profile"] == {"city": town}
+            text = shown(reply)
+            assert [each for each in towns if f"Anna lives in {each}" in text] == [town]
+            assert [each for each in towns if f"Moved to {each}" in text] == towns[: number + 1]
+            history = await stock.ask("history", as_of=as_of)
+            assert history["seen_seq"] == seq
+            assert shown(history).splitlines() == [f"I live in {each} now" for each in towns[: number + 1]]
+    seq, _, at = moments[0]
+    assert [each.content for each in (await memory.history("u1", as_of=at)).messages] == [
+        "I live in Riga now"
+    ]
+    assert (await memory.context("u1", as_of=seq, min_seq=seq)).profile == {"city": "Riga"}
+    # What is asked of now knows nothing of it.
+    assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
+
+
+async def test_each_moment_is_searched_for_itself(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    told = ToldOfBoth()
+    question: dict[str, Any] = {"query": "Where does Anna live?", "scope": ["memories", "messages"]}
+    async with (
+        run_consumers(("persist", "index", "retrieve"), with_vectors),
+        site_alone(with_vectors) as place,
+    ):
+        moments = await lived(stock)
+        await indexed(stock, moments[-1][0])
+        seq, town, _ = moments[0]
+        async with made_with_vectors(place, "as of", told, seq) as generation:
+            await generation.rows.reach(seq)
+            for verb, request in (("search", question), ("context", {})):
+                code, retryable, _ = await problem(stock, verb, as_of=seq, **request)
+                assert (code, retryable) == ("unavailable", True), "not made yet"
+            await generation.replay_to(seq, told)
+        live = await stock.ask("search", **question, min_seq=moments[-1][0])
+        assert "Anna lives in Perm" in [hit["text"] for hit in live["hits"]]
+        then = await stock.ask("search", **question, as_of=seq)
+        assert (then["seen_seq"], then["degraded"]) == (seq, [])
+        assert {hit["text"] for hit in then["hits"]} == {f"Anna lives in {town}", f"I live in {town} now"}
+        assert (await stock.ask("context", as_of=seq, query=town))["degraded"] == []
+        shutil.rmtree(tmp_path / f"vectors_until_{seq}")
+        await dropped(place, seq)
+        assert (await problem(stock, "search", as_of=seq, **question))[0] == "not_found"
+
+
+async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
+    patience = timedelta(seconds=0.5)
+    stored = expires = datetime.now(UTC)
+    while stored >= expires:  # on a busy machine the log may take it too late
+        patience *= 2
+        expires = datetime.now(UTC) + patience
+        seq = await fact(stock, "saved", "Anna is in Rome", tier="working", expires_at=expires.isoformat())
+        stored = (await stock.connection.jetstream().get_msg("LOG", seq)).time or expires
+    await kept(place, seq)
+    found = await stock.ask("search", query="Rome", as_of=seq)
+    assert (found["seen_seq"], found["degraded"]) == (seq, ["memories"]), "there are no vectors"
+    async with asyncio.timeout(60):
+        while "Rome" in shown(await stock.ask("context", min_seq=seq)):
+            await asyncio.sleep(0.05)
+    just_before = expires - timedelta(milliseconds=1)
+    for as_of, is_shown in ((seq, True), (expires.isoformat(), False), (just_before.isoformat(), True)):
+        assert ("Rome" in shown(await stock.ask("context", as_of=as_of))) is is_shown
+
+
+async def test_what_there_is_not(place: Site, stock: Stock, memory: MemoryClient) -> None:
+    assert "the log is empty" in (await problem(stock, as_of=1))[2]
+    for number in range(3):
+        await stock.say(str(number))
+    for verb, request in (("history", {}), ("context", {}), ("search", {"query": "tea"})):
+        code, retryable, said = await problem(stock, verb, as_of=2, **request)
+        assert (code, retryable) == ("not_found", False)
+        assert "`mnemon rebuild --until 2`" in said
+        code, _, said = await problem(stock, verb, as_of=4, **request)
+        assert (code, said) == (
+            "bad_request",
+            "as_of: there is nothing as of position 4: the log goes from 1 to 3",
+        )
+        code, _, said = await problem(stock, verb, as_of="2200-01-01T00:00:00Z", **request)
+        assert (code, said) == ("bad_request", "as_of: 2200-01-01T00:00:00Z is yet to come")
+        code, _, said = await problem(stock, verb, as_of=2, min_seq=3, **request)
+        assert (code, said) == ("bad_request", "min_seq: 3 is not reflected as of position 2")
+    assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]
+    with pytest.raises(AskFailed) as failed:
+        await memory.history("u1", as_of=2)
+    assert failed.value.error.code == "not_found"
+    async with made(place, "as of", Told(), 2) as replay:
+        await replay.reach(1)
+        code, retryable, said = await problem(stock, as_of=2)
+        assert (code, retryable) == ("unavailable", True)
+        assert "`mnemon rebuild --until 2` has ended" in said
+        await replay.reach(2)
+    assert await stock.contents(as_of=2) == ["0", "1"]
+
+
+async def test_one_that_was_dropped_while_it_was_open(place: Site, stock: Stock) -> None:
+    await stock.say("a")
+    await kept(place, 1)
+    asking = True
+    answered: list[str] = []
+
+    async def always() -> None:
+        while asking:
+            reply = await stock.ask("history", as_of=1)
+            answered.append(reply["error"]["code"] if "error" in reply else shown(reply))
+
+    several = [asyncio.create_task(always()) for _ in range(4)]
+    assert await stock.contents(as_of=1) == ["a"]
+    await dropped(place, 1)
+    assert (await problem(stock, as_of=1))[0] == "not_found"
+    await kept(place, 1)
+    assert await stock.contents(as_of=1) == ["a"]
+    asking = False
+    await asyncio.gather(*several)
+    assert set(answered) - {"unavailable"} == {"a", "not_found"}
+
+
+async def test_what_was_erased_is_in_no_former_moment(place: Site, stock: Stock) -> None:
+    await stock.say("mine")
+    other = await stock.say("not erased", "acme.u2.-")
+    await kept(place, other)
+    assert await stock.contents(as_of=other) == ["mine"]
+    # Though nobody has come to it yet.
+    erased = await stock.publish(f"{SPACE}.user.erased.v1", {"up_to_seq": ALL_BEFORE})
+    for verb, request in (("history", {}), ("context", {}), ("search", {"query": "mine"})):
+        code, retryable, said = await problem(stock, verb, as_of=other, **request)
+        assert (code, retryable) == ("refused", False)
+        assert f"erased at position {erased}" in said
+    assert await stock.contents("acme.u2", as_of=other) == ["not erased"]
+    later = await stock.say("a new life")
+    await kept(place, later)
+    assert await stock.contents(as_of=later) == ["a new life"]
+
+
+async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stock: Stock) -> None:
+    said = await stock.say("mine")
+    await stock.ask("history", min_seq=said)
+    async with made(place, "as of", Told(), said) as replay:
+        async with place.database.transaction(keep=False) as connection:
+            # Who has read the message from the log cannot write it yet.
+            await connection.execute(
+                SQL("INSERT INTO {} SELECT * FROM messages").format(Identifier(replay.schema, "messages"))
+            )
+            writing = asyncio.create_task(replay.reach(said))
+            async with asyncio.timeout(60):
+                while not await waits(place):
+                    await asyncio.sleep(0.02)
+            assert (await stock.ask("erase"))["pending"] == ["vectors"]
+        await writing
+        await replay.forget_later()
+    assert (await stock.ask("erase", verify=True, text="mine"))["found"]["generations"] == 0
+
+
+async def waits(place: Site) -> bool:
+    """Whether somebody waits for a row that another is about to write."""
+
+    async def query(connection: Connection) -> bool:
+        found = await connection.execute(
+            "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
+        )
+        return await found.fetchone() is not None
+
+    return await place.database.read(query)
+
+
+async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> None:
+    first = await stock.say("first")
+    gone = await stock.say("gone", "acme.u2.-")
+    at = datetime.now(UTC)
+    last = await stock.say("last")
+    await kept(place, first)
+    assert (await problem(stock, as_of=gone))[0] == "not_found"
+    await stock.connection.jetstream().delete_msg("LOG", gone)
+    for as_of in (gone, at.isoformat()):
+        reply = await stock.ask("history", as_of=as_of)
+        assert (shown(reply), reply["seen_seq"]) == ("first", first)
+    assert (await problem(stock, as_of=last))[0] == "not_found"
+
+
+async def test_few_are_open_at_a_time(place: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshot_pool, "KEPT", 1)
+    await kept(place, await stock.say("a"), await stock.say("b"))
+    wanted = ("acme", "u1"), None, 10, None
+    async with snapshot_pool.SnapshotPool(place.deployment, LiveSettings(), None).kept() as several:
+        async with several.at(1) as (first, _):
+            async with several.at(2) as (last, _):
+                assert len((await last.messages(*wanted)).value.messages) == 2
+            seen = await first.messages(*wanted)
+            assert (len(seen.value.messages), seen.seq) == (1, 1), "who asks it asks to the end"
+        with pytest.raises(DatabaseUnavailable):
+            await first.messages(("acme", "u1"), "another", 10, None)
+        assert len((await last.messages(("acme", "u1"), "another", 10, None)).value.messages) == 0, "open yet"
+    with pytest.raises(DatabaseUnavailable):
+        await last.messages(("acme", "u1"), "a third", 10, None)

@@ -1,0 +1,288 @@
+"""What was published is in the answer to whoever names its position, whatever has been projected by then."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import nats.errors
+import psutil
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from mnemon_consumers.app import run_consumers
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.streams import LOG
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.embedded.process import ServerProcess
+from mnemon_producers.timeouts import DEFAULTS
+from tests.integration.conftest import Stock
+
+PATIENCE = 60.0
+
+
+@pytest_asyncio.fixture
+async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """Answers requests; nobody persists."""
+    async with run_consumers(("retrieve",), deployment):
+        yield deployment
+
+
+async def crash(server: ServerProcess) -> None:
+    """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
+    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    await asyncio.to_thread(psutil.wait_procs, processes)
+    await server.ended()
+
+
+async def answer(stock: Stock, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
+    """Ask until somebody answers: both ends may have to find the server again first."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await stock.ask(verb, owner, **request)
+            except nats.errors.Error:
+                await asyncio.sleep(0.05)
+
+
+def tables(deployment: Deployment) -> dict[str, int]:
+    """How many rows each projection has."""
+    assert deployment.database_url is not None
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    names = ("messages", "starts", "clears", "profile_sets")
+    with engine.connect() as connection:
+        counts = {
+            name: connection.exec_driver_sql(
+                f"SELECT count(*) FROM {deployment.database_schema}.{name}"
+            ).scalar()
+            for name in names
+        }
+    return {name: int(count or 0) for name, count in counts.items()}
+
+
+async def persist(connection: Client, deployment: Deployment, up_to: int) -> None:
+    """Project what the log has now."""
+    async with run_consumers(("persist",), deployment):
+        assert await Position().reach(connection.jetstream(), up_to, PATIENCE) >= up_to
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_right_after_a_publish(stock: Stock) -> None:
+    expected = []
+    for number in range(50):
+        seq = await stock.say(str(number))
+        expected.append(str(number))
+        reply = await stock.ask("history", limit=100, min_seq=seq)
+        assert [message["content"] for message in reply["messages"]] == expected
+        assert reply["seen_seq"] >= seq
+
+
+async def test_what_is_not_projected_is_read_from_the_log(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
+    await stock.say("projected")
+    projected = await stock.publish(
+        "memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna", "city": "Perm"}}
+    )
+    await persist(connection, deployment, projected)
+    before = tables(deployment)
+
+    async with run_consumers(("retrieve",), deployment):
+        asked = {
+            "said": await stock.say("beyond"),
+            "cleared": await stock.publish("chat.acme.u1.-.cleared.v1"),
+            "after": await stock.say("after the clear"),
+            "named": await stock.say("in a conversation that nobody started", "acme.u1.trip"),
+            "current": await stock.say("and so it is the current one"),
+            "profile": await stock.publish(
+                "memory.acme.u1.profile.set.v1", {"fields": {"city": None, "age": 30}}
+            ),
+            "discarded": await stock.publish("chat.acme.u1.work.started.v1", {"discard_previous": True}),
+            "last": await stock.say("at work"),
+        }
+        seq = asked["last"]
+
+        assert await stock.contents(min_seq=seq) == ["at work"]
+        assert await stock.contents(min_seq=seq, conversation="trip") == []
+        context = await stock.ask("context", min_seq=seq)
+        assert [message["content"].rpartition("] ")[2] for message in context["messages"]] == [
+            "User data:\n- age: 30\n- name: Anna",
+            "at work",
+        ]
+        profile = await stock.ask("profile", min_seq=seq)
+        assert profile["profile"] == {"name": "Anna", "age": 30}
+        status = await stock.ask("status", min_seq=seq)
+        assert (status["conversation"], status["conversations"], status["messages"]) == ("work", 1, 1)
+        assert min(reply["seen_seq"] for reply in (context, profile, status)) >= seq
+
+        # Who does not ask for it is shown the state that is projected, and told which that is.
+        old = await stock.ask("history")
+        assert [message["content"] for message in old["messages"]] == ["projected"]
+        assert old["seen_seq"] == projected
+        assert (await stock.ask("profile"))["profile"] == {"name": "Anna", "city": "Perm"}
+        status = await stock.ask("status")
+        assert (status["messages"], status["seen_seq"], status["log_seq"]) == (1, projected, seq)
+        assert tables(deployment) == before
+
+    await persist(connection, deployment, seq)
+    async with run_consumers(("retrieve",), deployment):
+        assert await stock.contents() == ["at work"]
+        assert (await stock.ask("profile"))["profile"] == {"name": "Anna", "age": 30}
+
+
+@pytest.mark.usefixtures("retrieve")
+async def test_each_step_of_the_tail(stock: Stock) -> None:
+    """Nothing is projected at all, and each event changes the answer."""
+    seq = await stock.say("one")
+    assert await stock.contents(min_seq=seq) == ["one"]
+    seq = await stock.publish("chat.acme.u1.-.cleared.v1")
+    assert await stock.contents(min_seq=seq) == []
+    seq = await stock.say("two", "acme.u1.trip")
+    assert await stock.contents(min_seq=seq) == ["two"]
+    seq = await stock.publish("chat.acme.u1.-.started.v1")
+    assert await stock.contents(min_seq=seq) == []
+    assert await stock.contents(min_seq=seq, conversation="trip") == ["two"]
+    seq = await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna"}})
+    assert (await stock.ask("profile", min_seq=seq))["profile"] == {"name": "Anna"}
+    await stock.publish("chat.acme.u1.-.message.v1", b"not JSON")
+    seq = await stock.say("three")
+    assert await stock.contents(min_seq=seq) == ["three"]
+
+
+@pytest_asyncio.fixture
+async def persisting(deployment: Deployment) -> AsyncIterator[Process]:
+    """`mnemon run persist`, a process of its own."""
+    environment = {
+        **os.environ,
+        "MNEMON_NATS_URL": str(deployment.nats_url),
+        "DATABASE_URL": str(deployment.database_dsn),
+        "MNEMON_DATABASE_SCHEMA": deployment.database_schema,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "mnemon", "run", "persist", env=environment, stdout=PIPE
+    )
+    yield process
+    process.terminate()
+    await process.wait()
+
+
+@pytest.mark.usefixtures("retrieve", "persisting")
+async def test_a_change_by_another_process_is_seen(connection: Client, stock: Stock) -> None:
+    changes = await connection.subscribe("changed.acme.u1")
+    expected: list[str] = []
+    for number in range(20):
+        assert await stock.contents() == expected, "and now it is at hand"
+        seq = await stock.say(str(number))
+        expected.append(str(number))
+        while int((await changes.next_msg(PATIENCE)).data.partition(b":")[2].rstrip(b"}")) < seq:
+            pass
+        assert await stock.contents() == expected
+
+
+async def test_after_the_broker_is_back_nothing_is_as_it_was(tmp_path: Path, database_url: str) -> None:
+    """While retrieve was cut off, it missed the notice of a change."""
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    connection = await connect(server.url, name="test")
+    await provision(connection)
+    deployment = Deployment(
+        nats_url=server.url, database_dsn=database_url, database_schema=f"test_{os.urandom(6).hex()}"
+    )
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    stock = Stock(connection)
+    database = Database(deployment)
+    await database.open()
+    try:
+        async with run_consumers(("persist", "retrieve"), deployment):
+            first = await stock.say("first")
+            assert await stock.contents(min_seq=first) == ["first"]
+            assert await stock.contents() == ["first"]
+
+            await crash(server)
+            missed = Delivery(
+                "chat.acme.u1.-.message.v1", b'{"role":"user","content":"missed"}', None, LOG, 1000, 1, 1.8e9
+            )
+            await write(database, plan([missed]).rows)
+            await server.start()
+            reply = await answer(stock, "history")
+            assert [message["content"] for message in reply["messages"]] == ["first", "missed"]
+
+            seq = await stock.say("and on it goes")
+            reply = await answer(stock, "history", min_seq=seq)
+            assert "and on it goes" in [message["content"] for message in reply["messages"]]
+    finally:
+        await database.close()
+        await connection.close()
+        await server.stop()
+
+
+async def test_a_database_that_is_down_is_said_to_be(
+    connection: Client, nats_url: str, tmp_path: Path
+) -> None:
+    """As long as the bot still listens."""
+    server = Postgres(tmp_path / "own", None)
+    (tmp_path / "own").mkdir()
+    await server.start()
+    deployment = Deployment(nats_url=nats_url, database_dsn=server.url)
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    stock = Stock(connection)
+    try:
+        async with run_consumers(("persist", "retrieve"), deployment):
+            seq = await stock.say("before")
+            assert await stock.contents(min_seq=seq) == ["before"]
+
+            await crash(server)
+            verbs = ("history", "context", "profile", "status")
+            async with asyncio.timeout(DEFAULTS.ask):
+                replies = await asyncio.gather(*(stock.ask(verb, "acme.u2") for verb in verbs))
+            for reply in replies:
+                assert "error" in reply, reply
+                error = reply["error"]
+                assert (error["code"], error["retryable"]) == ("unavailable", True)
+                assert "database" in error["message"]
+            seq = await stock.say("meanwhile")
+
+            await server.start()
+            async with asyncio.timeout(PATIENCE):
+                while "error" in (reply := await stock.ask("history", min_seq=seq)):
+                    assert reply["error"]["code"] == "unavailable"
+            assert [message["content"] for message in reply["messages"]] == ["before", "meanwhile"]
+            assert await Position().reach(connection.jetstream(), seq, PATIENCE) == seq
+            assert await stock.contents() == ["before", "meanwhile"]
+    finally:
+        await server.stop()
+
+
+@pytest.mark.parametrize("verb", ["history", "context", "read"])
+async def test_what_is_shown_before_the_first_acknowledgement_has_its_position(
+    stock: Stock, connection: Client, deployment: Deployment, verb: str
+) -> None:
+    async with run_consumers(["persist"], deployment):
+        seq = await stock.say("said")
+        assert await Position().reach(connection.jetstream(), seq, 20) >= seq
+    await connection.jetstream().delete_consumer(LOG, "persist")
+    await provision(connection)
+    async with run_consumers(["retrieve"], deployment):
+        assert await stock.contents() == ["said"]
+        assert (await stock.ask(verb))["seen_seq"] >= seq

@@ -1,0 +1,156 @@
+"""Whatever hangs, a bot is answered while it still listens, and told what is missing."""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon_consumers.app import CONSUMERS, run_consumers
+from mnemon_contracts.settings.groups import Embedding, SettingsV1
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.embedded.postgres import Postgres
+from mnemon_infra.settings.store import write
+from mnemon_producers.timeouts import DEFAULTS
+from tests.integration.conftest import Stock, indexed
+from tests.support.servers.embedding_server import Endpoint
+
+PATIENCE = 60.0
+
+SAVED = {
+    "fact_id": "ar_001",
+    "fact": {"text": "Anna plays the violin"},
+    "decision": {"proposal_id": "p1"},
+}
+REPLY_TO = "What does Anna play, the violin?"
+
+
+@contextmanager
+def stopped(server: Postgres) -> Iterator[None]:
+    """Connections stand, and nobody answers."""
+    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    for process in processes:
+        process.suspend()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
+async def timed(reply: Any) -> tuple[dict[str, Any], float]:
+    """The reply, and the seconds it took."""
+    started = time.monotonic()
+    return await reply, time.monotonic() - started
+
+
+@pytest_asyncio.fixture
+async def own_database(tmp_path: Path) -> AsyncIterator[Postgres]:
+    (tmp_path / "own").mkdir()
+    server = Postgres(tmp_path / "own", None)
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path: Path) -> Deployment:
+    deployment = Deployment(
+        nats_url=nats_url, database_dsn=own_database.url, vectors_folder=tmp_path / "vectors"
+    )
+    assert deployment.database_url is not None
+    migrate(deployment.database_url, deployment.database_schema)
+    return deployment
+
+
+async def test_a_database_that_hangs_is_not_waited_for(
+    own_database: Postgres, deployed: Deployment, stock: Stock
+) -> None:
+    async with run_consumers(CONSUMERS, deployed):
+        await stock.publish("memory.acme.u1.fact.saved.v1", SAVED)
+        seq = await stock.say("I heard a violin", id="heard")
+        await indexed(stock, seq)
+        before = await stock.ask("context", query=REPLY_TO, min_seq=seq)
+        assert before["degraded"] == []
+
+        with stopped(own_database):
+            verbs = ("history", "context", "profile", "status", "read", "tasks")
+            asked = [stock.ask(verb, "acme.u2") for verb in verbs]
+            asked.append(stock.ask("history", "acme.u2", min_seq=seq + 1000))
+            asked.append(stock.ask("get", id="ar_001"))
+            replies = await asyncio.gather(*map(timed, asked))
+            known, known_took = await timed(stock.ask("context", query=REPLY_TO))
+            found, found_took = await timed(stock.ask("search", query=REPLY_TO, scope=["messages"]))
+            unheld, _ = await timed(stock.ask("search", "acme.u3", query="a harp", scope=["messages"]))
+
+        for reply, took in replies:
+            assert took < DEFAULTS.ask
+            assert (reply["error"]["code"], reply["error"]["retryable"]) == ("unavailable", True)
+            assert "no answer within 2 s" in reply["error"]["message"]
+        assert known_took < 2
+        assert known["degraded"] == []  # its rows are held
+        assert known["messages"] == before["messages"]
+        assert found_took < DEFAULTS.ask
+        assert (found["degraded"], [hit["id"] for hit in found["hits"]]) == ([], ["heard"])
+        assert (unheld["degraded"], unheld["hits"]) == (["messages"], [])
+
+        async with asyncio.timeout(PATIENCE):
+            while (await stock.ask("context", query=REPLY_TO)).get("degraded") != []:
+                await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield endpoint
+    endpoint.released.set()
+    endpoint.server.shutdown()
+    serving.join()
+    endpoint.server.server_close()
+
+
+async def test_without_an_embedding_words_are_searched_for(
+    endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    await write(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
+    ours = endpoint.deployment
+    deployed = deployment.model_copy(
+        update={
+            "vectors_folder": tmp_path / "vectors",
+            "embedding_url": ours.embedding_url,
+            "embedding_api_key": ours.embedding_api_key,
+        }
+    )
+    async with run_consumers(CONSUMERS, deployed):
+        await stock.publish("memory.acme.u1.fact.saved.v1", SAVED)
+        seq = await stock.say("I heard a violin", "acme.u1.past", id="heard")
+        await indexed(stock, seq)
+        await stock.ask("context", conversation="new")
+
+        endpoint.released.clear()
+        context, took = await timed(stock.ask("context", conversation="new", query="violin"))
+        asked = len(endpoint.requests)
+        again, again_took = await timed(stock.ask("context", conversation="new", query="violin"))
+        found, found_took = await timed(stock.ask("search", query="violin"))
+        forgotten, forgotten_took = await timed(stock.ask("forget", query="violin"))
+
+        assert len(endpoint.requests) == asked, "it is left alone for a while"
+        for reply in (context, again):
+            assert reply["degraded"] == ["embedding"]
+            shown = [each["content"] for each in reply["messages"]]
+            assert shown[0] == "Relevant memory:\n- [user_fact] Anna plays the violin"
+            assert shown[1].startswith("Relevant conversation memory: User: [")
+        assert found["degraded"] == ["embedding"]
+        assert [hit["id"] for hit in found["hits"]] == ["ar_001"]
+        assert forgotten["id"] == "ar_001"
+        assert took < 2
+        assert max(again_took, found_took, forgotten_took) < 0.8

@@ -1,0 +1,191 @@
+"""`forget` by query through all of mnemon: only what was meant is removed, and it can come back."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from mnemon_consumers.domain.alignment.query import choose_fact
+from mnemon_consumers.retrieve.verbs.facts import query as fact_query
+from mnemon_contracts.streams import LOG
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked
+from tests.integration.conftest import Stock, indexed
+from tests.integration.consumers.retrieve.verbs.test_tools import code, ids
+from tests.integration.mnemon.rebuild.test_redecide import waits_for_lock
+from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
+
+
+async def keep(stock: Stock, user: str, texts: tuple[str, ...]) -> int:
+    """Keep facts of a user as dedupe saves them; returns the last position."""
+    positions = await asyncio.gather(
+        *(
+            stock.publish(
+                f"memory.acme.{user}.fact.saved.v1",
+                {
+                    "fact_id": f"ar_{place:03}",
+                    "fact": {"text": text},
+                    "decision": {"proposal_id": f"p-{user}-{place}"},
+                },
+            )
+            for place, text in enumerate(texts)
+        )
+    )
+    return max(positions)
+
+
+async def forgotten_events(stock: Stock) -> int:
+    """How many facts the log says are forgotten."""
+    subject = "memory.acme.*.fact.forgotten.v1"
+    info = await stock.connection.jetstream().stream_info(LOG, subjects_filter=subject)
+    return sum((info.state.subjects or {}).values())
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_two_hundred_queries_that_fit_nothing_remove_nothing(stock: Stock) -> None:
+    users = {(language, number): f"{language}{number}" for language in FACTS for number in range(1, 31)}
+    last = 0
+    for (language, number), user in users.items():
+        last = max(last, await keep(stock, user, FACTS[language][:number]))
+    await indexed(stock, last)
+
+    asked = 0
+    for language, queries in UNFIT.items():
+        for place, query in enumerate(queries):
+            number = place % 30 + 1
+            reply = await stock.ask("forget", f"acme.{users[language, number]}", query=query)
+            assert reply.get("id") is None, (query, reply)
+            assert (code(reply) == "not_found") != bool(reply.get("candidates")), (query, reply)
+            assert len(reply.get("candidates", ())) <= 5
+            asked += 1
+
+    assert asked == 200
+    assert await forgotten_events(stock) == 0
+    for (_, number), user in users.items():
+        assert len(await ids(stock, owner=f"acme.{user}")) == number
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_fifty_queries_that_fit_remove_their_fact_or_offer_it_first(stock: Stock) -> None:
+    last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
+    await indexed(stock, last)
+    outcomes = []
+    for language in FACTS:
+        for query, place in (*FIT[language], *HELD[language]):
+            reply = await stock.ask("forget", f"acme.{language}", query=query)
+            outcomes.append(outcome(reply, f"ar_{place:03}", FACTS[language][place]))
+    assert len(outcomes) == 50
+    assert outcomes.count("wrong") == 0
+    assert outcomes.count("removed") + outcomes.count("first") >= 45
+    assert await forgotten_events(stock) == outcomes.count("removed") >= 30
+
+
+def outcome(reply: dict[str, Any], fact_id: str, text: str) -> str:
+    if reply.get("id"):
+        return "removed" if (reply["id"], reply["text"]) == (fact_id, text) else "wrong"
+    first = (reply.get("candidates") or [{}])[0]
+    return "first" if first.get("id") == fact_id else "missed"
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_candidates_say_what_there_is_to_choose_from(stock: Stock) -> None:
+    await indexed(
+        stock, await keep(stock, "u1", ("Likes green tea", "Likes green tea with milk", "Keeps bees"))
+    )
+    reply = await stock.ask("forget", query="green tea")
+    assert [(each["id"], each["text"]) for each in reply["candidates"]] == [
+        ("ar_000", "Likes green tea"),
+        ("ar_001", "Likes green tea with milk"),
+    ]
+    scores = [each["score"] for each in reply["candidates"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    assert not {"id", "text", "restore", "error"} & set(reply)
+    chosen = await stock.ask("forget", id=reply["candidates"][1]["id"])
+    assert (chosen["id"], chosen["text"]) == ("ar_001", "Likes green tea with milk")
+    assert await ids(stock) == ["ar_002", "ar_000"]
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_what_was_forgotten_is_brought_back_by_its_reply(stock: Stock) -> None:
+    saved = await stock.ask(
+        "save",
+        text="Анна летит в Рим с двумя пересадками",
+        kind="event",
+        tier="working",
+        importance="high",
+        expires_at="2200-01-01T00:00:00Z",
+    )
+    before = (await stock.ask("get", id=saved["id"]))["fact"]
+    forgotten = await stock.ask("forget", query="Анна летит в Рим")
+    assert (forgotten["id"], forgotten["text"]) == (saved["id"], before["text"])
+    assert await ids(stock) == []
+
+    restored = await stock.ask("save", **forgotten["restore"])
+    assert restored["decision"] == "saved"
+    assert restored["id"] != saved["id"], "an id is never given twice"
+    after = (await stock.ask("get", id=restored["id"]))["fact"]
+    for fact in (before, after):
+        fact.pop("id")
+        fact.pop("saved_at")
+    assert after == before
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> None:
+    past = {"text": "Is in Rome", "tier": "working", "expires_at": "2020-01-01T00:00:00Z"}
+    body = {"fact_id": "wk_001", "fact": past, "decision": {"proposal_id": "p"}}
+    await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", body))
+    assert code(await stock.ask("forget", query="is in Rome")) == "not_found"
+    by_id = await stock.ask("forget", id="wk_001")
+    assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)
+
+
+@pytest.mark.usefixtures("deciding")
+async def test_others_are_answered_while_a_query_is_compared(
+    stock: Stock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many or long facts that takes seconds."""
+    begun, answered = threading.Event(), threading.Event()
+
+    def choose_slowly(*given: Any) -> Any:
+        begun.set()
+        assert answered.wait(8), "nobody is answered meanwhile"
+        return choose_fact(*given)
+
+    monkeypatch.setattr(fact_query, "choose_fact", choose_slowly)
+    await indexed(stock, await keep(stock, "u1", ("Likes green tea",)))
+    forgetting = asyncio.create_task(stock.ask("forget", "acme.u1", query="green tea"))
+    assert await asyncio.to_thread(begun.wait, 8)
+    assert "error" not in await stock.ask("context", "globex.eva")
+    answered.set()
+    assert (await forgetting)["id"] == "ar_000"
+
+
+@pytest.mark.parametrize(
+    ("verb", "request_of"),
+    [
+        ("forget", {"id": "ar_000"}),
+        ("forget", {"query": "I like green tea"}),
+        ("update", {"id": "ar_000", "text": "I like black tea"}),
+    ],
+    ids=["forget by id", "forget by query", "update"],
+)
+async def test_no_fact_is_changed_while_the_user_s_proposals_are_decided(
+    deciding: Deployment, stock: Stock, verb: str, request_of: dict[str, str]
+) -> None:
+    async def changes() -> int:
+        info = await stock.connection.jetstream().stream_info(LOG, subjects_filter="memory.acme.u1.fact.>")
+        return sum((info.state.subjects or {}).values())
+
+    await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
+    async with Database(deciding) as database:
+        async with locked(database, "acme", "u1"):
+            asked = asyncio.create_task(stock.ask(verb, **request_of))
+            while not await waits_for_lock(database):
+                assert not asked.done()
+            assert await changes() == 1
+        assert code(await asked) is None
+    assert await changes() == 2

@@ -1,0 +1,134 @@
+"""Servers that are reached by TLS only and take keys: consumers and bots log in from the environment."""
+
+import os
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import nkeys
+import pytest
+import pytest_asyncio
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from mnemon_contracts.login import AUTHORITY, CREDENTIALS, NKEY_SEED
+from mnemon_infra.broker.broker import Broker
+from mnemon_infra.broker.connection import BrokerRefused, connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.process.data_folder import replace
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import NotConnected
+
+_TLS = """
+tls {{
+  cert_file: "{certificate}"
+  key_file: "{key}"
+}}
+"""
+
+
+class EncryptedNatsServer(NatsServer):
+    """Takes one key, and talks by TLS only."""
+
+    def __init__(self, data: Path, public: str) -> None:
+        super().__init__(data, None)
+        self.certificate, self._key_path = _certificate(data)
+        self._public = public
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        configuration = Path(self.mark).read_text().replace("no_auth_user: anybody", "")
+        configuration = configuration.replace('{"user": "anybody"}', f'{{"nkey": "{self._public}"}}')
+        files = _TLS.format(certificate=self.certificate, key=self._key_path)
+        replace(Path(self.mark), configuration + files)
+
+
+def _certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1 that signs itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, SHA256())
+    )
+    paths = folder / "certificate.pem", folder / "key.pem"
+    paths[0].write_bytes(certificate.public_bytes(Encoding.PEM))
+    paths[1].write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    return paths
+
+
+def _seed(path: Path) -> str:
+    """Write the seed of a new key, and return what may be known of it."""
+    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
+    path.write_bytes(seed)
+    return str(nkeys.from_seed(bytearray(seed)).public_key.decode())
+
+
+@pytest_asyncio.fixture
+async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EncryptedNatsServer]:
+    """The server; the environment names all that it takes to get in."""
+    server = EncryptedNatsServer(tmp_path, _seed(tmp_path / "seed"))
+    monkeypatch.setenv(AUTHORITY, str(server.certificate))
+    monkeypatch.setenv(NKEY_SEED, str(tmp_path / "seed"))
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def test_consumers_and_bots_get_in(server: EncryptedNatsServer) -> None:
+    connection = await connect(server.url, name="test")
+    await provision(connection)
+    await connection.close()
+    async with Broker(Deployment(nats_url=server.url), "test").connect() as connection:
+        await connection.flush()
+    async with MemoryClient.connect(server.url, tenant="acme") as memory:
+        assert await memory.publish("u1", "user", "hi") == 1
+
+
+async def test_another_key_is_refused_and_not_repeated(server: EncryptedNatsServer, tmp_path: Path) -> None:
+    _seed(tmp_path / "seed")
+    with pytest.raises(BrokerRefused, match=NKEY_SEED) as refused:
+        await connect(server.url, name="test")
+    with pytest.raises(NotConnected) as refused_bot:
+        async with MemoryClient.connect(server.url, tenant="acme"):
+            pass
+    seed = (tmp_path / "seed").read_text()
+    assert seed not in f"{refused.value!r}{refused_bot.value!r}"
+
+
+async def test_a_server_that_nobody_vouches_for_is_refused(
+    server: EncryptedNatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(AUTHORITY)
+    with pytest.raises(BrokerRefused, match=AUTHORITY):
+        await connect(server.url, name="test")
+    with pytest.raises(NotConnected, match="certificate"):
+        async with MemoryClient.connect(server.url, tenant="acme"):
+            pass
+
+
+@pytest.mark.parametrize("variable", [AUTHORITY, CREDENTIALS, NKEY_SEED])
+async def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv(variable, "nowhere.pem")
+    with pytest.raises(BrokerRefused, match=f"{variable}: nowhere.pem cannot be read"):
+        await connect("nats://127.0.0.1:1", name="test")
+    with pytest.raises(NotConnected, match=f"{variable}: nowhere.pem cannot be read"):
+        async with MemoryClient.connect("nats://127.0.0.1:1", tenant="acme"):
+            pass

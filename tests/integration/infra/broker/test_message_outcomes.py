@@ -1,0 +1,187 @@
+"""How messages end: what cannot be buried comes again soon, and no letter is too large for the server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import RawStreamMsg
+from structlog.testing import capture_logs
+
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import ACK_WAIT
+from mnemon_infra.embedded import nats_server
+from mnemon_infra.embedded.nats_server import NatsServer
+
+SUBJECT = "chat.acme.u1.-.message.v1"
+POISON = Dead("invalid_body", "no JSON")
+SOON = 5.0
+"""Seconds: far less than the server would wait by itself for an answer."""
+
+
+@dataclass
+class Durable:
+    """A worker that takes messages of `persist` and says how they end."""
+
+    connection: Client
+    subscription: JetStreamContext.PullSubscription
+
+    async def take(self, count: int = 1) -> list[Msg]:
+        taken: list[Msg] = []
+        while len(taken) < count:
+            taken += await self.subscription.fetch(count - len(taken), timeout=SOON)
+        return taken
+
+    async def end(self, messages: list[Msg], *outcomes: DeliveryOutcome) -> None:
+        deliveries = [Delivery.of(each) for each in messages]
+        await settle(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
+
+    async def open(self) -> tuple[int, int]:
+        """How many messages are not answered, and how many were not delivered yet."""
+        await self.connection.flush()
+        info = await self.connection.jetstream().consumer_info(LOG, "persist")
+        return info.num_ack_pending or 0, info.num_pending or 0
+
+
+@pytest_asyncio.fixture
+async def nats_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A server that takes no more than 1 MiB: the largest message is sent in no time."""
+    monkeypatch.setattr(nats_server, "MAX_PAYLOAD", 1024 * 1024)
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    yield server.url
+    await server.stop()
+
+
+@pytest.fixture
+async def durable(connection: Client) -> Durable:
+    assert ACK_WAIT > 2 * SOON
+    return Durable(connection, await connection.jetstream().pull_subscribe_bind("persist", LOG))
+
+
+async def say(connection: Client, *bodies: bytes) -> None:
+    for body in bodies:
+        await connection.jetstream().publish(SUBJECT, body, stream=LOG)
+
+
+async def letters(connection: Client) -> list[RawStreamMsg]:
+    jetstream = connection.jetstream()
+    state = (await jetstream.stream_info(DEAD)).state
+    return [await jetstream.get_msg(DEAD, seq) for seq in range(1, state.last_seq + 1)]
+
+
+async def nothing_open(durable: Durable) -> None:
+    async with asyncio.timeout(SOON):
+        while await durable.open() != (0, 0):
+            await asyncio.sleep(0.01)
+
+
+async def test_what_cannot_be_buried_comes_again_and_is_buried_once_it_can_be(
+    connection: Client, durable: Durable
+) -> None:
+    await connection.jetstream().delete_stream(DEAD)
+    await say(connection, b"{", b"[")
+    with capture_logs() as logged:
+        await durable.end(await durable.take(2), POISON, POISON)
+    assert [line["event"] for line in logged] == ["dead letter store failed, retrying"] * 2
+
+    again = await durable.take(2)
+    assert sorted(Delivery.of(each).sequence for each in again) == [1, 2]
+    assert {Delivery.of(each).deliveries for each in again} == {2}
+
+    await provision(connection)
+    await durable.end(again, POISON, POISON)
+    await nothing_open(durable)
+    assert sorted(each.data or b"" for each in await letters(connection)) == [b"[", b"{"]
+
+
+async def test_what_cannot_be_buried_is_in_the_way_of_nothing_else(
+    connection: Client, durable: Durable
+) -> None:
+    await connection.jetstream().delete_stream(DEAD)
+    await say(connection, b"1", b"2", b"3", b"4")
+    await durable.end(await durable.take(4), ACK, POISON, Ack("no reason to"), Retry(0.0))
+    again = await durable.take(2)
+    assert sorted(Delivery.of(each).sequence for each in again) == [2, 4]
+
+
+async def test_each_outcome_ends_its_own_message(connection: Client, durable: Durable) -> None:
+    await say(connection, b"1", b"2", b"3", b"4", b"5")
+    await durable.end(await durable.take(5), POISON, ACK, Retry(0.0), Ack("no reason to"), POISON)
+    (again,) = await durable.take()
+    assert Delivery.of(again).sequence == 3
+    await durable.end([again], ACK)
+    await nothing_open(durable)
+    assert sorted(each.data or b"" for each in await letters(connection)) == [b"1", b"5"]
+
+
+async def test_a_retry_waits_as_long_as_it_says(connection: Client, durable: Durable) -> None:
+    await say(connection, b"1", b"2")
+    await durable.end(await durable.take(2), Retry(3600.0), Retry())
+    (again,) = await durable.take()
+    assert Delivery.of(again).sequence == 2
+    await say(connection, b"3")
+    await durable.end([again], ACK)
+    (new,) = await durable.take()
+    assert Delivery.of(new).sequence == 3
+    await durable.end([new], ACK)
+    async with asyncio.timeout(SOON):
+        while await durable.open() != (1, 0):
+            await asyncio.sleep(0.01)
+
+
+async def test_more_dead_letters_than_are_stored_at_a_time(connection: Client, durable: Durable) -> None:
+    count = 150
+    await say(connection, *(str(number).encode() for number in range(count)))
+    await durable.end(await durable.take(count), *([POISON] * count))
+    await nothing_open(durable)
+    found = await letters(connection)
+    assert sorted(int(each.data or b"") for each in found) == [*range(count)]
+
+
+async def test_a_letter_holds_the_message_as_long_as_the_server_takes_it(
+    connection: Client, durable: Durable
+) -> None:
+    """The server closes the connection of a client that sends it more than it takes."""
+    await say(connection, b"x")
+    [message] = await durable.take()
+    await durable.end([message], POISON)
+    [letter] = await letters(connection)
+    own = {name: value for name, value in (letter.headers or {}).items() if name != "Nats-Expected-Stream"}
+    assert json.loads(own["Mnemon-Headers"]) == dict(message.headers or {})
+    room = connection.max_payload - sum(len(name) + len(value) + 4 for name, value in own.items())
+
+    for size in (room - HEADROOM, room - HEADROOM + 1, room - 30, room):
+        await say(connection, b"x" * size)
+        await durable.end(await durable.take(), POISON)
+    await nothing_open(durable)
+
+    assert connection.is_connected
+    _, whole, *others = await letters(connection)
+    assert len(whole.data or b"") == room - HEADROOM
+    assert "Mnemon-Left-Out" not in (whole.headers or {})
+    assert len(others) == 3
+    for letter in others:
+        assert not letter.data
+        assert (letter.headers or {})["Mnemon-Left-Out"] == "headers and body"
+        assert "Mnemon-Headers" not in (letter.headers or {})
+
+
+async def test_a_confidential_letter_has_neither_headers_nor_body(
+    connection: Client, durable: Durable
+) -> None:
+    await connection.jetstream().publish(SUBJECT, b"my password", stream=LOG, headers={"X-Bot": "secret"})
+    await durable.end(await durable.take(), Dead("invalid_body", "no JSON", is_confidential=True))
+    [letter] = await letters(connection)
+    assert not letter.data
+    assert (letter.headers or {})["Mnemon-Left-Out"] == "headers and body"
+    assert "secret" not in str(letter.headers)

@@ -1,0 +1,154 @@
+"""Streams that somebody deleted: said with the next step, and never a new log beside rows of an old one."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+
+import pytest
+from nats.aio.client import Client
+from nats.js.errors import NotFoundError
+from structlog.testing import capture_logs
+
+from mnemon.operations.health.report import examine_deployment
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
+from mnemon_infra.broker.provisioning import presence
+from mnemon_infra.broker.provisioning.presence import StreamsMissing
+from mnemon_infra.broker.provisioning.topology import ProvisionedChange, drift, provision
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.health.log_identity import LogLost
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from tests.integration.conftest import Stock
+from tests.integration.consumers.delivery.test_redelivery import swept
+from tests.support.log.projected_state import contents_of
+
+PATIENCE = 60.0
+
+
+async def consumed(deployment: Deployment, *names: str) -> None:
+    async with run_consumers(names, deployment):
+        pass
+
+
+async def persisted(stock: Stock) -> int:
+    """One message, in a database that is up to it; returns the position."""
+    seq = await stock.say("said before")
+    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) == seq
+    return seq
+
+
+@pytest.mark.parametrize("stream", [LOG, WORK, DEAD])
+async def test_consumers_do_not_start_without_a_stream(
+    connection: Client, deployment: Deployment, stream: str
+) -> None:
+    await connection.jetstream().delete_stream(stream)
+    with pytest.raises(StreamsMissing, match=rf"\b{stream}\b.*`mnemon provision`"):
+        await consumed(deployment, "persist", "retrieve")
+    await provision(connection)
+    await consumed(deployment, "persist", "retrieve")
+
+
+async def test_consumers_do_not_start_without_the_settings(
+    connection: Client, deployment: Deployment
+) -> None:
+    await connection.jetstream().delete_key_value(SETTINGS)
+    with pytest.raises(SettingsNotProvisioned, match="`mnemon provision`"):
+        await consumed(deployment, "retrieve")
+
+
+async def test_rows_keep_a_new_log_from_being_written_beside_them(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    async with run_consumers(["persist", "retrieve"], deployment):
+        seq = await persisted(stock)
+        assert await stock.contents() == ["said before"]
+    await connection.jetstream().delete_stream(LOG)
+    await provision(connection)
+    with pytest.raises(LogLost, match=f"ends at position 0.*position {seq}.*nats stream restore"):
+        await consumed(deployment, "persist", "retrieve")
+    problems = (await examine_deployment(deployment)).problems
+    assert any(each.startswith("the log ends at position 0") for each in problems)
+    assert await log_end(connection.jetstream()) == 0
+    for _ in range(seq):  # a backup
+        await stock.say("said before")
+    await consumed(deployment, "persist", "retrieve")
+    assert not any("the log ends" in each for each in (await examine_deployment(deployment)).problems)
+
+
+async def test_status_advises_the_backup_before_a_new_log(
+    stock: Stock, connection: Client, deployment: Deployment
+) -> None:
+    async with run_consumers(["persist"], deployment):
+        await persisted(stock)
+    for stream in (LOG, WORK):
+        await connection.jetstream().delete_stream(stream)
+    first, *others = (await examine_deployment(deployment)).problems
+    assert "restore its newest backup first" in first
+    assert not any("provision" in each for each in others)
+
+
+@pytest.fixture
+async def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "CHECK_INTERVAL", 0.05)
+
+
+@pytest.fixture
+async def terminated() -> AsyncIterator[asyncio.Event]:
+    """Set when this process is told to end."""
+    event = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, event.set)
+    yield event
+    loop.remove_signal_handler(signal.SIGTERM)
+
+
+@pytest.mark.usefixtures("often")
+async def test_a_deleted_log_is_said_once_and_not_made_anew(
+    stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
+) -> None:
+    async with run_consumers(["persist"], deployment):
+        await persisted(stock)
+        with capture_logs() as lines:
+            await connection.jetstream().delete_stream(LOG)
+            asked = (await connection.jetstream().account_info()).api.total
+            async with asyncio.timeout(PATIENCE):
+                while (await connection.jetstream().account_info()).api.total < asked + 100:
+                    await asyncio.sleep(0.05)
+            with pytest.raises(NotFoundError):
+                await connection.jetstream().stream_info(LOG)
+            assert not terminated.is_set()
+            await provision(connection)
+            await asyncio.wait_for(terminated.wait(), PATIENCE)
+    said = [line for line in lines if line["log_level"] in ("error", "critical")]
+    gone, back = (line["event"] for line in said)
+    assert gone.startswith("the stream LOG was deleted: nothing is stored. If it was deleted, restore its")
+    assert back.startswith("the stream LOG was deleted, and is there anew; ending this process")
+
+
+@pytest.mark.usefixtures("often")
+async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_used(
+    stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
+) -> None:
+    jetstream = connection.jetstream()
+    async with run_consumers(["persist"], deployment):
+        await persisted(stock)
+        for stream in (WORK, DEAD):
+            await jetstream.delete_stream(stream)
+        async with asyncio.timeout(PATIENCE):
+            while await absent(connection):
+                await asyncio.sleep(0.02)
+        await stock.publish("chat.acme.u1.-.cleared.v1")
+        end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
+        assert await Position().reach(jetstream, end, PATIENCE) == end
+        assert [each.sequence async for each in letters(connection, LetterFilter())] == [end]
+        await swept(connection)
+        async with Database(deployment) as database:
+            assert await contents_of(database) == set()
+    assert not terminated.is_set()
+
+
+async def absent(connection: Client) -> list[ProvisionedChange]:
+    return [change for change in await drift(connection) if change.action == "created"]

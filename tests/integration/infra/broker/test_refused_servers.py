@@ -1,0 +1,145 @@
+"""Servers that do not take us, or will not do: one message each, with the next step."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.pool import NullPool
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.broker.connection import BrokerRefused, BrokerTooOld, BrokerUnreachable, connect
+from mnemon_infra.broker.provisioning.authorization import anybody
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database, DatabaseUnavailable
+from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, migrate
+from mnemon_infra.embedded.nats_server import NatsServer
+
+_BOT = "authorization { user: bot, password: secret }\n"
+
+
+class Guarded(NatsServer):
+    """It lets in who knows the password."""
+
+    async def prepare(self) -> None:
+        await super().prepare()
+        configuration = Path(self.mark)
+        guarded = configuration.read_text("utf-8").replace(anybody(), _BOT)
+        assert _BOT in guarded
+        configuration.write_text(guarded, "utf-8")
+
+
+@asynccontextmanager
+async def server_of_version(version: str) -> AsyncIterator[str]:
+    """As far as its first words: no binary of an old server is at hand."""
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        about = {"server_id": "A", "version": version, "max_payload": 1048576, "headers": True, "proto": 1}
+        writer.write(b"INFO " + json.dumps(about).encode() + b"\r\n")
+        while line := await reader.readline():
+            if line.startswith(b"PING"):
+                writer.write(b"PONG\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    async with server:
+        yield f"nats://bot:secret@127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_a_server_that_is_too_old_is_refused() -> None:
+    async with server_of_version("2.11.4") as url:
+        with pytest.raises(
+            BrokerTooOld, match=r"2\.11\.4 is too old: mnemon needs 2\.14 or newer"
+        ) as refused:
+            await connect(url, name="test")
+    assert "secret" not in str(refused.value)
+
+
+async def test_consumers_do_not_start_on_a_server_that_is_too_old(deployment: Deployment) -> None:
+    async with server_of_version("2.13.0") as url:
+        with pytest.raises(BrokerTooOld):
+            async with run_consumers(["persist"], deployment.model_copy(update={"nats_url": url})):
+                pass
+
+
+@pytest.mark.parametrize("who", ["bot:wrong@", ""])
+async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path, who: str) -> None:
+    server = Guarded(tmp_path, None)
+    await server.start()
+    place = server.url.removeprefix("nats://")
+    try:
+        with pytest.raises(BrokerRefused, match="credentials: look at user and password") as refused:
+            await connect(f"nats://{who}{place}", name="test")
+        await (await connect(f"nats://bot:secret@{place}", name="test")).close()
+    finally:
+        await server.stop()
+    assert "wrong" not in str(refused.value)
+
+
+async def test_nobody_at_the_address_is_no_refusal() -> None:
+    with pytest.raises(BrokerUnreachable, match=r"Start it, or look at MNEMON_NATS_URL") as refused:
+        await connect("nats://127.0.0.1:1", name="test")
+    assert type(refused.value) is BrokerUnreachable
+
+
+@pytest.fixture
+def role(database_url: str) -> URL:
+    """A database that has a role without any rights."""
+    url = make_url(database_url).set(drivername="postgresql+psycopg")
+    name = f"role_{uuid4().hex[:12]}"
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {name} LOGIN")
+    return url.set(username=name)
+
+
+async def test_a_database_that_lets_nobody_in_says_why_and_where_to_look(database_url: str) -> None:
+    url = make_url(database_url).set(drivername="postgresql+psycopg", username="nobody", password="secret")
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
+        migrate(url, "mnemon")
+    assert "secret" not in str(refused.value)
+    database = Database(Deployment(database_dsn=url.render_as_string(hide_password=False)))
+    with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
+        await database.open()
+    assert "secret" not in str(refused.value)
+
+
+def test_a_role_without_rights_is_told_what_to_do(role: URL) -> None:
+    with pytest.raises(DatabaseUnavailable, match=r"permission denied.*allow it to the role"):
+        migrate(role, f"test_{uuid4().hex[:12]}")
+
+
+def _set_revision(deployment: Deployment, revision: str) -> None:
+    assert deployment.database_url
+    engine = create_engine(deployment.database_url, poolclass=NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(
+            f'UPDATE "{deployment.database_schema}".alembic_version SET version_num = %s', (revision,)
+        )
+
+
+async def test_a_schema_from_the_future_is_left_alone(deployment: Deployment) -> None:
+    url, schema = deployment.database_url, deployment.database_schema
+    assert url
+    _set_revision(deployment, "9001")
+    with pytest.raises(SchemaTooNew, match=r"newer mnemon .*9001.*upgrade mnemon"):
+        migrate(url, schema)
+    with pytest.raises(SchemaTooNew):
+        async with run_consumers(["persist"], deployment):
+            pass
+    assert current_revision(url, schema) == "9001"
+    _set_revision(deployment, head_revision())
+    async with run_consumers(["persist"], deployment):
+        pass
+
+
+async def test_consumers_do_not_start_on_a_schema_from_the_past(deployment: Deployment) -> None:
+    _set_revision(deployment, "0001")
+    with pytest.raises(DatabaseUnavailable, match="run `mnemon migrate`"):
+        async with run_consumers(["persist"], deployment):
+            pass

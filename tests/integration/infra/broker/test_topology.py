@@ -1,0 +1,62 @@
+"""Streams, consumers and buckets come to be as the topology says, and stay so."""
+
+import pytest
+from nats.aio.client import Client
+from nats.js.api import ConsumerConfig, StreamConfig
+
+from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_config, drift, provision
+from mnemon_infra.durables import DURABLES
+
+
+async def test_everything_is_created_once(connection: Client) -> None:
+    assert {change.action for change in await provision(connection)} == {"unchanged"}
+    assert {change.action for change in await drift(connection)} == {"unchanged"}
+
+
+async def test_drift_is_reported_and_repaired(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    info = await stream_context.stream_info("LOG")
+    await stream_context.update_stream(info.config.evolve(duplicate_window=10, max_age=86_400))
+    consumer = (await stream_context.consumer_info("LOG", "persist")).config
+    assert isinstance(consumer, ConsumerConfig)
+    await stream_context.add_consumer("LOG", consumer.evolve(max_ack_pending=7))
+
+    reported = {change.what: change for change in await drift(connection) if change.action != "unchanged"}
+    assert reported.keys() == {"stream LOG", "consumer persist of LOG"}
+    assert "duplicate_window" in reported["stream LOG"].detail
+    assert "max_age" not in reported["stream LOG"].detail, "what we leave open is the operator's"
+    assert "max_ack_pending: 7" in reported["consumer persist of LOG"].detail
+    assert (await stream_context.stream_info("LOG")).config.duplicate_window == 10, "drift only reports"
+
+    await provision(connection)
+    mended: StreamConfig = (await stream_context.stream_info("LOG")).config
+    assert (mended.duplicate_window, mended.max_age) == (120, 86_400)
+    assert {change.action for change in await drift(connection)} == {"unchanged"}
+
+
+async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
+    stream_context = connection.jetstream()
+    await stream_context.delete_consumer("LOG", "dedupe")
+    dedupe = consumer_config(DURABLES["dedupe"])
+    assert dedupe.filter_subjects is not None
+    proposed = dedupe.filter_subjects[0]
+    await stream_context.add_consumer("LOG", dedupe.evolve(filter_subject=proposed, filter_subjects=None))
+    await stream_context.publish("memory.acme.u1.fact.proposed.v1", b"{}")
+    reader = await stream_context.pull_subscribe_bind(consumer="dedupe", stream="LOG")
+    (message,) = await reader.fetch(1)
+    await message.ack_sync()
+    assert {each.what for each in await drift(connection) if each.action != "unchanged"} == {
+        "consumer dedupe of LOG"
+    }
+    await provision(connection)
+    assert {each.action for each in await drift(connection)} == {"unchanged"}
+    await stream_context.publish("memory.acme.u1.fact.compared.v1", b"{}")
+    (message,) = await reader.fetch(1)
+    assert message.subject == "memory.acme.u1.fact.compared.v1"
+
+
+async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:
+    with pytest.raises(TooFewServers, match="MNEMON_REPLICAS"):
+        await provision(connection, replicas=3)
+    reported = {change.what for change in await drift(connection, replicas=3) if change.action != "unchanged"}
+    assert reported == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}

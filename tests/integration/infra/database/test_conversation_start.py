@@ -1,0 +1,115 @@
+"""Where a conversation begins: by a start or by the first message that names it, whichever comes first."""
+
+import json
+from itertools import permutations
+
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.identity import first_conversation
+from mnemon_contracts.subjects import chat_subject
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.memory.user_memory import NewestMessages, newest_messages
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from tests.support.log.projected_state import forget_all
+
+FIRST = first_conversation("acme", "u1")
+
+
+def event(seq: int, name: str, conversation: str | None, **body: object) -> Delivery:
+    subject = chat_subject("acme", "u1", conversation, name)
+    return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def said(seq: int, conversation: str | None = None) -> Delivery:
+    return event(seq, "message", conversation, role="user", content=str(seq))
+
+
+def started(seq: int, conversation: str, *, discard: bool = False) -> Delivery:
+    return event(seq, "started", conversation, discard_previous=discard)
+
+
+async def shown(database: Database) -> tuple[str, dict[str, list[int]]]:
+    """The current conversation, and the positions of all messages by conversation."""
+    places = [None, FIRST, "a", "b"]
+    views = await database.read(
+        newest_messages([NewestMessages("acme", "u1", place, 100) for place in places])
+    )
+    held = {
+        place: [row.seq for row in view.messages]
+        for place, view in zip(places, views, strict=True)
+        if place and view.messages
+    }
+    return str(views[0].conversation), held
+
+
+async def hold(
+    database: Database, events: list[Delivery], current: str, expected: dict[str, list[int]]
+) -> None:
+    """However the events are distributed over batches."""
+    for batches in ([events], [[each] for each in reversed(events)]):
+        await forget_all(database)
+        for batch in batches:
+            await write(database, plan(batch).rows)
+        assert await shown(database) == (current, expected)
+
+
+async def test_a_start_after_a_naming_does_not_hide_it(database: Database) -> None:
+    events = [said(1), said(2, "a"), said(3), said(4, "b"), said(5), started(6, "a"), said(7)]
+    await hold(database, events, "a", {FIRST: [1], "a": [2, 3, 7], "b": [4, 5]})
+
+
+async def test_a_naming_after_a_start_begins_nothing(database: Database) -> None:
+    events = [started(1, "a"), said(2), started(3, "b"), said(4), said(5, "a"), said(6)]
+    await hold(database, events, "b", {"a": [2, 5], "b": [4, 6]})
+
+
+async def test_only_the_first_naming_begins_a_conversation(database: Database) -> None:
+    events = [said(1, "a"), said(2, "b"), said(3), said(4, "a"), said(5)]
+    await hold(database, events, "b", {"a": [1, 4], "b": [2, 3, 5]})
+
+
+async def test_each_start_begins_a_conversation_again(database: Database) -> None:
+    events = [
+        started(1, "a"),
+        said(2),
+        started(3, "b"),
+        said(4),
+        started(5, "a"),
+        said(6),
+        said(7, "b"),
+        said(8),
+    ]
+    await hold(database, events, "a", {"a": [2, 6, 8], "b": [4, 7]})
+
+
+async def test_starts_and_namings_of_another_user_do_not_count(database: Database) -> None:
+    others = [
+        Delivery(chat_subject("acme", "u2", conversation, name), body, f"o{seq}", "LOG", seq, 1, 1.8e9 + seq)
+        for seq, name, conversation, body in (
+            (1, "started", "a", b"{}"),
+            (3, "message", "b", b'{"role":"user","content":"x"}'),
+            (9, "started", "b", b'{"discard_previous":true}'),
+            (10, "cleared", "a", b"{}"),
+        )
+    ]
+    events = [said(2), said(4, "a"), said(5), said(6, "b"), said(7)]
+    await hold(database, [*others, *events], "b", {FIRST: [2], "a": [4, 5], "b": [6, 7]})
+
+
+async def test_of_several_clears_and_discards_the_last_counts(database: Database) -> None:
+    """Of each conversation, whatever order they come in."""
+    told = [said(seq, place) for seq, place in ((1, "a"), (2, "b"), (4, "a"), (5, "b"), (8, "a"), (9, "b"))]
+    for clears in permutations(
+        [event(3, "cleared", "a"), event(6, "cleared", "a"), event(3 + 4, "cleared", "b")]
+    ):
+        await hold(database, [*told, *clears], "b", {"a": [8], "b": [9]})
+    discards = [started(3, "a", discard=True), started(6, "b", discard=True), started(7, "a")]
+    await hold(database, [*told, *discards], "a", {"a": [8], "b": [9]})
+
+
+async def test_a_clear_takes_what_lies_below_it_in_its_conversation_only(database: Database) -> None:
+    events = [said(1, "a"), said(2, "b"), event(3, "cleared", "a"), said(4, "a"), said(5)]
+    await hold(database, events, "b", {"a": [4], "b": [2, 5]})
+    # On `-`, a clear is of the conversation that is the current one where it stands.
+    events = [said(1, "a"), said(2), event(3, "cleared", None), said(4, "b"), said(5), said(6, "a")]
+    await hold(database, events, "b", {"a": [6], "b": [4, 5]})

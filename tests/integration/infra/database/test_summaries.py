@@ -1,0 +1,107 @@
+"""The summaries that count: those that no other stands for, however many there were."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.memory import summaries as module
+from mnemon_infra.database.memory.summaries import live_summaries, newest_summaries, summaries_by_id
+from mnemon_infra.database.memory.user_memory import NewestMessages
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.delivery import Delivery
+from tests.integration.infra.database.test_unsummarised_messages import explained, scans, touched
+
+ANNA = "acme", "anna"
+WRITTEN = 1_666
+MERGED_WITH = 5
+
+
+def stored(seq: int, subject: str, **body: Any) -> Delivery:
+    return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def a_long_conversation() -> tuple[list[Delivery], list[str]]:
+    """Its events: of six summaries one is made, again and again; and the ids of those that count then."""
+    said = chat_subject("acme", "anna", "c", "message")
+    events = [stored(seq, said, role="user", content="hello") for seq in range(1, WRITTEN * 6 + 1)]
+    live: list[str] = []
+    first_of_all = 1
+    for number in range(WRITTEN):
+        first, last, seq = number * 6 + 1, number * 6 + 6, 100_000 + number * 2
+        body = {"conversation": "c", "text": f"{number}", "to_seq": last}
+        if len(live) > MERGED_WITH:
+            whole = {"summary_id": f"m{number}", "merged": live, "from_seq": first_of_all, "text": "all"}
+            subject = memory_subject("acme", "anna", "summary.merged")
+            events.append(stored(seq, subject, **body | whole | {"to_seq": first - 1}))
+            live = [f"m{number}"]
+        subject = memory_subject("acme", "anna", "summary.written")
+        events.append(stored(seq + 1, subject, **body, summary_id=f"s{number}", from_seq=first))
+        live.append(f"s{number}")
+    return events, live
+
+
+async def live_ones(database: Database, limit: int) -> list[str]:
+    (found,) = await database.read(newest_summaries([NewestMessages("acme", "anna", "c", limit)]))
+    return [each.id for each in found]
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+async def test_of_a_long_conversation_only_the_newest_are_read(database: Database, analysed: bool) -> None:
+    events, live = a_long_conversation()
+    await write(database, plan(events).rows)
+
+    for limit in (1, 3, 7, 100):
+        assert await live_ones(database, limit) == live[-limit:]
+    wanted = {"of_tenant": "acme", "of_user": "anna", "first": "f", "conversation": "c", "at_most": 3}
+    async with database.transaction() as connection:
+        if analysed:
+            await connection.execute("ANALYZE")
+        found = await explained(connection, module._NEWEST, wanted)
+    # And the conversation's first message, which says since when there is the conversation.
+    assert touched(found) <= 2 * (3 + module.SLACK) + 1
+    assert scans(found) <= {"Index Scan", "Index Only Scan"}
+
+
+async def test_the_summaries_of_all_conversations_are_those_of_each(database: Database) -> None:
+    events, live = a_long_conversation()
+    other = {"conversation": "d", "text": "other", "summary_id": "other", "from_seq": 1, "to_seq": 2}
+    subject = memory_subject("acme", "anna", "summary.written")
+    # Another conversation's summary of the same name is not what was merged.
+    same = other | {"summary_id": "s0"}
+    await write(database, plan([*events, stored(200_000, subject, **other)]).rows)
+
+    async def all_ids() -> list[str]:
+        (found,) = await database.read(live_summaries([ANNA]))
+        return [each.id for each in found]
+
+    assert await all_ids() == [*live, "other"]
+    wanted = [live[-1], "s1", "other", "unknown"]
+    (some,) = await database.read(summaries_by_id([(ANNA, wanted)]))
+    assert [(each.id, each.conversation) for each in some] == [(live[-1], "c"), ("other", "d")]
+    await write(database, plan([stored(200_001, subject, **same)]).rows)
+    assert await all_ids() == [*live, "other", "s0"]
+    await write(database, plan([stored(200_002, chat_subject("acme", "anna", "c", "cleared"))]).rows)
+    assert await all_ids() == ["other", "s0"]
+    discarding = stored(200_003, chat_subject("acme", "anna", "d", "started"), discard_previous=True)
+    await write(database, plan([discarding]).rows)
+    assert await all_ids() == []
+
+
+async def test_what_is_below_a_watermark_counts_for_nothing(database: Database) -> None:
+    events, live = a_long_conversation()
+    cleared = stored(99_999, chat_subject("acme", "anna", "c", "cleared"))
+    after = {"conversation": "c", "text": "new", "summary_id": "new", "from_seq": 100_001, "to_seq": 100_010}
+    subject = memory_subject("acme", "anna", "summary.written")
+    # Written as the clear came: it covers what is gone, too.
+    across = after | {"summary_id": "across", "from_seq": 99_998, "to_seq": 100_000}
+    await write(database, plan(events).rows)
+    assert await live_ones(database, 10) == live
+
+    await write(database, plan([cleared, stored(200_000, subject, **across)]).rows)
+    assert await live_ones(database, 10) == []
+    await write(database, plan([stored(200_001, subject, **after)]).rows)
+    assert await live_ones(database, 10) == ["new"]

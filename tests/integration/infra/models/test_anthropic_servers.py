@@ -1,0 +1,119 @@
+"""Which server is asked for Anthropic's models, with what key, and what comes of an odd one."""
+
+import re
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import get_args
+
+import pytest
+from anthropic.resources.messages.messages import DEPRECATED_MODELS
+from anthropic.types import ModelParam
+
+from mnemon_bench.provider_server import server as provider_server
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.wire import Response, Route
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.anthropic.model import USUAL_MODEL, open_anthropic
+from mnemon_infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
+from tests.support.suites.language_model import KEY, asking, facts
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Response], None]:
+    """Has a path answered otherwise."""
+
+    def answer(path: str, response: Response) -> None:
+        method, pattern = path.split()
+        route = Route(method, re.compile(pattern), lambda *_: response)
+        monkeypatch.setattr(provider_server, "ROUTES", (route, *provider_server.ROUTES))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"id": "m", "object": "model"}, id="as OpenAI says it"),
+        pytest.param({"id": "m", "capabilities": {}}, id="nothing of what it can"),
+        pytest.param([], id="a list"),
+        pytest.param(b"null", id="nothing"),
+    ],
+)
+async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
+    body: object, server: ProviderServer, answers: Callable[[str, Response], None]
+) -> None:
+    answers("GET /v1/models/.*", Response(body))
+    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+        await model.complete(asking("I like tea"))
+        assert model.batches is not None
+    assert server.state.asked == {"I like tea": 1}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response({}),
+        Response([]),
+        Response(b"null"),
+        Response(b"<html>", headers={"Content-Type": "text/html"}),
+    ],
+)
+async def test_what_is_no_message_is_no_answer(
+    response: Response, server: ProviderServer, answers: Callable[[str, Response], None]
+) -> None:
+    answers("POST /v1/messages", response)
+    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+        with pytest.raises(ModelUnavailable, match="does not answer"):
+            await model.complete(asking("I like tea"))
+
+
+async def test_money_that_is_spent_is_not_waited_for(
+    server: ProviderServer, answers: Callable[[str, Response], None]
+) -> None:
+    error = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
+    answers("POST /v1/messages", Response({"type": "error", "error": error}, 429))
+    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+        with pytest.raises(ModelRefused, match="wants to be paid"):
+            await model.complete(asking("I like tea"))
+
+
+def test_the_usual_model_is_one_that_the_sdk_names() -> None:
+    literal, _ = get_args(ModelParam)
+    assert USUAL_MODEL in get_args(literal)
+    assert USUAL_MODEL not in DEPRECATED_MODELS
+
+
+async def test_a_key_is_needed_for_anthropic_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(ModelNotConfigured, match="needs ANTHROPIC_API_KEY"):
+        async with open_anthropic(None, Deployment()):
+            pass
+
+
+async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None:
+    deployment = Deployment(anthropic_api_key="ключ\n1")
+    with pytest.raises(ModelNotConfigured) as raised:
+        async with open_anthropic(None, deployment):
+            pass
+    assert "ключ" not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize(("variables", "key"), [({}, "none"), ({"ANTHROPIC_API_KEY": f"{KEY}\n"}, KEY)])
+async def test_the_key_and_the_address_are_ours_to_say(
+    variables: Mapping[str, str], key: str, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of-another-program")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+    server.state.key = key
+    for name, value in {"MNEMON_ANTHROPIC_URL": server.url, **variables}.items():
+        monkeypatch.setenv(name, value)
+    async with open_anthropic(None, Deployment()) as model:
+        assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
+    assert server.state.questions[0].model == USUAL_MODEL

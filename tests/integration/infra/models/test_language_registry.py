@@ -1,0 +1,72 @@
+"""Which model is asked, by the settings, while a process runs."""
+
+import asyncio
+import sys
+
+import pytest
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_bench.provider_server.state import ProviderState
+from mnemon_contracts.settings.models import Provider
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.language.port import ModelNotConfigured
+from mnemon_infra.models.language.registry import language_models
+from tests.support.suites.language_model import asking, facts
+
+
+async def test_a_model_is_opened_once_and_another_setting_is_another_model() -> None:
+    with ProviderServer() as server:
+        async with language_models(Deployment(model_url=server.openai_url)) as models:
+            usual, other, again = await asyncio.gather(
+                models.of("openai", None), models.of("openai", "llama3"), models.of("openai", None)
+            )
+            assert again is usual
+            assert (usual.model, other.model, other.provider) == ("gpt-4.1-mini", "llama3", "openai")
+            assert facts(await other.complete(asking("I like tea"))) == ["User likes tea"]
+        assert [question.model for question in server.state.questions] == ["llama3"]
+
+
+async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
+    with ProviderServer(ProviderState(seconds=0.05)) as server:
+        deployment = Deployment(model_url=server.openai_url, model_requests=3)
+        async with language_models(deployment) as models:
+            both = [await models.of("openai", name) for name in ("one", "two")]
+            asked = [asking(f"I like tea {number}") for number in range(6)]
+            await asyncio.gather(*(model.complete(request) for model in both for request in asked))
+        assert 1 < server.state.most_in_flight <= 3
+        assert sum(server.state.asked.values()) == 12
+
+
+async def test_the_rules_have_one_name() -> None:
+    async with language_models(Deployment()) as models:
+        assert (await models.of("offline", None)).model == "rules"
+        assert (await models.of("offline", "rules")).batches is None
+        with pytest.raises(ModelNotConfigured, match="offline has no model gpt-5; it has rules"):
+            await models.of("offline", "gpt-5")
+
+
+@pytest.mark.parametrize(("provider", "package"), [("anthropic", "anthropic"), ("google", "google.genai")])
+async def test_a_package_that_is_missing_is_named(
+    provider: Provider, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in list(sys.modules):
+        if name.startswith((package, f"mnemon_infra.models.language.{provider}")):
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    async with language_models(Deployment()) as models:
+        with pytest.raises(ModelNotConfigured, match=rf"pip install 'mnemon\[{provider}\]'"):
+            await models.of(provider, None)
+
+
+@pytest.mark.parametrize(
+    ("provider", "variable"),
+    [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY"), ("google", "GEMINI_API_KEY")],
+)
+async def test_a_key_that_is_missing_is_named(
+    provider: Provider, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    async with language_models(Deployment()) as models:
+        with pytest.raises(ModelNotConfigured, match=variable):
+            await models.of(provider, None)

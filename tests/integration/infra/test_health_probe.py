@@ -1,0 +1,74 @@
+"""What a process finds out about itself and its servers: whether it is ready, and how far it is behind."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.streams import DEAD, LOG
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.generations.generation_repository import begin
+from mnemon_infra.health import probe
+from mnemon_infra.health.probe import ProcessProbe
+from mnemon_infra.telemetry import metrics
+from tests.integration.conftest import Stock
+
+
+@pytest_asyncio.fixture
+async def watching(
+    deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[ProcessProbe]:
+    """A process of `persist` and `retrieve`, before anything runs."""
+    monkeypatch.setattr(probe, "FRESH", 0.0)
+    yield ProcessProbe(("persist", "retrieve"), deployment, lambda: None)
+
+
+async def test_it_says_why_it_is_not_ready(
+    watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
+) -> None:
+    assert await watching.look() == ["it is starting"]
+    async with run_consumers(("persist", "retrieve"), deployment), Database(deployment) as database:
+        async with watching.begun(connection, database, None):
+            assert await watching.look() == []
+            assert metrics.READY.values == {(): 1}
+            until = f"{datetime.now(UTC) + timedelta(minutes=5):%Y-%m-%dT%H:%M:%SZ}"
+            await connection.jetstream().pause_consumer(LOG, "persist", until)
+            assert await watching.look() == ["persist is paused: see `mnemon status`"]
+            await stock.say("said while it is stopped")
+            await watching.look()
+            assert metrics.PENDING.values["persist",] == 1
+            assert metrics.PENDING.values["persist-sweep",] == 0
+            assert 0 < metrics.OLDEST.values["persist",] < 120
+            await connection.jetstream().delete_consumer(LOG, "persist")
+            await connection.jetstream().delete_stream(DEAD)
+            assert await watching.look() == [
+                f"the stream {DEAD} is not there",
+                "the consumer persist is not there",
+            ]
+            assert metrics.READY.values == {(): 0}
+            await database.close()
+            assert [reason for reason in await watching.look() if "the database cannot be used" in reason]
+        assert await watching.look() == ["it is ending"]
+
+
+async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
+    watching: ProcessProbe, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "PATIENCE", 0.5)
+    async with (
+        run_consumers(("persist",), deployment),
+        Database(deployment) as database,
+        watching.begun(connection, database, None),
+    ):
+        await begin(database, f"{deployment.database_schema}_next")
+        await watching.look()
+        assert metrics.PENDING.values
+        assert metrics.REBUILT.values == {("rows",): 0}
+        assert metrics.DATABASE_BYTES.values["live",] > metrics.DATABASE_BYTES.values["next",] > 0
+        await connection.close()
+        assert [reason for reason in await watching.look() if "the NATS server does not answer" in reason]
+        assert not metrics.PENDING.values

@@ -1,0 +1,305 @@
+"""Settings reach every process, also one that lost its server for a while; and nobody's change is lost."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from nats.js.kv import KeyValue
+from structlog.testing import capture_logs
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings.document import DEFAULTS, Document, with_value, without
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_contracts.streams import SETTINGS
+from mnemon_contracts.subjects import InvalidId
+from mnemon_infra.broker.broker import Broker
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.provisioning.topology import provision
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import NatsServer
+from mnemon_infra.settings import store
+from mnemon_infra.settings.bucket import SettingsNotProvisioned
+from mnemon_infra.settings.history import history, rollback
+from mnemon_infra.settings.store import LiveSettings, change, read, write
+from tests.support.settings_edit import Edit, setting
+
+PATIENCE = 60.0
+
+
+async def until(holds: Callable[[], bool]) -> float:
+    """Wait for what comes by itself; the seconds it took."""
+    begun = time.monotonic()
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.005)
+    return time.monotonic() - begun
+
+
+@asynccontextmanager
+async def watching(url: str) -> AsyncIterator[LiveSettings]:
+    """Live settings on a connection of their own, as another process has them."""
+    connection = await connect(url, name="another")
+    live = LiveSettings()
+    async with live.watched(connection):
+        yield live
+    await connection.close()
+
+
+@pytest_asyncio.fixture
+async def live(nats_url: str, connection: Client) -> AsyncIterator[LiveSettings]:
+    async with watching(nats_url) as live:
+        yield live
+
+
+@pytest_asyncio.fixture
+async def bucket(connection: Client) -> KeyValue:
+    """The bucket, as other programs write it."""
+    return await connection.jetstream().key_value(SETTINGS)
+
+
+async def test_without_a_bucket_the_error_says_what_to_do(nats_url: str) -> None:
+    connection = await connect(nats_url, name="test")
+    for act in (
+        read(connection),
+        change(connection, setting()),
+        history(connection),
+        rollback(connection, 1),
+    ):
+        with pytest.raises(SettingsNotProvisioned, match="mnemon provision"):
+            await act
+    with pytest.raises(SettingsNotProvisioned, match="mnemon provision"):
+        async with LiveSettings().watched(connection):
+            pass
+    await connection.close()
+
+
+async def test_a_change_is_everywhere_within_a_second(nats_url: str, connection: Client) -> None:
+    async with AsyncExitStack() as ends:
+        everywhere = [await ends.enter_async_context(watching(nats_url)) for _ in range(3)]
+        assert [each.value for each in everywhere] == [SettingsV1()] * 3
+        took = []
+        for messages in range(20, 25):
+            await change(connection, setting(recent_messages=messages))
+            took.append(
+                await until(lambda: {each.value.recent_messages for each in everywhere} == {messages})  # noqa: B023
+            )
+        assert min(took) < 1
+
+
+async def test_who_comes_later_has_it_from_the_start(nats_url: str, connection: Client) -> None:
+    await write(connection, SettingsV1(recent_messages=3))
+    await change(connection, setting(recent_messages=4), "acme")
+    async with watching(nats_url) as live:
+        assert (live.value.recent_messages, live.of("acme").recent_messages) == (3, 4)
+
+
+async def test_a_tenant_has_what_differs(live: LiveSettings, connection: Client) -> None:
+    await change(connection, setting(limits__per_user=60, wait_for_log_ms=7), "acme")
+    await until(lambda: live.of("acme").limits.per_user == 60)
+    assert live.of("globex") is live.value
+    assert live.value == SettingsV1()
+
+    await change(connection, setting(recent_messages=33, wait_for_log_ms=8))
+    await until(lambda: live.value.recent_messages == 33)
+    assert live.of("acme").recent_messages == 33
+    assert live.of("acme").wait_for_log_ms == 7
+    assert live.of("globex").wait_for_log_ms == 8
+    assert await read(connection, "acme") == live.of("acme")
+
+    await change(connection, lambda document: without(document, "limits"), "acme")
+    await until(lambda: live.of("acme").limits == FactLimits())
+    assert live.of("acme").wait_for_log_ms == 7
+
+
+async def test_null_goes_before_a_value_of_all(live: LiveSettings, connection: Client) -> None:
+    await change(connection, setting(retrieval__threshold=0.4))
+    await change(connection, setting(retrieval__threshold=None), "acme")
+    await until(lambda: live.value.retrieval.threshold == 0.4 and live.of("acme") is not live.value)
+    assert live.of("acme").retrieval.threshold is None
+
+
+@pytest.mark.parametrize("tenant", ["-", "a.b", "акме 1", "100%", "default"])
+async def test_any_tenant_may_have_its_own(live: LiveSettings, connection: Client, tenant: str) -> None:
+    revision = await change(connection, setting(recent_messages=3), tenant)
+    await change(connection, setting(recent_messages=4), tenant)
+    await until(lambda: live.of(tenant).recent_messages == 4)
+    await rollback(connection, revision, tenant)
+    assert (await read(connection, tenant)).recent_messages == 3
+    assert len(await history(connection, tenant)) == 3
+    assert live.value == SettingsV1()
+
+
+async def test_no_such_tenant(connection: Client) -> None:
+    with pytest.raises(InvalidId):
+        await change(connection, setting(recent_messages=3), "")
+
+
+async def test_what_no_longer_goes_with_the_default_is_left_out(
+    live: LiveSettings, connection: Client
+) -> None:
+    await change(connection, setting(limits__per_user=60, recent_messages=3), "acme")
+    await until(lambda: live.of("acme").limits.per_user == 60)
+    await change(connection, setting(limits__profile=100))
+    await until(lambda: live.value.limits.profile == 100)
+    assert live.of("acme") is live.value
+    assert await read(connection, "acme") == live.value
+
+    await change(connection, setting(limits__profile=10), "acme")  # it can be mended
+    await until(lambda: live.of("acme").limits.profile == 10)
+    assert live.of("acme").recent_messages == 3
+    await change(connection, lambda document: without(document, "limits.profile"))
+    await until(lambda: live.value == SettingsV1())
+    assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
+
+
+async def test_what_is_invalid_is_refused_and_changes_nothing(connection: Client) -> None:
+    await write(connection, SettingsV1(recent_messages=3))
+    refusals = [
+        (setting(recent_messages=0), None, "recent_messages"),
+        (setting(limits__per_user=True), "acme", "limits.per_user"),
+        (setting(policy__min_length=300), "acme", "policy.max_length"),
+        (setting(embedding__provider="none"), "acme", "embedding"),
+        (setting(colour="red"), None, "colour"),
+    ]
+    for edit, tenant, field in refusals:
+        with pytest.raises(InvalidBody) as refused:
+            await change(connection, edit, tenant)
+        assert refused.value.field == field
+    assert len(await history(connection)) == 1
+    assert await history(connection, "acme") == []
+
+
+async def test_who_changes_at_the_same_time_loses_nothing(nats_url: str, connection: Client) -> None:
+    numbers = [name for name, value in DEFAULTS.items() if name.startswith("context.sections.")]
+    second = await connect(nats_url, name="second")
+    calls = 0
+
+    def edit(name: str) -> Edit:
+        def with_one_more(document: Document) -> Document:
+            nonlocal calls
+            calls += 1
+            return with_value(document, name, 77)
+
+        return with_one_more
+
+    for tenant in (None, "acme"):
+        revisions = await asyncio.gather(
+            *(
+                change(who, edit(name), tenant)
+                for name, who in zip(numbers, [connection, second] * len(numbers), strict=False)
+            )
+        )
+        assert len(set(revisions)) == len(numbers)
+        assert set((await read(connection, tenant)).context.sections.model_dump().values()) == {77}
+    assert calls > 2 * len(numbers)  # or nobody came between
+    await second.close()
+
+
+@pytest.mark.parametrize("rubbish", [b'{"recent_messages": "many"}', b"many", b"[]", b'{"policy": 5}'])
+async def test_rubbish_of_another_program_is_left_alone(
+    nats_url: str, connection: Client, live: LiveSettings, bucket: KeyValue, rubbish: bytes
+) -> None:
+    await write(connection, SettingsV1(recent_messages=3))
+    await until(lambda: live.value.recent_messages == 3)
+    await bucket.put("default", rubbish)
+    await bucket.put("tenant.acme", rubbish)
+    await bucket.put("tenant.a.b", b"{}")
+    await bucket.put("something", b"else")
+    await change(connection, setting(recent_messages=4), "last")
+    await until(lambda: live.of("last").recent_messages == 4)
+    assert live.value == live.of("acme") == SettingsV1(recent_messages=3)
+    assert await read(connection) == await read(connection, "acme") == live.value
+    async with watching(nats_url) as later:
+        assert later.value == later.of("acme") == live.value
+
+    assert [revision.problem is None for revision in await history(connection)] == [True, False]
+    await change(connection, setting(wait_for_log_ms=9))
+    await until(lambda: live.value == SettingsV1(recent_messages=3, wait_for_log_ms=9))
+
+
+async def test_what_is_deleted_is_back_to_the_default(
+    connection: Client, live: LiveSettings, bucket: KeyValue
+) -> None:
+    await change(connection, setting(recent_messages=3))
+    await change(connection, setting(recent_messages=4), "acme")
+    await until(lambda: live.of("acme").recent_messages == 4)
+    await bucket.delete("tenant.acme")
+    await until(lambda: live.of("acme").recent_messages == 3)
+    await bucket.delete("default")
+    await until(lambda: live.value == SettingsV1())
+    assert [revision.deleted for revision in await history(connection)] == [False, True]
+    await change(connection, setting(wait_for_log_ms=5), "acme")
+    await until(lambda: live.of("acme") == SettingsV1(wait_for_log_ms=5))
+
+
+async def test_after_a_restart_of_the_server_all_is_current_again(tmp_path: Path) -> None:
+    server = NatsServer(tmp_path, None)
+    await server.start()
+    admin = await connect(server.url, name="admin")
+    await provision(admin)
+    gaps = asyncio.Event()
+    live = LiveSettings()
+    broker = Broker(Deployment(nats_url=server.url), "test", on_gap=gaps.set)
+    async with broker.connect() as connection, live.watched(connection):
+        for messages in (5, 6):
+            gaps.clear()
+            server = await killed_and_started(server, tmp_path)
+            await until(lambda: admin.is_connected)
+            await change(admin, setting(recent_messages=messages))
+            await change(admin, setting(recent_messages=messages + 10), "acme")
+            took = await until(lambda: live.of("acme").recent_messages == messages + 10)  # noqa: B023
+            assert live.value.recent_messages == messages
+            assert took < 8  # nats-py by itself looks every ten seconds, and the second time at the earliest
+            assert gaps.is_set()
+
+            # What comes after is heard of at once: the watch is a new one.
+            await change(admin, setting(recent_messages=messages + 20))
+            await until(lambda: live.value.recent_messages == messages + 20)  # noqa: B023
+    await admin.close()
+    await server.stop()
+
+
+async def killed_and_started(server: NatsServer, data: Path) -> NatsServer:
+    """The same server after `kill -9`, at the same address."""
+    assert server._process is not None
+    server._process.kill()
+    await server.ended()
+    again = NatsServer(data, int(server.url.rpartition(":")[2]))
+    await again.start()
+    return again
+
+
+async def test_a_bucket_that_was_lost_and_made_anew_is_followed(
+    monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
+) -> None:
+    monkeypatch.setattr(store, "CHECK_INTERVAL", 0.05)
+    monkeypatch.setattr(store, "PAUSE", 0.05)
+    await change(connection, setting(recent_messages=5))
+    await change(connection, setting(recent_messages=6), tenant="acme")
+    async with watching(nats_url) as live:
+        with capture_logs() as lines:
+            await connection.jetstream().delete_key_value(SETTINGS)
+            await until(lambda: any("former ones stay" in line["event"] for line in lines))
+            assert (live.value.recent_messages, live.of("acme").recent_messages) == (5, 6)
+            await provision(connection)
+            await until(lambda: live.value == live.of("acme") == SettingsV1())
+        (said,) = [line["problem"] for line in lines if line["log_level"] == "error"]
+        assert "`mnemon provision`" in said
+        await change(connection, setting(recent_messages=7))
+        await until(lambda: live.value.recent_messages == 7)
+
+
+async def test_a_bucket_that_is_replaced_between_two_looks_is_followed(
+    monkeypatch: pytest.MonkeyPatch, nats_url: str, connection: Client
+) -> None:
+    monkeypatch.setattr(store, "CHECK_INTERVAL", 0.5)
+    async with watching(nats_url) as live:
+        await connection.jetstream().delete_key_value(SETTINGS)
+        await provision(connection)
+        await change(connection, setting(recent_messages=7))
+        await until(lambda: live.value.recent_messages == 7)

@@ -1,0 +1,108 @@
+"""What was set before is kept, and can be set again."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from nats.aio.client import Client
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.settings.document import without
+from mnemon_contracts.settings.groups import FactLimits, SettingsV1
+from mnemon_contracts.streams import SETTINGS
+from mnemon_infra.settings.history import NoSuchRevision, SettingChange, history, rollback
+from mnemon_infra.settings.store import LiveSettings, change, read
+from tests.support.settings_edit import setting
+
+
+async def test_history_says_what_was_changed_and_when(connection: Client) -> None:
+    begun = datetime.now(UTC) - timedelta(seconds=1)
+    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
+    other = await change(connection, setting(recent_messages=9), "acme")
+    second = await change(connection, lambda document: without(document, "limits"))
+    third = await change(connection, setting(recent_messages=4))
+    revisions = await history(connection)
+    assert [(each.revision, each.changes) for each in revisions] == [
+        (first, (SettingChange("recent_messages", (), (3,)), SettingChange("limits.per_user", (), (100,)))),
+        (second, (SettingChange("limits.per_user", (100,), ()),)),
+        (third, (SettingChange("recent_messages", (3,), (4,)),)),
+    ]
+    assert all(begun < each.at < datetime.now(UTC) + timedelta(seconds=1) for each in revisions)
+    assert [each.revision for each in await history(connection, "acme")] == [other]
+
+
+async def test_history_says_who_has_set_something(connection: Client) -> None:
+    bucket = await connection.jetstream().key_value(SETTINGS)
+    await change(connection, setting(recent_messages=3))
+    await bucket.put("default", b'{"recent_messages": 4}')
+    assert [each.by for each in await history(connection)] == ["test", None]
+
+
+async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -> None:
+    first = await change(connection, setting(recent_messages=3, limits__per_user=100))
+    second = await change(connection, setting(recent_messages=4, wait_for_log_ms=5))
+    again = await rollback(connection, first)
+    assert again > second
+    assert await read(connection) == SettingsV1(recent_messages=3, limits=FactLimits(per_user=100))
+    assert (await history(connection))[-1].changes == (
+        SettingChange("recent_messages", (4,), (3,)),
+        SettingChange("wait_for_log_ms", (5,), ()),
+    )
+    await rollback(connection, second)
+    assert (await read(connection)).wait_for_log_ms == 5
+
+
+async def test_there_is_no_way_back_to_what_is_none(connection: Client) -> None:
+    bucket = await connection.jetstream().key_value(SETTINGS)
+    await change(connection, setting(recent_messages=3))
+    other = await change(connection, setting(recent_messages=4), "acme")
+    await bucket.delete("default")
+    deletion = (await history(connection))[-1].revision
+    for revision in (other, deletion, 99, 2**62, 2**70):
+        with pytest.raises(NoSuchRevision, match=rf"no revision {revision} .* mnemon settings history$"):
+            await rollback(connection, revision)
+    with pytest.raises(NoSuchRevision, match=r"mnemon settings history --tenant acme$"):
+        await rollback(connection, 1, "acme")
+    rubbish = await bucket.put("default", b'{"recent_messages": 0}')
+    with pytest.raises(InvalidBody, match="recent_messages"):
+        await rollback(connection, rubbish)
+
+
+async def test_the_same_again_is_no_change(connection: Client) -> None:
+    revision = await change(connection, setting(recent_messages=3))
+    assert await change(connection, setting(recent_messages=3)) == revision
+    assert len(await history(connection)) == 1
+
+
+@pytest.fixture
+def _entries_arrive_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """On a busy machine the server's answers overtake what it sends of a stream."""
+    take: Any = Client._process_msg
+    arriving: set[asyncio.Task[None]] = set()
+
+    async def arrive(*message: object) -> None:
+        await asyncio.sleep(0.05)
+        await take(*message)
+
+    async def taken(client: Client, sid: int, subject: bytes, reply: bytes, *rest: object) -> None:
+        message = client, sid, subject, reply, *rest
+        if reply.startswith(b"$JS.ACK."):
+            arriving.add(asyncio.create_task(arrive(*message)))
+        else:
+            await take(*message)
+
+    monkeypatch.setattr(Client, "_process_msg", taken)
+    yield
+    assert arriving, "there was nothing to wait for"
+
+
+@pytest.mark.usefixtures("_entries_arrive_late")
+async def test_what_is_still_on_its_way_is_not_missed(connection: Client) -> None:
+    revisions = [await change(connection, setting(recent_messages=messages)) for messages in (3, 4, 5)]
+    assert [each.revision for each in await history(connection)] == revisions
+    await change(connection, setting(recent_messages=6), "acme")
+    live = LiveSettings()
+    async with live.watched(connection):
+        assert live.of("acme").recent_messages == 6

@@ -1,0 +1,167 @@
+"""The embedded vector engine: its folder, who may open it, and what is done behind a search's back."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.models.embedding import Dense, Sparse
+from mnemon_infra.vectors.engines import open_vectors, reset_vectors
+from mnemon_infra.vectors.port import Collection, VectorsInUse, VectorsOutdated
+from tests.support.processes.vector_writer import written
+from tests.support.suites.vector_engine import (
+    ANNA,
+    CAKE,
+    DIMENSION,
+    MODEL,
+    OTHER_ANNA,
+    TEA,
+    direction,
+    names,
+    point,
+    scrolled,
+    words,
+)
+
+ROOT = Path(__file__).parents[4]
+ENOUGH_TO_ORGANISE = 6_000
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return Deployment(vectors_folder=tmp_path / "vectors")
+
+
+@asynccontextmanager
+async def another_process(deployment: Deployment) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process that has the folder open and writes to it; killed at the end of the block."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.support.processes.vector_writer", str(deployment.vectors_folder)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        assert process.stdout
+        assert await process.stdout.readline() == b"open\n"
+        yield process
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def organised() -> None:
+    """Wait until what goes on behind the searches has ended."""
+    running = [task for task in asyncio.all_tasks() if task.get_name() == "vectors-organising"]
+    assert running
+    await asyncio.gather(*running)
+
+
+async def test_vectors_survive_a_restart(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point("a", dense=direction(1)), point("b")])
+        await vectors.delete(Collection.MEMORIES, ANNA, [point("b").id])
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        found = await vectors.search(Collection.MEMORIES, ANNA, [direction(1), words(TEA)], 10)
+        assert [names(hits) for hits in found] == [["a"], ["a"]]
+
+
+@pytest.mark.parametrize("batches", [3, 25], ids=["at once", "while points are organised"])
+async def test_what_was_acknowledged_survives_a_kill(deployment: Deployment, batches: int) -> None:
+    async with another_process(deployment) as process:
+        assert process.stdout
+        for batch in range(batches):
+            assert await process.stdout.readline() == f"{batch}\n".encode()
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        there = set(names(await scrolled(vectors, ANNA)))
+        assert there >= {name for batch in range(batches) for name in written(batch)}
+
+
+async def test_a_second_process_is_told_what_to_do(deployment: Deployment) -> None:
+    async with another_process(deployment) as process:
+        said = rf"process {process.pid}.*index, dedupe and retrieve.*MNEMON_QDRANT_URL"
+        with pytest.raises(VectorsInUse, match=said):
+            async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
+                raise AssertionError("it was opened")
+        with pytest.raises(VectorsInUse, match=said):
+            await reset_vectors(deployment)
+
+
+async def test_one_process_opens_a_folder_many_times(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as one:
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as two:
+            await two.upsert(Collection.MEMORIES, [point("a")])
+        # The other has closed it; this one has not.
+        assert names(await scrolled(one, ANNA)) == ["a"]
+
+
+@pytest.mark.parametrize("other", [("other", DIMENSION), (MODEL, 4), ("none", None)])
+async def test_vectors_of_another_model_are_not_mixed(
+    deployment: Deployment, other: tuple[str, int | None]
+) -> None:
+    model, dimension = other
+    provider, name = MODEL.split("/")
+    back = f"embedding.provider={provider} embedding.model={name}"
+    said = rf"{MODEL} \({DIMENSION} dimensions\).*{model}.*`mnemon reindex`.* back.*{back}"
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point("a")])
+        with pytest.raises(VectorsOutdated, match=said):
+            async with open_vectors(deployment, model=model, dimension=dimension):
+                raise AssertionError("it was opened")
+    with pytest.raises(VectorsOutdated, match=said):
+        async with open_vectors(deployment, model=model, dimension=dimension):
+            raise AssertionError("it was opened")
+    # The refusal has let go of the folder.
+    await reset_vectors(deployment)
+    async with open_vectors(deployment, model=model, dimension=dimension) as vectors:
+        assert await vectors.count(Collection.MEMORIES) == 0
+
+
+async def test_organising_changes_no_answer_and_loses_no_write(deployment: Deployment) -> None:
+    points = [point(f"{n}", dense=direction(n + 1, 1, n % 7)) for n in range(ENOUGH_TO_ORGANISE)]
+    points += [point("elsewhere", OTHER_ANNA, dense=direction(1))]
+    queries: list[Dense | Sparse] = [direction(10, 1, 3), words(CAKE)]
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, points)
+        # Meanwhile: one is rewritten, one removed, one both, one added.
+        await vectors.upsert(Collection.MEMORIES, [point("1", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
+        await vectors.delete(Collection.MEMORIES, ANNA, [point("2").id, point("3").id])
+        await vectors.upsert(Collection.MEMORIES, [point("3", terms=(CAKE,), dense=direction(0, 0, 0, 1))])
+        await vectors.upsert(Collection.MEMORIES, [point("new", terms=(CAKE,))])
+        before = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
+        await organised()
+        after = await vectors.search(Collection.MEMORIES, ANNA, queries, 10)
+        assert names(after[0]) == names(before[0])
+        assert sorted(map(str, names(after[1]))) == ["1", "3", "new"]
+        assert await vectors.count(Collection.MEMORIES, ANNA) == ENOUGH_TO_ORGANISE
+        assert await vectors.count(Collection.MEMORIES, OTHER_ANNA) == 1
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        assert set(names(await scrolled(vectors, ANNA))) == (
+            {f"{n}" for n in range(ENOUGH_TO_ORGANISE) if n != 2} | {"new"}
+        )
+    assert deployment.vectors_folder
+    kept = [path for path in (deployment.vectors_folder / Collection.MEMORIES).iterdir() if path.is_dir()]
+    assert len(kept) == 1
+
+
+async def test_closing_while_points_are_organised_loses_nothing(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        await vectors.upsert(Collection.MEMORIES, [point(f"{n}") for n in range(ENOUGH_TO_ORGANISE)])
+        assert any(task.get_name() == "vectors-organising" for task in asyncio.all_tasks())
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        assert await vectors.count(Collection.MEMORIES, ANNA) == ENOUGH_TO_ORGANISE
+
+
+async def test_others_have_their_turn_during_a_long_write(deployment: Deployment) -> None:
+    async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+        points = [point(f"{n}", dense=direction(1)) for n in range(4_000)]
+        writing = asyncio.create_task(vectors.upsert(Collection.MEMORIES, points))
+        counts = set()
+        while not writing.done():
+            counts.add(await vectors.count(Collection.MEMORIES, ANNA))
+            await asyncio.sleep(0)
+        await writing
+        assert len(counts) > 10

@@ -1,0 +1,102 @@
+"""The folder of the embedded engine is deleted while it is open: noticed, named, and made anew."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.locks import locked
+from mnemon_infra.vectors import recovery
+from mnemon_infra.vectors.edge import edge
+from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.port import Collection, VectorsLost
+from tests.integration.conftest import Stock, indexed
+
+CONSUMERS = "persist", "index", "dedupe", "retrieve"
+PATIENCE = 20.0
+COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "vectors"
+
+
+@pytest.fixture
+def located(deployment: Deployment, folder: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": folder})
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "CHECK_INTERVAL", 0.05)
+
+
+async def filled(stock: Stock) -> None:
+    await stock.ask("document", action="add", document_id="boiler", text="The manual of the boiler")
+    await stock.say("the walrus sings")
+    saved = await stock.ask("save", text="Drinks green tea")
+    await indexed(stock, saved["seen_seq"])
+    await whole(stock)
+
+
+async def whole(stock: Stock, facts: int = 1) -> None:
+    """Wait for all that was said to have its points."""
+    async with asyncio.timeout(PATIENCE):
+        while await EdgeOwner(stock.connection).counts() != COUNTS | {"memories": facts}:
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("lost", ["", "messages", "memories", "documents", "messages/current"])
+async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
+    stock: Stock, located: Deployment, folder: Path, lost: str
+) -> None:
+    async with run_consumers(CONSUMERS, located):
+        await filled(stock)
+        with capture_logs() as lines:
+            path = folder / lost
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            saved = await stock.ask("save", text="Repairs old bicycles")
+            assert saved.get("decision") == "saved", saved
+            await whole(stock, facts=2)
+        again = await stock.ask("save", text="Repairs old bicycles")
+        assert again["id"] == saved["id"]
+    said = [line["event"] for line in lines if line["log_level"] in ("error", "critical")]
+    assert said == ["vectors lost, opening the folder again"]
+    # It is on the disk.
+    async with run_consumers(CONSUMERS, located):
+        await whole(stock, facts=2)
+
+
+async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
+    stock: Stock, located: Deployment, folder: Path
+) -> None:
+    async with run_consumers(CONSUMERS, located):
+        await filled(stock)
+    shutil.rmtree(folder / "messages")
+    async with run_consumers(CONSUMERS, located):
+        await whole(stock)
+
+
+async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, database: Database) -> None:
+    async with edge(folder, MadeBy(model="none", dimension=None)) as vectors:
+        await vectors.require_kept()
+        shutil.rmtree(folder)
+        with pytest.raises(VectorsLost, match="were deleted while they were open"):
+            await vectors.require_kept()
+        with pytest.raises(VectorsLost):
+            async with locked(database, "acme", "u1"):
+                await vectors.delete(Collection.MESSAGES, ("acme", "u1"))
+
+
+async def test_an_error_of_something_else_is_not_the_database_s(database: Database) -> None:
+    with pytest.raises(FileNotFoundError):
+        async with database.transaction():
+            raise FileNotFoundError

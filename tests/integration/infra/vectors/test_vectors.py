@@ -1,0 +1,139 @@
+"""The contract of vector engines: over the embedded engine, and over the client of a server."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from qdrant_client import AsyncQdrantClient
+from qdrant_client.models import DeleteAlias, DeleteAliasOperation
+
+from mnemon_infra.config import Deployment
+from mnemon_infra.vectors.collections import are_there, drop, exchange, rename, serve
+from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.port import (
+    Collection,
+    VectorsNotConfigured,
+    VectorsOutdated,
+    VectorStore,
+    VectorsUnavailable,
+)
+from tests.support.suites.vector_engine import DIMENSION, MODEL, Suite, WordySuite, point
+
+pytestmark = pytest.mark.filterwarnings("ignore:Payload indexes have no effect in the local Qdrant")
+
+MODELS = [pytest.param(MadeBy(model=MODEL, dimension=DIMENSION), id="dense and words")]
+MODELS += [pytest.param(MadeBy(model="none", dimension=None), id="words only")]
+
+
+@pytest_asyncio.fixture
+async def client() -> AsyncIterator[AsyncQdrantClient]:
+    client = AsyncQdrantClient(":memory:")
+    yield client
+    await client.close()
+
+
+class TestEdge(Suite, WordySuite):
+    @pytest_asyncio.fixture
+    async def vectors(self, tmp_path: Path) -> AsyncIterator[VectorStore]:
+        deployment = Deployment(vectors_folder=tmp_path / "vectors")
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
+            yield vectors
+
+    @pytest_asyncio.fixture(params=MODELS)
+    async def wordy(self, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[VectorStore]:
+        deployment = Deployment(vectors_folder=tmp_path / "vectors")
+        async with open_vectors(
+            deployment, model=request.param.model, dimension=request.param.dimension
+        ) as vectors:
+            yield vectors
+
+
+class TestServer(Suite, WordySuite):
+    @pytest_asyncio.fixture
+    async def vectors(self, client: AsyncQdrantClient) -> VectorStore:
+        return await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+
+    @pytest_asyncio.fixture(params=MODELS)
+    async def wordy(self, client: AsyncQdrantClient, request: pytest.FixtureRequest) -> VectorStore:
+        return await serve(client, "test", request.param)
+
+
+class TestServerKeeps:
+    async def test_schemas_apart(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        one, two = await serve(client, "one", made_by), await serve(client, "two", made_by)
+        await one.upsert(Collection.MEMORIES, [point("a")])
+        assert await two.count(Collection.MEMORIES) == 0
+        await drop(client, "one")
+        assert await (await serve(client, "one", made_by)).count(Collection.MEMORIES) == 0
+
+    async def test_which_model_made_the_vectors(self, client: AsyncQdrantClient) -> None:
+        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
+        with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
+            await serve(client, "test", MadeBy(model="second", dimension=DIMENSION))
+
+    async def test_which_collections_are_live(self, client: AsyncQdrantClient) -> None:
+        """There and back: whoever has them open finds the others from then on."""
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live, other = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        await other.upsert(Collection.MEMORIES, [point("a"), point("b")])
+        await exchange(client, "test", "test_next", "test_before")
+        assert await live.count(Collection.MEMORIES) == 2
+        assert not await are_there(client, "test_next")
+        further = await serve(client, "test_next", made_by)
+        assert await further.count(Collection.MEMORIES) == 0
+        await exchange(client, "test", "test_before", "test_before")
+        assert await live.count(Collection.MEMORIES) == 1
+        await drop(client, "test_before")
+        assert await live.count(Collection.MEMORIES) == 1
+
+    async def test_a_collection_that_a_former_version_did_not_have(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live, _ = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        await client.delete_collection("test_summaries")
+        for alias in (await client.get_aliases()).aliases:
+            assert alias.collection_name != "test_summaries"
+
+        await exchange(client, "test", "test_next", "test_before")
+        assert await live.count(Collection.SUMMARIES) == 0
+        await rename(client, "test_before", "test_next")
+        assert await are_there(client, "test_next")
+        further = await serve(client, "test_next", made_by)
+        assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
+
+    async def test_collections_of_before_there_were_aliases(self, client: AsyncQdrantClient) -> None:
+        made_by = MadeBy(model=MODEL, dimension=DIMENSION)
+        live = await serve(client, "test", made_by)
+        await live.upsert(Collection.MEMORIES, [point("a")])
+        former = [
+            DeleteAliasOperation(delete_alias=DeleteAlias(alias_name=each.alias_name))
+            for each in (await client.get_aliases()).aliases
+        ]
+        await client.update_collection_aliases(former)
+        assert await are_there(client, "test")
+        assert await (await serve(client, "test", made_by)).count(Collection.MEMORIES) == 1
+        await drop(client, "test")
+        assert not await are_there(client, "test")
+
+    async def test_collections_of_somebody_else_alone(self, client: AsyncQdrantClient) -> None:
+        await client.create_collection("test_memories", vectors_config={})
+        with pytest.raises(VectorsOutdated, match="do not say"):
+            await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
+
+
+async def test_a_server_that_does_not_answer() -> None:
+    deployment = Deployment(qdrant_url="http://127.0.0.1:1")
+    with pytest.raises(VectorsUnavailable, match="Qdrant"):
+        async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
+            raise AssertionError("it was opened")
+
+
+async def test_neither_a_server_nor_a_folder() -> None:
+    with pytest.raises(VectorsNotConfigured, match="MNEMON_QDRANT_URL"):
+        async with open_vectors(Deployment(), model=MODEL, dimension=DIMENSION):
+            raise AssertionError("it was opened")

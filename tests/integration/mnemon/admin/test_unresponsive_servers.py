@@ -1,0 +1,25 @@
+"""The admin page where a server neither answers nor refuses."""
+
+import asyncio
+
+import pytest
+
+from mnemon.admin import page as visiting
+from mnemon_infra.config import Deployment
+from tests.support.admin.http_browser import browsing, words
+
+
+async def test_a_page_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visiting, "PATIENCE", 0.2)
+    release = asyncio.Event()
+
+    async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await release.wait()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with browsing(Deployment(database_dsn=f"postgresql://x@127.0.0.1:{port}/x")) as browser:
+            page = words(await browser.see("/users", 503))
+            assert "There was no answer in time" in page
+        release.set()

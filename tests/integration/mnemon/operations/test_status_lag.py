@@ -1,0 +1,72 @@
+"""What `status` says of consumers that have much to do, and of tenants that say much."""
+
+import asyncio
+from itertools import count
+
+from mnemon.operations.health.lag import MANY_MESSAGES
+from mnemon.operations.health.report import Health, examine_deployment
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.settings.document import Document
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.config import Deployment
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+from tests.integration.conftest import Stock
+from tests.support.settings_edit import setting
+
+PATIENCE = 60.0
+
+
+def meant(document: Document) -> Document:
+    return setting(rates__events_per_second=1)(document)
+
+
+async def test_who_falls_behind_is_named_and_so_is_a_tenant_that_says_too_much(
+    stock: Stock, deployment: Deployment
+) -> None:
+    client = MemoryClient(stock.connection, tenant="acme")
+
+    async def say(messages: int) -> int:
+        said = (ChatEvent("u1", MessageV1(role="user", content=f"number {each}")) for each in range(messages))
+        return (await client.publish_many(said)).last_seq
+
+    async def say_on() -> None:
+        for _ in count():
+            await say(100)
+
+    async def warned_while_saying(words: str) -> Health:
+        saying = asyncio.create_task(say_on())
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while True:
+                    seen = await examine_deployment(deployment)
+                    if any(words in warning for warning in seen.warnings):
+                        return seen
+        finally:
+            saying.cancel()
+            await asyncio.gather(saying, return_exceptions=True)
+
+    quiet = await examine_deployment(deployment)
+    assert quiet.broker.consumers["persist"].per_second is None
+    assert quiet.warnings == ()
+
+    await say(MANY_MESSAGES)
+    still = await examine_deployment(deployment)
+    persist = still.broker.consumers["persist"]
+    assert (persist.waiting, persist.per_second, persist.grows_per_second) == (MANY_MESSAGES, 0, 0)
+    assert persist.seconds_left is None
+    assert still.warnings == (), "it does not become more"
+
+    growing = await warned_while_saying("persist falls behind: ")
+    assert growing.broker.events_per_second["acme"] > 1
+    assert not any("tenant acme" in warning for warning in growing.warnings), "no bound was set"
+
+    await change(stock.connection, meant, "acme")
+    await warned_while_saying("above its rate of 1 ")
+
+    async with run_consumers(["persist"], deployment):
+        last = await say(1)
+        assert await Position().reach(stock.connection.jetstream(), last, PATIENCE) >= last
+    assert (await examine_deployment(deployment)).broker.consumers["persist"].waiting == 0

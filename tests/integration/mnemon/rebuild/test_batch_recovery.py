@@ -1,0 +1,197 @@
+"""A database that is made anew takes up what the log knows of batches."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.persist.decide import plan
+from mnemon_contracts.subjects import chat_subject, memory_subject
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
+from mnemon_infra.database.migration import migrate
+from mnemon_infra.database.projections.writer import write
+from mnemon_infra.database.windows.batch_recovery import adopt
+from mnemon_infra.database.windows.batches import StoredBatch, open_batches, stored
+from mnemon_infra.database.windows.window_repository import of_batch
+from mnemon_infra.delivery import Delivery
+from tests.integration.conftest import Stock
+from tests.support.pipelines.extraction import MODEL, Extracting
+
+END = 2**62
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
+    extracting = Extracting.on(stock, deployment, server)
+    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
+    return extracting
+
+
+def delivered(seq: int, subject: str, body: Any) -> Delivery:
+    return Delivery(subject, json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq)
+
+
+def said(seq: int, user: str = "u1") -> Delivery:
+    body = {"role": "user", "content": f"I like thing {seq}"}
+    return Delivery(
+        chat_subject("acme", user, "talk", "message"), json.dumps(body).encode(), None, "LOG", seq, 1, 1.8e9
+    )
+
+
+def event(seq: int, name: str, user: str = "u1", **body: Any) -> Delivery:
+    return Delivery(
+        memory_subject("acme", user, name), json.dumps(body).encode(), f"e{seq}", "LOG", seq, 1, 1.8e9 + seq
+    )
+
+
+def intended(seq: int, batch_id: str, *windows: tuple[int, int, int], user: str = "u1") -> Delivery:
+    """Each window from, to, and its line."""
+    named = [
+        {
+            "tenant": "acme",
+            "user": user,
+            "conversation": "talk",
+            "from_seq": first,
+            "to_seq": last,
+            "line": line,
+        }
+        for first, last, line in windows
+    ]
+    asked = {"batch_id": batch_id, "provider": "openai", "model": "m", "purpose": "extract"}
+    return event(seq, "batch.intended", user, windows=named, **asked)
+
+
+def answered(seq: int, first: int, last: int, **fields: Any) -> Delivery:
+    body = {"conversation": "talk", "from_seq": first, "to_seq": last, "outcome": "nothing", **fields}
+    return event(seq, "window.answered", **body)
+
+
+async def adopted(database: Database, *events: Delivery) -> int:
+    await write(database, plan(events).rows)
+    return await adopt(database, lambda _: timedelta(hours=20))
+
+
+async def held(database: Database) -> list[tuple[Any, ...]]:
+    """From where, by which batch, at which line, and whether it is answered."""
+    query = "SELECT from_seq, batch_id, line, is_answered FROM windows ORDER BY from_seq"
+
+    async def windows(connection: Connection) -> list[tuple[Any, ...]]:
+        return await (await connection.execute(query)).fetchall()
+
+    return await database.read(windows)
+
+
+async def batch(database: Database, batch_id: str) -> StoredBatch:
+    found = await database.read(stored(batch_id))
+    assert found is not None
+    return found
+
+
+async def test_what_was_submitted_is_asked_after_and_what_was_intended_looked_for(database: Database) -> None:
+    events = [
+        intended(100, "b1", (1, 5, 0), (6, 9, 1)),
+        intended(101, "b1", (3, 4, 7), user="u2"),
+        event(102, "batch.submitted", batch_id="b1", provider_batch_id="theirs"),
+        intended(103, "b2", (10, 12, 0)),
+    ]
+    assert await adopted(database, *events) == 2
+    assert await adopt(database, lambda _: timedelta(hours=20)) == 0
+    assert await database.read(open_batches()) == ["b1", "b2"]
+    first, second = await batch(database, "b1"), await batch(database, "b2")
+    assert (first.state, first.provider_batch_id, first.lines) == ("submitted", "theirs", 8)
+    assert (second.state, second.provider_batch_id, second.lines) == ("intended", None, 1)
+    assert first.deadline_at - first.created_at == timedelta(hours=20)
+    lines = {(each.user, each.from_seq): each.line for each in await database.read(of_batch("b1"))}
+    assert lines == {("u1", 1): 0, ("u1", 6): 1, ("u2", 3): 7}
+
+
+async def test_what_a_batch_had_no_answer_to_waits_or_is_with_a_later_one(database: Database) -> None:
+    events = [
+        intended(100, "b1", (1, 5, 0), (6, 9, 1), (10, 12, 2)),
+        answered(101, 1, 5, batch_id="b1"),
+        event(102, "batch.completed", batch_id="b1", answered=1, failed=2),
+        intended(103, "b2", (6, 9, 0)),
+    ]
+    await adopted(database, *events)
+    assert await held(database) == [(1, None, None, True), (6, "b2", 0, False), (10, None, None, False)]
+    assert (await batch(database, "b1")).state == "completed"
+
+
+async def test_nothing_that_was_answered_is_read_again_and_the_rest_is(database: Database) -> None:
+    """One stretch waits that is before others that are answered, one by one and in a batch."""
+    events = [
+        *(said(seq) for seq in range(1, 21)),
+        intended(100, "b1", (1, 5, 0)),
+        event(101, "batch.failed", batch_id="b1", error="e"),
+        answered(102, 6, 10),
+        answered(103, 11, 15, batch_id="b3"),
+    ]
+    await adopted(database, *events)
+    (stretches,) = await database.read(uncovered([UnsummarisedQuery("acme", "u1", 100, END)], "windows"))
+    assert [message.seq for stretch in stretches for message in stretch.messages] == [16, 17, 18, 19, 20]
+    assert [(first, is_answered) for first, _, _, is_answered in await held(database)] == [
+        (1, False), (6, True), (11, True)
+    ]  # fmt: skip
+
+
+async def test_an_event_holds_windows_of_its_own_user_only(database: Database) -> None:
+    place = {"conversation": "talk", "from_seq": 0, "to_seq": END, "line": 0}
+    others = {"tenant": "globex", "user": "eva", **place}
+    asked = {"batch_id": "b1", "provider": "openai", "model": "m", "purpose": "extract"}
+    assert await adopted(database, event(100, "batch.intended", windows=[others], **asked)) == 1
+    assert await held(database) == []
+
+
+@pytest.mark.parametrize("line", [10**30, 2**31, 1_000_000])
+async def test_a_line_that_no_batch_has_keeps_no_other_batch_from_being_taken_up(
+    database: Database, line: int
+) -> None:
+    assert await adopted(database, intended(100, "b1", (1, 5, line)), intended(101, "b2", (6, 9, 0))) == 2
+    assert await held(database) == [(1, None, None, False), (6, "b2", 0, False)]
+    assert (await batch(database, "b1")).lines == 1
+
+
+@pytest.mark.parametrize("polls", [1_000_000, 2])
+async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
+    extracting: Extracting, polls: int
+) -> None:
+    """In the one case the batch is still with the provider, in the other all is answered."""
+    extracting.server.state.polls = polls
+    async with extracting.running():
+        await extracting.cut_of(10)
+        if polls > 2:
+            await extracting.has(10, "batch.submitted")
+        else:
+            await extracting.has(10, "batch.completed")
+    (batch,) = extracting.server.state.batches("openai")
+    batch.polls = extracting.server.state.polls = 0
+    schema = f"test_{uuid4().hex[:12]}"
+    anew = Extracting(
+        extracting.stock,
+        extracting.deployment.model_copy(update={"database_schema": schema}),
+        extracting.server,
+    )
+    assert anew.deployment.database_url is not None
+    migrate(anew.deployment.database_url, schema)
+    jetstream = anew.connection.jetstream()
+    await jetstream.delete_consumer("LOG", "persist")
+    async with anew.running():
+        await anew.has(10, "window.answered")
+        await anew.becomes("SELECT state FROM batches", ("completed",))
+        await anew.becomes("SELECT count(*) FROM windows WHERE is_answered", (10,))
+        await anew.stock.say("I like tea", "acme.u0.-")
+        await anew.has(11, "window.answered")
+    assert set(anew.server.state.asked.values()) == {1}
+    assert len(await anew.texts()) == 11

@@ -1,0 +1,121 @@
+"""A log that 0.1.0 wrote, whose facts were decided on by one cosine, opened by this version."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+
+from mnemon.operations.rebuild.redecide import Redecision
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.decode import decode
+from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
+from mnemon_contracts.streams import LOG
+from mnemon_contracts.subjects import parse, thing_filter
+from mnemon_infra.broker.streams.applied_position import log_end
+from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Database
+from mnemon_infra.models.wordllama import wordllama
+from mnemon_infra.rebuild.generations import site_alone
+from tests.integration.conftest import Stock, indexed
+from tests.support.log.audited_log import Audited
+from tests.support.pipelines.rebuild import Told, verdict_on
+
+OLD_LOG = Path(__file__).parents[3] / "support" / "log" / "log_of_0_1_0.jsonl"
+EVENTS: list[dict[str, Any]] = [json.loads(line) for line in OLD_LOG.read_text().splitlines()]
+
+ALLERGY, MOTHER = "Is allergic to penicillin", "The user's mother is allergic to penicillin"
+MAMA, PAPA = "Мама живёт в Твери", "Папа живёт в Твери"
+NAMES = "persist", "index", "dedupe", "retrieve"
+
+
+@pytest_asyncio.fixture
+async def end(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[int]:
+    """The log is there before any consumer runs; its last position."""
+    for event in EVENTS:
+        headers = {"Nats_Msg_Id": event["id"]} if "id" in event else {}
+        await stock.publish(event["subject"], event["body"], **headers)
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(NAMES, located):
+        yield await indexed(stock, len(EVENTS))
+
+
+@pytest_asyncio.fixture
+async def audited(stock: Stock, deployment: Deployment, end: int) -> AsyncIterator[Audited]:
+    async with Database(deployment) as database:
+        yield Audited(stock, deployment, database)
+
+
+async def load_texts(stock: Stock, owner: str, min_seq: int) -> dict[str, str]:
+    return {each["id"]: each["text"] for each in (await stock.ask("read", owner, min_seq=min_seq))["facts"]}
+
+
+async def load_corrections(stock: Stock) -> list[tuple[str, tuple[int, ...]]]:
+    """The facts that were written by deciding again, and the positions of the messages they are from."""
+    log = events(stock.connection, thing_filter("acme", "u1", "fact"), len(EVENTS))
+    return [
+        (event.fact.text, event.lineage.sources)
+        async for _, _, event in log
+        if isinstance(event, FactSavedV1 | FactUpdatedV1)
+    ]
+
+
+async def assert_rows_follow_the_log(audited: Audited) -> None:
+    await audited.settled()
+    assert await audited.faults() == []
+    async with site_alone(audited.deployment) as place:
+        verdict = await verdict_on(place, Told())
+    assert (verdict.is_settled, verdict.differences, verdict.first) == (True, 0, [])
+
+
+def test_old_events_are_written_as_they_were_read() -> None:
+    for event in EVENTS:
+        body = json.dumps(event["body"], ensure_ascii=False).encode()
+        assert json.loads(decode(parse(event["subject"]), body).body()) == event["body"]
+
+
+async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
+    stock: Stock, end: int, audited: Audited
+) -> None:
+    assert await load_texts(stock, "acme.u1", end) == {
+        "pf_001": MOTHER,
+        "pf_002": "Lives in Lisbon",
+        "ar_001": "Keeps two goats behind the barn",
+    }
+    assert await load_texts(stock, "acme.u2", end) == {"pf_001": PAPA}
+    await assert_rows_follow_the_log(audited)
+    assert await log_end(stock.connection.jetstream()) == end == len(EVENTS)
+
+
+async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
+    stock: Stock, end: int, audited: Audited
+) -> None:
+    redeciding = Redecision(stock.connection, audited.database, wordllama(), edit=lambda document: document)
+    shown = await redeciding.preview_corrections(lambda *_: None)
+    assert [(*each.owner, each.change.kind, each.change.text) for each in shown.first] == [
+        ("acme", "u1", "apart", MOTHER),
+        ("acme", "u1", "rewritten", MOTHER),
+        ("acme", "u2", "apart", PAPA),
+        ("acme", "u2", "rewritten", PAPA),
+    ]
+    assert await log_end(stock.connection.jetstream()) == end
+
+    assert await redeciding.make_corrections(lambda *_: None) == shown
+    changed = await indexed(stock, await log_end(stock.connection.jetstream()))
+    assert await load_texts(stock, "acme.u1", changed) == {
+        "pf_001": ALLERGY,
+        "pf_003": MOTHER,
+        "pf_002": "Lives in Lisbon",
+        "ar_001": "Keeps two goats behind the barn",
+    }
+    assert await load_texts(stock, "acme.u2", changed) == {"pf_001": MAMA, "pf_002": PAPA}
+    assert await load_corrections(stock) == [(MOTHER, (2,)), (ALLERGY, (1,))]
+    assert [each["text"] for each in (await stock.ask("get", id="pf_001"))["versions"]] == [MOTHER, ALLERGY]
+    assert (await redeciding.make_corrections(lambda *_: None)).changed == 0
+    await assert_rows_follow_the_log(audited)
+
+    for seq, event in enumerate(EVENTS, start=1):
+        stored = await stock.connection.jetstream().get_msg(LOG, seq=seq, direct=True)
+        assert (stored.subject, json.loads(stored.data or b"")) == (event["subject"], event["body"])

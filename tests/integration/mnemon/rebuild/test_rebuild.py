@@ -1,0 +1,160 @@
+"""What the log says can be made anew beside what is in use, and compared with it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from psycopg.sql import SQL, Identifier
+
+from mnemon_bench.workloads.all_events import fill
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.broker.streams.stream_reader import position_at
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.facts import fact_repository
+from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
+from mnemon_infra.rebuild.verification import Verifying
+from tests.integration.conftest import Stock
+from tests.integration.consumers.delivery.test_poison import REFUSED
+from tests.support.pipelines.rebuild import Told, applied, change, verdict_on
+
+EVENTS, USERS = 6000, 40
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest_asyncio.fixture
+async def place(mnemon: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(mnemon) as place:
+        yield place
+
+
+async def test_all_kinds_of_events_give_the_same_rows(
+    place: Site, connection: Client, stock: Stock, told: Told
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    seq = await stock.say("once", id="x")
+    await stock.publish("chat.acme.u1.-.message.v1", REFUSED)
+    await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="a\0b")
+    await stock.say("a copy, later", id="x")
+    verdict = await verdict_on(place, told)
+    assert verdict.is_settled
+    assert (verdict.differences, verdict.first) == (0, [])
+    assert verdict.position == seq + 3
+    assert [table for table, rows in verdict.rows.items() if not rows] == [
+        "conversation_erasures",
+        "erasures",
+    ]
+    assert sum(verdict.rows.values()) > EVENTS * 0.9
+    assert told.positions == sorted(told.positions)
+
+
+async def test_a_row_changed_by_hand_is_found_and_named(
+    place: Site, connection: Client, stock: Stock, told: Told
+) -> None:
+    await fill(connection, 500, users=5)
+    changed = await stock.say("true", id="changed")
+    await stock.say("lost", id="lost")
+    await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"a": 1}}, Nats_Msg_Id="set")
+    await applied(place)
+    await change(place, "UPDATE messages SET content = 'false' WHERE event_id = 'changed'")
+    await change(place, "DELETE FROM messages WHERE event_id = 'lost'")
+    await change(
+        place, "INSERT INTO profile_sets SELECT tenant, user_id, 'made up', 1, fields FROM profile_sets"
+        " WHERE event_id = 'set'"
+    )  # fmt: skip
+    verdict = await verdict_on(place, told)
+    assert verdict.counts == {"messages": 2, "profile_sets": 1}
+    key = {"tenant": "acme", "user_id": "u1"}
+    one, other, third = verdict.first
+    assert one.table == "messages"
+    assert one.key == {**key, "event_id": "changed"}
+    assert (one.live, one.rebuilt) == ({"content": "false"}, {"content": "true"})
+    assert other.key == {**key, "event_id": "lost"}
+    assert other.live is None
+    assert other.rebuilt
+    assert other.rebuilt["seq"] == changed + 1
+    assert third.key == {**key, "event_id": "made up"}
+    assert third.live
+    assert third.rebuilt is None
+
+
+async def test_what_persist_has_not_come_to_is_no_difference(
+    deployment: Deployment, stock: Stock, told: Told
+) -> None:
+    seq = await stock.say("cleared later")
+    async with site_alone(deployment) as place:
+        async with run_consumers(("persist",), deployment):
+            await applied(place)
+        await stock.publish("chat.acme.u1.-.cleared.v1")
+        verdict = await verdict_on(place, told, patience=0)
+    assert (verdict.is_settled, verdict.position, verdict.counts) == (False, seq, {})
+    assert verdict.rows["messages"] == 1
+
+
+async def test_what_was_left_in_the_middle_goes_on_from_there(
+    place: Site, connection: Client, told: Told
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    await applied(place)
+    with suppress(asyncio.CancelledError):
+        async with made(place, "next", told) as replay:
+            task = asyncio.create_task(catch_up(place, replay, told))
+
+            class Cut(Told):
+                def at(self, reached: int, up_to: int) -> None:
+                    task.cancel()
+
+            told.at = Cut().at  # type: ignore[method-assign]
+            await task
+    assert 0 < replay.reached < EVENTS
+    again = Told()
+    async with made(place, "next", again) as other:
+        assert other.reached == replay.reached
+        assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
+        verdict = await Verifying(place, other, again).verdict()
+    assert again.positions[0] > replay.reached
+    assert (verdict.differences, verdict.position) == (0, EVENTS)
+
+
+async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: Told) -> None:
+    decision = {"decision": {"proposal_id": "p"}}
+    saved = await stock.publish(
+        "memory.acme.u1.fact.saved.v1", {"fact_id": "f", "fact": {"text": "lives in Riga"}, **decision}
+    )
+    between = datetime.now(UTC)
+    updated = await stock.publish(
+        "memory.acme.u1.fact.updated.v1",
+        {"fact_id": "f", "fact": {"text": "lives in Oslo"}, "former": {"text": "lives in Riga"}},
+    )
+    forgotten = await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
+    assert await position_at(place.connection, between) == saved
+    assert await position_at(place.connection, datetime.now(UTC)) == forgotten
+    for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
+        async with made(place, "as of", told, position) as replay:
+            await replay.reach(position)
+            (found,) = await replay.database.read(fact_repository.live_facts([("acme", "u1")]))
+            assert [fact.text for fact in found] == texts
+    assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
+        f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)
+    }
+
+
+async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -> None:
+    async with place.database.transaction() as held:
+        await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{place.live}_next")))
+    with pytest.raises(InTheWay, match="is not of a rebuild"):
+        async with made(place, "next", told):
+            pass
+
+
+async def test_one_at_a_time(place: Site) -> None:
+    with pytest.raises(InTheWay, match="another rebuild"):
+        async with site_alone(place.deployment):
+            pass

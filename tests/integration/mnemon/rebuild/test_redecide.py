@@ -1,0 +1,156 @@
+"""Decided anew, in the log of a mnemon that runs: shown first, then made, once, and back."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest_asyncio
+
+from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
+from mnemon_consumers.dedupe.handler import DedupeConsumer
+from mnemon_consumers.index.handler import IndexConsumer
+from mnemon_consumers.persist.handler import PersistConsumer
+from mnemon_consumers.retrieve.handler import RetrieveConsumer
+from mnemon_contracts.settings.document import Document, with_value
+from mnemon_contracts.subjects import thing_filter
+from mnemon_infra.broker.streams.log_reader import events
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.engine import Connection, Database
+from mnemon_infra.database.locks import locked
+from mnemon_infra.rebuild.generations import site_alone
+from mnemon_infra.settings.store import change
+from mnemon_infra.vectors.engines import open_vectors
+from mnemon_infra.vectors.port import Collection, VectorStore
+from mnemon_infra.vectors.vector_index import VectorIndex
+from tests.integration.conftest import Stock, indexed
+from tests.support.facts.preset_embedder import Given
+from tests.support.log.audited_log import Audited
+from tests.support.pipelines.rebuild import Told, verdict_on
+
+TEA, SENCHA = "User likes green tea", "They are fond of sencha"
+
+
+def updates_above(threshold: float) -> Callable[[Document], Document]:
+    return lambda document: with_value(document, "dedupe.update_threshold", threshold)
+
+
+APART, TOGETHER = updates_above(0.95), updates_above(0.8)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """mnemon, whose thresholds were such that two near facts were kept apart."""
+
+    stock: Stock
+    deployment: Deployment
+    database: Database
+    vectors: VectorStore
+    model: Given
+
+    def by(self, edit: Callable[[Document], Document]) -> Redecision:
+        return Redecision(self.stock.connection, self.database, self.model, edit)
+
+    async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
+        await change(self.stock.connection, edit)
+        outcome = await self.by(edit).make_corrections(lambda *_: None)
+        end = (await self.stock.connection.jetstream().stream_info("LOG")).state.last_seq
+        await indexed(self.stock, end)
+        return outcome
+
+    async def said(self, user: str = "u1") -> dict[str, str]:
+        facts = (await self.stock.ask("read", f"acme.{user}"))["facts"]
+        return {each["id"]: each["text"] for each in facts}
+
+    async def points(self) -> set[str]:
+        pages = [page async for page in self.vectors.scroll(Collection.MEMORIES, ("acme", "u1"))]
+        return {str(stored.payload["fact_id"]) for page in pages for stored in page}
+
+    async def made(self) -> list[str]:
+        """What was decided anew, as it came into the log."""
+        found = events(self.stock.connection, thing_filter("acme", "u1", "fact"), 0)
+        return [type(each).__name__ async for _, _, each in found if getattr(each, "by", None) == "redecide"]
+
+
+@pytest_asyncio.fixture
+async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncIterator[Decided]:
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    await change(stock.connection, APART)
+    model = Given(similar=[(TEA, SENCHA, 0.9)])
+    async with AsyncExitStack() as ends:
+        opened = open_vectors(located, model=model.model, dimension=model.dimension)
+        finding = VectorIndex(await ends.enter_async_context(opened), model)
+        database = await ends.enter_async_context(Database(located))
+        await ends.enter_async_context(PersistConsumer(database, located).run())
+        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
+        yield Decided(stock, located, database, finding.vectors, model)
+
+
+async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
+    for user in ("u1", "erased"):
+        for text in (TEA, SENCHA):
+            assert (await decided.stock.ask("save", f"acme.{user}", text=text))["decision"] == "saved"
+    apart = await decided.said()
+    await decided.stock.ask("erase", "acme.erased")
+
+    shown = await decided.by(TOGETHER).preview_corrections(lambda *_: None)
+    assert (shown.users, shown.changed, dict(shown.counts)) == (1, 1, {"merged": 1, "rewritten": 1})
+    assert [(each.owner, each.change.text) for each in shown.first] == [
+        (("acme", "u1"), TEA),
+        (("acme", "u1"), SENCHA),
+    ]
+    assert (await decided.said(), await decided.made()) == (apart, [])
+
+    together = await decided.make(TOGETHER)
+    assert together == shown
+    ((kept, text),) = (await decided.said()).items()
+    assert (text, await decided.points()) == (SENCHA, {kept})
+    assert await decided.made() == ["FactConfirmedV1", "FactUpdatedV1", "FactForgottenV1"]
+    assert (await decided.make(TOGETHER)).changed == 0
+    again = await decided.stock.ask("save", text="Somebody walks to the office")
+    await decided.stock.ask("forget", id=again["id"])
+
+    await change(decided.stock.connection, APART)
+    both = (decided.by(APART).make_corrections(lambda *_: None) for _ in range(2))
+    assert sorted(each.changed for each in await asyncio.gather(*both)) in ([0, 1], [1, 1])
+    await decided.make(APART)
+    assert await decided.made() == [
+        *("FactConfirmedV1", "FactUpdatedV1", "FactForgottenV1"),
+        *("FactSavedV1", "FactUpdatedV1"),
+    ]
+    assert sorted((await decided.said()).values()) == sorted(apart.values())
+    assert await decided.points() == set(await decided.said())
+
+    audited = Audited(decided.stock, decided.deployment, decided.database)
+    await audited.settled()
+    assert await audited.faults() == []
+    async with site_alone(decided.deployment) as place:
+        verdict = await verdict_on(place, Told())
+    assert verdict.is_settled
+    assert [each for each in verdict.first if each.table == "memory_events"] == []
+
+
+async def test_a_user_is_not_decided_anew_while_somebody_else_decides(decided: Decided) -> None:
+    for text in (TEA, SENCHA):
+        await decided.stock.ask("save", "acme.u1", text=text)
+    async with locked(decided.database, "acme", "u1"):
+        making = asyncio.create_task(decided.make(TOGETHER))
+        # The one that waits for the lock is seen in the database.
+        while not await waits_for_lock(decided.database):
+            assert not making.done()
+        assert await decided.made() == []
+    assert (await making).changed == 1
+
+
+async def waits_for_lock(database: Database) -> bool:
+    async def query(connection: Connection) -> bool:
+        cursor = await connection.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database"
+            " WHERE locktype = 'advisory' AND NOT granted AND datname = current_database())"
+        )
+        return await cursor.fetchone() == (True,)
+
+    return await database.read(query)

@@ -1,0 +1,33 @@
+"""The way back was cut off, and somebody else has had the name to which the former vectors had gone."""
+
+from pathlib import Path
+
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.live_vectors import count_points
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.config import Deployment
+from mnemon_infra.rebuild.generations import site_alone
+from tests.integration.conftest import Stock, indexed
+from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
+
+
+async def test_others_are_not_taken_for_the_former_vectors(
+    deployment: Deployment, stock: Stock, tmp_path: Path
+) -> None:
+    told = ToldOfBoth()
+    located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+    async with run_consumers(("persist", "index"), located):
+        await indexed(stock, await stock.say("the walrus sings"))
+    async with site_alone(located) as place:
+        async with open_generation(place, "next", told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        async with open_former(place, told):
+            pass  # killed
+        async with open_generation(place, "next", told):
+            pass  # killed, too, before any of its vectors are there
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 1

@@ -1,0 +1,323 @@
+"""The vectors are made anew with the rows, compared point for point, and exchanged under those who search."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.listing import remove_generation
+from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
+from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.verification import GenerationVerification
+from mnemon_bench.workloads.all_events import TENANT, fill
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.settings.groups import Embedding
+from mnemon_infra.config import Deployment
+from mnemon_infra.database.generations.generation_repository import as_of, drop
+from mnemon_infra.rebuild.generations import Site, site_alone
+from mnemon_infra.rebuild.generations import take_over as rows_take_over
+from mnemon_infra.rebuild.verification import RowVerification
+from mnemon_infra.settings.store import read
+from mnemon_infra.vectors.edge import alone_in
+from mnemon_infra.vectors.edge_owner import EdgeOwner
+from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
+from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
+from mnemon_infra.vectors.vector_index import VectorIndex, opened
+from tests.integration.conftest import Stock, indexed
+from tests.support.pipelines.rebuild import Told, change, rebuilt
+from tests.support.servers.embedding_server import KEY, Endpoint
+
+EVENTS, USERS = 500, 6
+
+
+@pytest.fixture
+def told() -> Told:
+    return Told()
+
+
+@pytest.fixture
+def located(deployment: Deployment, tmp_path: Path) -> Deployment:
+    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
+
+
+@pytest_asyncio.fixture
+async def finding(located: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
+    """The live vectors, as those have them who run in this process."""
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), located):
+        embedding = (await read(connection)).embedding
+        async with opened(located, embedding) as finding:
+            yield finding
+
+
+@pytest_asyncio.fixture
+async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(located) as place:
+        yield place
+
+
+async def verdict_on(place: Site, told: Told) -> RowVerification:
+    live = EdgeOwner(place.connection)
+    async with open_generation(place, "next", told) as generation:
+        return await GenerationVerification(place, generation, live, told, patience=60).compare_all()
+
+
+async def switched(place: Site, told: Told) -> None:
+    async with open_generation(place, "next", told) as generation:
+        await swap_rows(place, generation, told)
+    assert await swap_vectors(place, told)
+
+
+async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
+    found: dict[UUID, Point] = {}
+    for collection in Collection:
+        begin = None
+        while True:
+            page = await finding.vectors.page(collection, begin)
+            found |= {point.id: point for point in page.points}
+            begin = page.following
+            if begin is None:
+                break
+    return found
+
+
+async def test_points_are_what_the_log_says_and_what_is_not_is_named(
+    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    await indexed(stock, EVENTS)
+    verdict = await verdict_on(place, told)
+    assert (verdict.first, verdict.is_settled) == ([], True)
+    assert all(verdict.rows[f"vectors of {each}"] for each in Collection)
+    assert sum(verdict.rows[f"vectors of {each}"] for each in Collection) == len(await all_points(finding))
+
+    (changed, gone), _ = await finding.vectors.page(Collection.MESSAGES, most=2)
+    assert changed.dense is not None
+    other = Point(changed.id, changed.owner, {**changed.payload, "seq": 0}, changed.sparse, -changed.dense)
+    await finding.vectors.upsert(Collection.MESSAGES, [other])
+    await finding.vectors.delete(Collection.MESSAGES, gone.owner, [gone.id])
+    await finding.vectors.upsert(Collection.MEMORIES, [changed])
+    verdict = await verdict_on(place, told)
+    assert verdict.counts == {"vectors of messages": 2, "vectors of memories": 1}
+    assert {each.key["id"] for each in verdict.first} == {str(changed.id), str(gone.id)}
+    by_place = {(each.table, each.key["id"]): each for each in verdict.first}
+    differing = by_place["vectors of messages", str(changed.id)]
+    assert differing.live
+    assert differing.live.keys() == {"payload", "meaning"}
+    assert by_place["vectors of messages", str(gone.id)].live is None
+    assert by_place["vectors of memories", str(changed.id)].rebuilt is None
+
+
+async def test_exchanged_while_it_is_searched_and_back(
+    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
+) -> None:
+    await fill(connection, EVENTS, users=USERS)
+    seq = await stock.say("the walrus sings", id="first")
+    await indexed(stock, seq)
+    before = await all_points(finding)
+    (lost,) = [each for each in before.values() if each.payload.get("event_id") == "first"]
+    await finding.vectors.delete(Collection.MESSAGES, lost.owner, [lost.id])
+    over = asyncio.Event()
+    asked = 0
+
+    async def search() -> None:
+        nonlocal asked
+        while not over.is_set():
+            answer = await stock.ask("search", f"{TENANT}.u1", query="the weather", scopes=["messages"])
+            assert answer["hits"], answer
+            assert not answer.get("degraded")
+            asked += 1
+
+    async def write() -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            await stock.say(f"meanwhile {number}", "acme.u2.-")
+            await asyncio.sleep(0.01)
+
+    async with asyncio.TaskGroup() as group:
+        for work in search, write:
+            group.create_task(work())
+        await switched(place, told)
+        over.set()
+    assert asked
+    assert is_held(place.deployment)
+    await indexed(stock, await place.log_end())
+    assert lost.id in await all_points(finding)
+    assert (await verdict_on(place, told)).first == []
+
+    async with open_former(place, told) as generation:
+        await swap_rows(place, generation, told)
+    assert await swap_vectors(place, told)
+    await indexed(stock, await stock.say("after"))
+    # As it was, with all that came since.
+    assert (await verdict_on(place, told)).counts == {"vectors of messages": 1}
+    assert lost.id not in await all_points(finding)
+
+
+async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: Stock, told: Told) -> None:
+    consumers = "persist", "index", "dedupe", "retrieve"
+    async with run_consumers(consumers, located):
+        tea = await stock.ask("save", text="Drinks green tea")
+        # Of what comes after dedupe's last proposal, it reads the log.
+        later = await stock.ask("save", text="Owns a red boat")
+        await indexed(stock, later["seen_seq"])
+    async with run_consumers(consumers, located), site_alone(located) as place:
+        await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
+        assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
+        async with rebuilt(place, told) as replay:
+            await rows_take_over(place, replay, told)
+        again = await stock.ask("save", text="Drinks green tea")
+    assert (again["id"], again["decision"] == "saved") == (tea["id"], False)
+
+
+async def test_cut_off_between_rows_and_vectors(
+    place: Site, finding: VectorIndex, stock: Stock, told: Told
+) -> None:
+    seq = await stock.say("the walrus sings", id="first")
+    await indexed(stock, seq)
+    (point,) = (await all_points(finding)).values()
+    await finding.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
+    async with open_generation(place, "next", told) as generation:
+        await swap_rows(place, generation, told)
+    # Whoever did it is dead. What came since is in neither.
+    await indexed(stock, await stock.say("since", id="since"))
+    assert point.id not in await all_points(finding)
+    # The process that was asked for the exchange has them open yet.
+    folder = of_generation(place.deployment, "next").vectors_folder
+    assert folder
+    with ExitStack() as asked:
+        asked.enter_context(alone_in(folder))
+        asyncio.get_running_loop().call_later(0.3, asked.close)
+        assert await swap_vectors(place, told)
+    events = {each.payload["event_id"] for each in (await all_points(finding)).values()}
+    assert events == {"first", "since"}
+    assert not await swap_vectors(place, told)
+    assert not await are_there(of_generation(place.deployment, "next"))
+
+
+async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
+    """No process has the vectors open: their folders change names."""
+    async with run_consumers(("persist", "index"), located):
+        await indexed(stock, await stock.say("the walrus sings", id="first"))
+    seq = await stock.say("nobody has heard it yet", id="second")
+    async with site_alone(located) as place:
+        assert not is_held(located)
+        async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
+            verdict = await GenerationVerification(place, generation, live, told, patience=0).compare_all()
+            assert (verdict.counts, verdict.is_settled) == ({}, False)
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 2
+        assert await count_points(place, of_generation(located, "former")) == 1
+        assert place.live in {each.schema for each in await place.generations()}
+        # Cut off before the rows: the former vectors have the other name by then.
+        async with open_former(place, told):
+            pass
+        await remove_generation(place, "before")
+        assert not await are_there(of_generation(located, "next"))
+    # Both are indexed again, and are found once.
+    async with run_consumers(("persist", "index"), located):
+        await indexed(stock, seq)
+        async with site_alone(located) as place:
+            assert await count_points(place, located) == 2
+
+
+async def test_a_former_generation_whose_version_knew_no_summaries(
+    located: Deployment, stock: Stock, told: Told
+) -> None:
+    covered = {"conversation": "c", "from_seq": 1, "to_seq": 1, "text": "It is about a walrus"}
+    async with run_consumers(("persist", "index"), located):
+        await stock.say("the walrus sings", "acme.u1.c")
+        summary = {"summary_id": "s1", **covered}
+        await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
+    async with site_alone(located) as place:
+        async with open_generation(place, "next", told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        folder = of_generation(located, "former").vectors_folder
+        assert folder
+        shutil.rmtree(folder / "summaries")
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 2
+
+
+async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock: Stock, told: Told) -> None:
+    first = await stock.say("the walrus sings", id="first")
+    await indexed(stock, await stock.say("the walrus sleeps", id="second"))
+    assert finding.embedder
+    model, dimension = finding.embedder.model, finding.embedder.dimension
+    with pytest.raises(VectorsNotMade, match="--until 1"):
+        async with open_as_of(place.deployment, first, model=model, dimension=dimension):
+            raise AssertionError("it was opened")
+    async with open_generation(place, "as of", told, first) as generation:
+        await generation.rows.reach(first)
+        assert not (await as_of(place.database, place.live, first)).is_complete
+        await generation.replay_to(first, told)
+    assert (await as_of(place.database, place.live, first)).is_complete
+    async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
+        query = await finding.embedder.embed_query("walrus")
+        (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
+    assert [hit.payload["event_id"] for hit in hits] == ["first"]
+    await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    """Another model: of no two texts does it think the same."""
+    endpoint = Endpoint()
+    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield endpoint
+    endpoint.server.shutdown()
+    serving.join()
+    endpoint.server.server_close()
+
+
+async def test_another_model(located: Deployment, stock: Stock, told: Told, endpoint: Endpoint) -> None:
+    """Of two facts that were near to each other, and to the new model are not."""
+    located = located.model_copy(update={"embedding_url": endpoint.url, "embedding_api_key": SecretStr(KEY)})
+    texts = ["Anna likes tea with milk", "Anna likes tea with milk.", "The train to Riga leaves at seven"]
+    decision = {"decision": {"proposal_id": "p"}}
+    seq = 0
+    async with run_consumers(("persist", "index"), located):
+        for number, text in enumerate(texts):
+            body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
+            seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
+        await indexed(stock, seq)
+        async with site_alone(located) as place:
+            assert await is_embedder_running(place)
+    other = Embedding(provider="openai", model="eight")
+    async with site_alone(located) as place:
+        assert not await is_embedder_running(place)
+        former_model = await get_embedding(place, located)
+        async with open_generation(place, "next", told, embedding=other) as generation:
+            await generation.replay_to_end(place, told)
+            assert generation.vectors
+            async with opened(located, former_model) as live:
+                shown = await preview_verdicts(
+                    place, live, generation.vectors.index, ReembedPreview("", "", 0)
+                )
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert (await read(place.connection)).embedding == other
+    assert (shown.facts, shown.pairs) == (3, 3)
+    assert shown.changes == {("the same", "apart"): 1}
+    ((*owner, one, two, near, far, _, _),) = shown.first
+    assert (owner, {one, two}) == (["acme", "u1"], set(texts[:2]))
+    assert near > 0.97 > far
+    async with run_consumers(("persist", "index"), located), site_alone(located) as place:
+        await indexed(stock, await stock.say("it goes on"))
+        assert await count_points(place, located) == 4

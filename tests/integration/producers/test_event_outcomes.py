@@ -1,0 +1,79 @@
+"""A publisher learns what became of an event: applied, rejected and why, or still waiting."""
+
+import asyncio
+
+import pytest
+
+from mnemon_consumers.app import run_consumers
+from mnemon_infra.config import Deployment
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed, EventRejected
+from tests.integration.conftest import Stock
+
+MESSAGE = "chat.acme.u1.-.message.v1"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_status_tells_what_became_of_an_event(stock: Stock) -> None:
+    applied = await stock.say("hi")
+    rejected = await stock.publish(MESSAGE, {"role": "narrator", "content": "x"})
+    other = await stock.publish("chat.acme.u2.-.message.v1", b"{bad")
+
+    reply = await stock.ask("status", event_seq=applied)
+    assert reply["outcome"] == {"seq": applied, "outcome": "applied"}
+    reply = await stock.ask("status", event_seq=rejected)
+    why = reply["outcome"]["rejected"]
+    assert (reply["outcome"]["outcome"], why["seq"], why["event"]) == ("rejected", rejected, "-.message.v1")
+    assert (why["reason"], "role" in why["error"]) == ("invalid_body", True)
+    assert reply["rejected"] == [why]
+    assert [each["seq"] for each in (await stock.ask("status", "acme.u2", min_seq=other))["rejected"]] == [
+        other
+    ]
+    assert (await stock.ask("status", "acme.u3"))["rejected"] == []
+    beyond = await stock.ask("status", event_seq=other + 1)
+    assert beyond["error"]["code"] == "bad_request"
+    assert "event_seq" in beyond["error"]["message"]
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_the_newest_ten_rejected_events_are_told_newest_first(stock: Stock) -> None:
+    seqs = [await stock.publish(MESSAGE, {"role": "narrator"}) for _ in range(12)]
+    reply = await stock.ask("status", event_seq=seqs[0], min_seq=seqs[-1])
+    assert [each["seq"] for each in reply["rejected"]] == seqs[:1:-1]
+    assert reply["outcome"]["outcome"] == "rejected", "of an older one it is still known"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_publish_waits_for_the_outcome(stock: Stock) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme")
+    seq = await memory.publish("u1", "user", "hi", id="e1", wait=True)
+    assert (await memory.outcome("u1", seq)).outcome == "applied"
+    again = await memory.publish("u1", "user", "hi", id="e1", wait=True)
+    assert again == seq, "a repetition is applied already"
+
+
+@pytest.mark.usefixtures("mnemon")
+async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme")
+
+    async def publish(_: object) -> int:
+        """As a client of a newer version: this one sends nothing that would be rejected."""
+        return await stock.publish(MESSAGE, {"role": "narrator", "content": "x"})
+
+    monkeypatch.setattr(memory._publisher, "publish", publish)
+    assert await memory.publish("u1", "user", "x") == 1, "who does not wait is not told"
+    with pytest.raises(EventRejected, match="role") as refused:
+        await memory.publish("u1", "user", "x", wait=True)
+    assert (refused.value.seq, refused.value.reason) == (2, "invalid_body")
+
+
+async def test_what_nobody_applies_is_waiting(deployment: Deployment, stock: Stock) -> None:
+    memory = MemoryClient(stock.connection, tenant="acme")
+    async with run_consumers(("retrieve",), deployment):
+        with pytest.raises(AskFailed, match="is stored, and not applied yet") as unknown:
+            await memory.publish("u1", "user", "hi", wait=True)
+        assert unknown.value.retryable
+        seq = int(str(unknown.value).split()[2])
+        async with run_consumers(("persist",), deployment), asyncio.timeout(20):
+            while (await memory.outcome("u1", seq)).outcome == "waiting":
+                pass  # each question waits a moment for it

@@ -1,0 +1,117 @@
+"""Somebody who is erased in the middle of a load, while a model's provider has a batch about them."""
+
+import asyncio
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from nats.aio.client import Client
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_contracts.settings.groups import SettingsV1
+from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.subjects import memory_subject, user_filters
+from mnemon_contracts.verbs.tools import EraseReplyV1
+from mnemon_infra.broker.streams.log_reader import last_position, pages
+from mnemon_infra.settings.store import change, write
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.errors import AskFailed
+from tests.e2e.conftest import PATIENCE
+from tests.support.chaos.load import TIMEOUTS
+from tests.support.settings_edit import setting
+
+TENANT: Final = "beta"
+GONE, STAYS = "gone", "stays"
+SECRET: Final = "parsnip ice cream"
+"""What the one says who is erased."""
+
+
+class Forgetting:
+    """Two users of one batch, of whom one is erased.
+
+    Args:
+        connection: to the servers.
+        url: where they are.
+        server: the provider.
+    """
+
+    def __init__(self, connection: Client, url: str, server: ProviderServer) -> None:
+        self._connection = connection
+        self._url = url
+        self._server = server
+        server.state.polls = 10**9
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of the consumers."""
+        return {
+            "MNEMON_MODEL_URL": self._server.openai_url,
+            "MNEMON_MODEL_API_KEY": "test",
+            "MNEMON_EXTRACT_SECONDS": "1",
+        }
+
+    async def set(self) -> None:
+        """Have a model read what this tenant's users say, and nobody else's."""
+        unread = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
+        await write(self._connection, unread)
+        read = {"enabled": True, "provider": "openai", "idle_seconds": 1.0, "pool_seconds": 1.0}
+        await change(self._connection, setting(**{f"extraction__{n}": v for n, v in read.items()}), TENANT)
+
+    async def told(self) -> None:
+        """Both say what they like; returns when the provider has it."""
+        async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
+            await memory.publish(GONE, "user", f"I like {SECRET}")
+            await memory.publish(STAYS, "user", "I like tea")
+        async with asyncio.timeout(PATIENCE):
+            while sum(len(batch.lines) for batch in self._server.state.batches()) < 2:
+                await asyncio.sleep(0.1)
+
+    async def erased(self) -> None:
+        """Erase the one; returns when all of it is done."""
+        async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
+            receipt = await _erase(memory)
+            assert receipt.removed.get("model_batches") == 1 or "model_batches" in receipt.pending, receipt
+            async with asyncio.timeout(PATIENCE):
+                while set((await _erase(memory)).pending) - {"vectors"}:
+                    await asyncio.sleep(0.1)
+
+    async def answered(self) -> None:
+        """The provider is done; returns when what the other one said is in the log."""
+        for batch in self._server.state.batches():
+            batch.polls = 0
+        proposed = memory_subject(TENANT, STAYS, "fact.proposed")
+        async with asyncio.timeout(PATIENCE):
+            while not await last_position(self._connection, proposed):
+                await asyncio.sleep(0.1)
+
+    async def is_gone(self) -> None:
+        """Assert that only a tombstone is left, as mnemon itself sees it."""
+        async with MemoryClient.connect(self._url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
+            looked = await memory.erase(GONE, verify=True, text=SECRET)
+        assert not any((looked.left or {"": 1}).values()), looked
+        assert not any((looked.found or {"": 1}).values()), looked
+        left = [
+            each.subject
+            for pattern in user_filters(TENANT, GONE)
+            async for page in pages(self._connection, pattern, 0)
+            for each in page
+        ]
+        assert set(left) == {memory_subject(TENANT, GONE, "user.erased")}
+
+
+def found_in(folders: Iterable[Path], words: str) -> list[Path]:
+    """The files that have words in them, byte for byte."""
+    files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    return [path for path in files if words.encode() in path.read_bytes()]
+
+
+async def _erase(memory: MemoryClient) -> EraseReplyV1:
+    """Erase, again where the log has no leader just then."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await memory.erase(GONE)
+            except AskFailed as failed:
+                if not failed.retryable:
+                    raise
+                await asyncio.sleep(0.1)

@@ -1,0 +1,236 @@
+"""Many users talk while what serves them is killed. Afterwards every word is there, once, and in order.
+
+The suite does it small. In full, with figures: `python -m tests.support.chaos.load`.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import shutil
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+from mnemon_producers.publisher import Published
+from mnemon_producers.timeouts import Timeouts
+from tests.e2e.conftest import PATIENCE, Up, until
+from tests.support.processes.runner import Runner, running
+
+TENANT = "acme"
+TIMEOUTS = Timeouts(publish=2.0, retry=PATIENCE, ask=30.0)
+
+Death = Callable[[], Awaitable[None]]
+"""Kills something, and returns when it is there again."""
+
+
+@dataclass
+class Talk:
+    """In each turn every user says one thing: half of them as a bot publishes, half as an import does."""
+
+    users: int
+    turns: int
+    stored: int = 0
+    last_seq: int = 0
+    _change: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    @property
+    def messages(self) -> int:
+        return self.users * self.turns
+
+    @property
+    def said(self) -> list[str]:
+        """What each of the users says."""
+        return [f"turn {turn}" for turn in range(self.turns)]
+
+    async def published(self, memory: MemoryClient) -> None:
+        """Publish all of it. A turn begins when the log has the one before."""
+        for content in self.said:
+            live = (self._said_by(memory, f"u{user}", content) for user in range(0, self.users, 2))
+            await asyncio.gather(self._imported(memory, content), *live)
+
+    async def has_stored(self, count: int) -> None:
+        """Wait until so many messages are in the log."""
+        async with self._change:
+            await self._change.wait_for(lambda: self.stored >= count)
+
+    async def _said_by(self, memory: MemoryClient, user: str, content: str) -> None:
+        await self._count(1, await memory.publish(user, "user", content))
+
+    async def _imported(self, memory: MemoryClient, content: str) -> None:
+        message = MessageV1(role="user", content=content)
+        done: Published = await memory.publish_many(
+            ChatEvent(f"u{user}", message) for user in range(1, self.users, 2)
+        )
+        await self._count(done.count, done.last_seq)
+
+    async def _count(self, stored: int, seq: int) -> None:
+        async with self._change:
+            self.stored += stored
+            self.last_seq = max(self.last_seq, seq)
+            self._change.notify_all()
+
+
+async def talk_while_dying(talk: Talk, url: str, deaths: Sequence[Death]) -> None:
+    """Publish the talk; the deaths come one after another, spread over it."""
+
+    async def die() -> None:
+        for number, death in enumerate(deaths, 1):
+            await talk.has_stored(number * talk.messages // (len(deaths) + 1))
+            await death()
+
+    async with (
+        MemoryClient.connect(url, tenant=TENANT, timeouts=TIMEOUTS) as memory,
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(talk.published(memory))
+        group.create_task(die())
+
+
+async def is_persisted(talk: Talk, url: str) -> None:
+    """Wait until every event of the talk has ended."""
+    connection = await connect(url, name="test")
+    position = await Position().reach(connection.jetstream(), talk.last_seq, PATIENCE)
+    await connection.close()
+    assert position >= talk.last_seq, f"after {PATIENCE} s the log is persisted up to {position} only"
+
+
+def stored_rows(database: str, schema: str = "mnemon", tenant: str = TENANT) -> tuple[int, int]:
+    """How many rows of messages a tenant has, and how many different messages they hold."""
+    statement = sql.SQL(
+        "SELECT count(*), count(DISTINCT (user_id, content)) FROM {}.messages WHERE tenant = %s"
+    )
+    with psycopg.connect(database) as connection:
+        found = connection.execute(statement.format(sql.Identifier(schema)), (tenant,)).fetchone()
+    assert found is not None
+    return found
+
+
+async def users_that_miss_something(talk: Talk, url: str, users: Sequence[int]) -> list[str]:
+    """The users whose history is not what they said, in that order."""
+    wrong = []
+    async with MemoryClient.connect(url, tenant=TENANT, timeouts=TIMEOUTS) as memory:
+        for user in (f"u{number}" for number in users):
+            messages = (await memory.history(user, limit=1000, min_seq=talk.last_seq)).messages
+            positions = [message.seq for message in messages]
+            if [message.content for message in messages] != talk.said or positions != sorted(positions):
+                wrong.append(user)
+    return wrong
+
+
+class DyingUp:
+    """`mnemon up` on a port of its own, and the deaths that it or its servers can die."""
+
+    def __init__(self, up: Up, *arguments: str) -> None:
+        self.up = up
+        self._arguments = ("--nats-port", str(_free_port()), *arguments)
+
+    async def start(self) -> None:
+        await self.up.start(*self._arguments)
+
+    async def killed(self) -> None:
+        """`kill -9` of `mnemon up` alone: its servers go on, until the next one ends them."""
+        await self.up.kill()
+        await self.start()
+
+    async def background_killed(self) -> None:
+        """`kill -9` of the process beside it; returns when there is another."""
+        await until(lambda: self.up.beside() is not None)
+        first = self.up.beside()
+        assert first is not None
+        first.kill()
+
+        def another() -> bool:
+            now = self.up.beside()
+            return now is not None and now.pid != first.pid
+
+        await until(another)
+
+    def of_server(self, name: str, number: signal.Signals = signal.SIGKILL) -> Death:
+        pid = self.up.data / "run" / f"{name}.pid"
+
+        async def death() -> None:
+            before = pid.read_text()
+            os.kill(int(before), number)
+            await until(lambda: pid.read_text() != before)
+            await self.up.ready()
+
+        return death
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+async def up_is_killed(up: Up, talk: Talk, kills: int) -> None:
+    """`mnemon up` is killed so often, and each of its servers once."""
+    dying = DyingUp(up)
+    await dying.start()
+    servers = [dying.of_server("nats-server"), dying.of_server("postgres")]
+    await _rehearse(dying, talk, [*servers, *[dying.killed] * kills])
+
+
+async def runners_are_killed(up: Up, talk: Talk, kills: int) -> None:
+    """Two `mnemon run persist` are killed at random; PostgreSQL is restarted, and killed, in between."""
+    dying = DyingUp(up, "--only", "retrieve")
+    await dying.start()
+    runners = [
+        Runner(["persist"], up.data.parent / f"runner-{number}.log", "--data", up.data) for number in (1, 2)
+    ]
+    async with running(runners):
+        chance = random.Random(talk.users)
+        killed = [chance.choice(runners).killed for _ in range(kills)]
+        database = [dying.of_server("postgres", signal.SIGINT), dying.of_server("postgres")]
+        half = kills // 2
+        await _rehearse(dying, talk, [*killed[:half], *database, *killed[half:]])
+
+
+async def _rehearse(dying: DyingUp, talk: Talk, deaths: Sequence[Death]) -> None:
+    endpoints = await dying.up.ready()
+    begun = time.monotonic()
+    await talk_while_dying(talk, endpoints.nats, deaths)
+    said = time.monotonic()
+    await is_persisted(talk, endpoints.nats)
+    print(
+        f"{talk.messages:,} messages of {talk.users:,} users, {len(deaths)} deaths: "
+        f"published in {said - begun:.1f} s, persisted {time.monotonic() - said:.1f} s later"
+    )
+    rows = stored_rows(endpoints.database)
+    assert rows == (talk.messages, talk.messages), f"{rows[0]:,} rows of {rows[1]:,} messages"
+    wrong = await users_that_miss_something(talk, endpoints.nats, range(talk.users))
+    assert not wrong, f"{len(wrong)} of {talk.users} histories are not what was said: {wrong[:5]}"
+
+
+async def _in_full(users: int, turns: int, kills: int) -> None:
+    for rehearsal in (up_is_killed, runners_are_killed):
+        parent = Path(tempfile.mkdtemp(prefix="mnemon-load-"))
+        up = Up(parent / "data")
+        try:
+            print(rehearsal.__doc__)
+            await rehearsal(up, Talk(users, turns), kills)
+            print("every message is stored once, and every history is what was said")
+        finally:
+            await up.stop()
+            shutil.rmtree(parent)
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--users", type=int, default=1000)
+    arguments.add_argument("--turns", type=int, default=50, help="messages of each user")
+    arguments.add_argument("--kills", type=int, default=5)
+    asyncio.run(_in_full(**vars(arguments.parse_args())))

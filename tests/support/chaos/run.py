@@ -1,0 +1,162 @@
+"""Everything is killed at random while many users talk, and what comes of it is what comes of it undisturbed.
+
+The suite does it small. By hand, with figures: `python -m tests.support.chaos.run --kills 200 --seed 1`.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from mnemon.cli.terminal.exit_code import Ending
+from mnemon_infra.broker.connection import connect
+from mnemon_infra.process.data_folder import Endpoints
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.timeouts import Timeouts
+from tests.e2e.conftest import Up, mnemon
+from tests.support.chaos.end_state import State, differences, settled_state
+from tests.support.chaos.load import DyingUp
+from tests.support.chaos.story import Story
+from tests.support.processes.runner import Runner, running
+
+TIMEOUTS = Timeouts(publish=2.0, retry=90.0, ask=10.0, save=7.0)
+
+SETTINGS: dict[str, object] = {"mode": "online", "idle_seconds": 2, "after_messages": 10}
+"""Of extraction: what is said is read while it is said."""
+
+Death = Callable[[], Awaitable[None]]
+"""Kills something with -9, and returns when it is there again."""
+
+
+class Arrangement:
+    """`mnemon up` with all consumers, and some of them in processes of their own besides."""
+
+    def __init__(self, folder: Path) -> None:
+        self.up = Up(folder / "data")
+        self._dying = DyingUp(self.up)
+        several = {"persist": ["persist"], "models": ["extract", "compact"]}
+        self.runners = {
+            name: Runner(names, folder / f"{name}.log", "--data", self.up.data)
+            for name, names in several.items()
+        }
+
+    async def start(self) -> Endpoints:
+        """Start `mnemon up`, with its settings in force."""
+        await self._dying.start()
+        endpoints = await self.up.ready()
+        connection = await connect(endpoints.nats, name="chaos")
+        await change(connection, lambda document: {**document, "extraction": SETTINGS})
+        await connection.close()
+        return endpoints
+
+    @property
+    def deaths(self) -> Mapping[str, Death]:
+        return {
+            "up": self._dying.killed,
+            "background": self._dying.background_killed,
+            "nats-server": self._dying.of_server("nats-server"),
+            "postgres": self._dying.of_server("postgres"),
+        } | {name: runner.killed for name, runner in self.runners.items()}
+
+
+async def chaos(folder: Path, *, seed: int, users: int, steps: int, kills: int) -> list[str]:
+    """What is wrong in the end where so many are killed; one tenant's story is told undisturbed before."""
+    arrangement = Arrangement(folder)
+    try:
+        await arrangement.start()
+        async with running(list(arrangement.runners.values())):
+            undisturbed = await _end(arrangement, "undisturbed", Story(seed, users, steps), [])
+            deaths = _chosen(arrangement.deaths, seed, kills)
+            disturbed = await _end(arrangement, "disturbed", Story(seed, users, steps), deaths)
+            missing = await _missing(arrangement)
+    finally:
+        with suppress(ProcessLookupError):
+            await arrangement.up.stop()
+    return [*differences(undisturbed, disturbed), *missing]
+
+
+async def _end(arrangement: Arrangement, tenant: str, story: Story, killed: Sequence[str]) -> State:
+    """What is there in the end, where these are killed while the story is told."""
+    begun = time.monotonic()
+    url = (await arrangement.up.ready()).nats
+    await _told_while_dying(tenant, story, url, [arrangement.deaths[name] for name in killed])
+    told = time.monotonic()
+    print(
+        f"{tenant}: {story.length:,} steps of {story.users:,} users, told in {told - begun:.1f} s", flush=True
+    )
+    endpoints = await arrangement.up.ready()
+    connection = await connect(endpoints.nats, name="chaos")
+    try:
+        found = await settled_state(connection, endpoints.nats, endpoints.database, tenant, story.names)
+    finally:
+        await connection.close()
+    print(f"  killed: {dict(Counter(killed))}; settled {time.monotonic() - told:.1f} s later", flush=True)
+    return found
+
+
+async def _missing(arrangement: Arrangement) -> list[str]:
+    """What an audit finds to be wrong."""
+    audit = await mnemon("audit", "--data", arrangement.up.data, "--json")
+    if audit.code == Ending.DONE:
+        print("  an audit finds nothing missing", flush=True)
+        return []
+    faults = json.loads(audit.out)["faults"] if audit.code == Ending.NOT_SO else [audit.out + audit.err]
+    return [f"audit: {fault}" for fault in faults]
+
+
+def _chosen(deaths: Iterable[str], seed: int, kills: int) -> list[str]:
+    """Who dies, in this order: each as often as any other, as near as may be."""
+    chance, names = random.Random(seed), sorted(deaths)
+    chosen: list[str] = []
+    while len(chosen) < kills:
+        chosen += chance.sample(names, len(names))
+    return chosen[:kills]
+
+
+async def _told_while_dying(tenant: str, story: Story, url: str, deaths: Sequence[Death]) -> None:
+    """Tell it in chapters, with a death in each: it goes on under that, and waits for the next."""
+    chapter = story.length / (len(deaths) + 1)
+
+    async def die() -> None:
+        for number, death in enumerate(deaths, 1):
+            await story.allow(int((number + 0.5) * chapter))
+            await story.has_done(int(number * chapter))
+            await death()
+        await story.allow(story.length)
+
+    async with (
+        MemoryClient.connect(url, tenant=tenant, timeouts=TIMEOUTS) as memory,
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(story.told(memory))
+        group.create_task(die())
+
+
+async def _by_hand(seed: int, users: int, steps: int, kills: int) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="mnemon-chaos-"))
+    folder.chmod(0o711)  # PostgreSQL's own account passes through
+    found = await chaos(folder, seed=seed, users=users, steps=steps, kills=kills)
+    if found:
+        raise SystemExit("\n".join([f"{len(found)} differences; all of it is in {folder}", *found[:50]]))
+    shutil.rmtree(folder)
+    print("the end is that of an undisturbed run")
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--kills", type=int, default=200)
+    arguments.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(2)))
+    arguments.add_argument("--users", type=int, default=150)
+    arguments.add_argument("--steps", type=int, default=200, help="what each user does")
+    given = arguments.parse_args()
+    print(f"seed {given.seed}")
+    asyncio.run(_by_hand(**vars(given)))

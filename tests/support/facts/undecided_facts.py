@@ -1,0 +1,67 @@
+"""Facts that dedupe left undecided, and a model that is asked about them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from mnemon_bench.provider_server.answers import ReceivedRequest, answer, shown_pairs
+from mnemon_consumers.app import run_consumers
+from tests.integration.conftest import indexed
+from tests.support.pipelines.extraction import Extracting
+
+
+def relating(relation: str) -> Callable[[ReceivedRequest], str]:
+    return partial(answer, relate=lambda _: relation)
+
+
+def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
+    """A model that finds no facts, and says this of pairs; of none, nothing."""
+
+    def say(question: ReceivedRequest) -> str:
+        return json.dumps({"facts": [], "pairs": pairs if shown_pairs(question.text) else []})
+
+    return say
+
+
+@asynccontextmanager
+async def remembering(extracting: Extracting, *consumers: str) -> AsyncIterator[None]:
+    """All that reads or writes facts, in this process."""
+    names = consumers or ("persist", "index", "dedupe", "extract", "retrieve")
+    async with run_consumers(names, extracting.deployment):
+        yield
+
+
+async def save(extracting: Extracting, number: int, text: str, *undecided: int, **fact: Any) -> int:
+    """Save a fact as dedupe does, with the facts that may say the same."""
+    decision = {"proposal_id": f"p{number}", "undecided": [f"ar_00{each}" for each in undecided]}
+    saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
+    lineage = {"sources": [], "extractor": "import"}
+    return await extracting.stock.publish(
+        "memory.acme.u1.fact.saved.v1", {**saved, "decision": decision, "lineage": lineage}
+    )
+
+
+async def facts(extracting: Extracting) -> dict[str, str]:
+    end = (await extracting.connection.jetstream().stream_info("LOG")).state.last_seq
+    reply = await extracting.stock.ask("read", min_seq=end)
+    return {each["id"]: each["text"] for each in reply["facts"]}
+
+
+async def read_window(extracting: Extracting, number: int) -> None:
+    """Something is said in a conversation of its own, and read: the `number`-th time in all."""
+    await extracting.stock.say(f"hello again, number {number}", f"acme.u1.talk{number}")
+    await extracting.has(number, "window.answered")
+
+
+async def settled(extracting: Extracting) -> None:
+    """Wait until dedupe has decided on all comparisons, and all is projected and found."""
+    stream_context = extracting.connection.jetstream()
+    async with asyncio.timeout(30):
+        while (
+            info := await stream_context.consumer_info("LOG", "dedupe")
+        ).num_pending or info.num_ack_pending:
+            await asyncio.sleep(0.02)
+    await indexed(extracting.stock, (await stream_context.stream_info("LOG")).state.last_seq)

@@ -1,0 +1,228 @@
+"""What may happen between a log and its workers, in any order, as hypothesis has it happen.
+
+The log is a model: positions, what it holds, what is acknowledged, and the triggers that wait. What becomes
+of it in the database is the real thing. In the end it must be what the reference fold makes of the log.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, get_args
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from mnemon_consumers.persist.decide import plan
+from mnemon_infra.database.engine import Database
+from mnemon_infra.database.erasure.users import erasure, settle
+from mnemon_infra.database.generations.comparison import compared
+from mnemon_infra.database.generations.generation_repository import PROJECTIONS
+from mnemon_infra.database.projections.sweep import last_watermark, sweep, sweep_together
+from mnemon_infra.database.projections.writer import suppose, write
+from mnemon_infra.rebuild.replay import rows_of
+from tests.support.log.log_model import (
+    DRAFTS,
+    PICKS,
+    USERS,
+    WORKERS,
+    Draft,
+    Hand,
+    Log,
+    Logged,
+    Reached,
+    events_of,
+)
+from tests.support.log.projected_state import contents_of, delivery_of, forget_all, shown, texts_of
+from tests.support.log.reference_fold import TENANT, LoggedEvent, State, fold
+
+Value = TypeVar("Value")
+
+
+class Interleaving(RuleBasedStateMachine):
+    """Any number of steps, of which the last brings everything to rest.
+
+    Args:
+        loop: where the databases are open; the steps are made in another thread.
+        database: what the workers write.
+        rebuilt: a schema beside it.
+        schemas: the names of both.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        database: Database,
+        rebuilt: Database,
+        schemas: tuple[str, str],
+    ) -> None:
+        super().__init__()
+        self._loop, self._database, self._rebuilt, self._schemas = loop, database, rebuilt, schemas
+        self._log = Log()
+        self._hands: dict[int, Hand] = {}
+        self._written: list[Logged] = []
+        self._has_failed = False
+        self._run(forget_all(database))
+
+    @rule(drafts=st.lists(DRAFTS, min_size=1, max_size=6))
+    def publish(self, drafts: Sequence[Draft]) -> None:
+        for draft in drafts:
+            self._log.publish(draft)
+
+    @precondition(lambda self: self._log.held)
+    @rule(worker=WORKERS, picks=PICKS, up_to=st.sampled_from(get_args(Reached)), looked_after=USERS)
+    def deliver(self, worker: int, picks: Sequence[int], up_to: Reached, looked_after: str) -> None:
+        """Anything, in any order, again and again; the worker comes so far with it."""
+        held = [*self._log.held.values()]
+        self._hands[worker] = Hand([held[-1 - each % len(held)] for each in picks])
+        self._run(self._go_on(worker, up_to))
+        self._run(self._look_after(looked_after))
+
+    @precondition(lambda self: self._log.open)
+    @rule(worker=WORKERS, size=st.integers(1, 10), up_to=st.sampled_from(get_args(Reached)))
+    def deliver_next(self, worker: int, size: int, up_to: Reached) -> None:
+        self._hands[worker] = Hand(self._log.open[:size])
+        self._run(self._go_on(worker, up_to))
+
+    @precondition(lambda self: self._hands)
+    @rule(up_to=st.sampled_from(get_args(Reached)))
+    def all_go_on(self, up_to: Reached) -> None:
+        """At the same time."""
+
+        async def together() -> None:
+            await asyncio.gather(*(self._go_on(worker, up_to) for worker in [*self._hands]))
+
+        self._run(together())
+
+    @rule(worker=WORKERS)
+    def crash(self, worker: int) -> None:
+        """Between any two batches, or in the middle of one."""
+        self._hands.pop(worker, None)
+
+    @rule(user=USERS, dies_after=st.sampled_from(["purging", "looking", "sweeping", None]))
+    def look_after(self, user: str, dies_after: str | None) -> None:
+        """As a worker does that was told to, or was told once more than there was reason to."""
+        self._run(self._look_after(user, dies_after))
+
+    @precondition(lambda self: self._written)
+    @rule(user=USERS)
+    def read(self, user: str) -> None:
+        """In the middle of it: what is written counts, and what is beyond can be supposed."""
+        self._run(self._compare_shown(user))
+
+    @rule()
+    def come_to_rest(self) -> None:
+        self._run(self._come_to_rest())
+
+    def teardown(self) -> None:
+        if not self._has_failed:
+            self._run(self._come_to_rest())
+
+    def _run(self, coroutine: Coroutine[Any, Any, Value]) -> Value:
+        try:
+            return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        except BaseException:
+            self._has_failed = True
+            raise
+
+    async def _go_on(self, worker: int, up_to: Reached) -> None:
+        """From where the worker is; it forgets what it has acknowledged, and keeps the rest in hand."""
+        stages = get_args(Reached)
+        hand = self._hands[worker]
+        while stages.index(hand.reached) < stages.index(up_to):
+            hand.reached = stages[stages.index(hand.reached) + 1]
+            rows = plan([delivery_of(event, user) for user, event in hand.batch]).rows
+            match hand.reached:
+                case "written":
+                    await write(self._database, rows)
+                    self._written += hand.batch
+                case "told":
+                    self._log.triggers |= {user for _, user in rows.watermarked()}
+                case "acknowledged":
+                    self._log.acknowledged |= {event.seq for _, event in hand.batch}
+                    self._hands.pop(worker, None)
+
+    async def _look_after(self, user: str, dies_after: str | None = None) -> None:
+        position = self._log.floor
+        is_settled = await self._is_settled(user, position, dies_after)
+        if dies_after in ("purging", "looking"):
+            return
+        await sweep(self._database, TENANT, user, up_to=position)
+        if dies_after == "sweeping" or not is_settled:
+            return
+        if await last_watermark(self._database, TENANT, user) <= position:
+            self._log.triggers.discard(user)
+
+    async def _is_settled(self, user: str, position: int, dies_after: str | None) -> bool:
+        """As `mnemon_consumers.persist.erasure` does it, in this log."""
+        erased = await self._database.read(erasure(TENANT, user))
+        if erased is None or erased.is_settled:
+            return True
+        if position < erased.seq:
+            return False
+        self._purge(event.seq for event in self._held(user) if event.seq < erased.seq)
+        if dies_after == "purging":
+            return False
+        held = self._held(user)
+        for event in held:
+            if event.kind.startswith("summary.") and event.from_seq < erased.seq:
+                self._purge([event.seq])
+        await write(self._database, plan([delivery_of(event, user) for event in held]).rows)
+        self._written += [(user, event) for event in held]
+        if dies_after == "looking":
+            return False
+        await settle(self._database, TENANT, user, erased.seq)
+        return True
+
+    def _held(self, user: str) -> list[LoggedEvent]:
+        return events_of(user, self._log.held.values())
+
+    def _purge(self, positions: Iterable[int]) -> None:
+        for seq in positions:
+            del self._log.held[seq]
+
+    async def _come_to_rest(self) -> None:
+        """Everything is delivered, and everybody looked after who has to be; then it is as it must be."""
+        while self._log.open:
+            self._hands[0] = Hand(self._log.open[:20])
+            await self._go_on(0, "acknowledged")
+        for user in sorted(self._log.triggers):
+            await self._look_after(user)
+        assert not self._log.triggers, "somebody waits for ever"
+        for user in sorted({user for user, _ in self._log.ever}):
+            expected = fold(self._log.of(user), user)
+            assert fold(self._held(user), user) == expected, "the log still says it all"
+            state = await self._database.read(shown(expected.messages, user))
+            _same(user, replace(state, texts=await texts_of(self._database, user)), expected)
+            kept = {event for said in expected.messages.values() for event in said}
+            assert await contents_of(self._database, user) == kept
+        await self._compare_rebuilt()
+
+    async def _compare_shown(self, user: str) -> None:
+        expected = fold(events_of(user, self._written), user)
+        erased = await self._database.read(erasure(TENANT, user))
+        if erased is not None and not erased.is_settled:
+            return  # a copy may have been taken for one of what is gone, until that is settled
+        state = await self._database.read(shown(expected.messages, user))
+        _same(user, replace(state, texts=expected.texts), expected)
+        known = {event.seq for event in events_of(user, self._written)}
+        tail = [event for event in self._held(user) if event.seq not in known]
+        if any(event.kind == "user.erased" for event in tail):
+            return
+        expected = fold([*events_of(user, self._written), *tail], user)
+        rows = plan([delivery_of(event, user) for event in tail]).rows
+        state = await suppose(self._database, rows, shown(expected.messages, user))
+        _same(user, replace(state, texts=expected.texts), expected)
+
+    async def _compare_rebuilt(self) -> None:
+        """What is written anew from what the log still holds is the same, row for row."""
+        await forget_all(self._rebuilt)
+        rows = rows_of([delivery_of(event, user) for user, event in self._log.held.values()])
+        await write(self._rebuilt, rows)
+        await sweep_together(self._rebuilt, rows.watermarked(), up_to=self._log.end)
+        for table in PROJECTIONS:
+            found = await self._database.read(compared(table, *self._schemas, None, self._log.end))
+            assert found.differences == []
+
+
+def _same(user: str, found: State, expected: State) -> None:
+    assert found == expected, f"{user} has {found}, and the log says {expected}"

@@ -1,0 +1,123 @@
+"""A log and its one consumer as JetStream keeps them, modelled; and what may be published to it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple, get_args
+
+from hypothesis import strategies as st
+
+from tests.support.log.reference_fold import EventKind, LoggedEvent
+
+Logged = tuple[str, LoggedEvent]
+"""A user, and an event of theirs."""
+
+_KINDS: list[EventKind] = [*get_args(EventKind)]
+_OFTEN: list[EventKind] = ["message", "message", "message", "started", "cleared", "fact.saved", "task.added"]
+_ITEMS = st.sampled_from(["x", "y"])
+
+
+class Draft(NamedTuple):
+    """An event before it has a position.
+
+    Attributes:
+        repeats: it has the id and the kind of the user's last event but so many; None: it is a new one.
+        back: how many positions before it a summary begins.
+    """
+
+    user: str
+    repeats: int | None
+    kind: EventKind
+    place: str | None
+    discard: bool
+    fields: dict[str, int | None]
+    item: str
+    back: int
+    erased: Literal["all", "itself not", "one less"]
+
+
+USERS = st.sampled_from(["u1", "u2"])
+DRAFTS = st.builds(
+    Draft,
+    USERS,
+    st.sampled_from([None, None, None, None, 0, 1, 2, 3]),
+    st.sampled_from([*_OFTEN, *_KINDS]),
+    st.sampled_from([None, None, "c1", "c2"]),
+    st.booleans(),
+    st.dictionaries(st.sampled_from("ab"), st.none() | st.integers(0, 3), min_size=1, max_size=2),
+    _ITEMS,
+    st.integers(0, 8),
+    st.sampled_from(["all", "itself not", "one less"]),
+)
+WORKERS = st.integers(0, 2)
+PICKS = st.lists(st.integers(0, 40), min_size=1, max_size=8)
+"""Which messages of the log: counted from its newest, and round again."""
+
+Reached = Literal["taken", "written", "told", "acknowledged"]
+
+
+@dataclass
+class Log:
+    """A stream, and its one consumer, as JetStream keeps them."""
+
+    ever: list[Logged] = field(default_factory=list)
+    """All that it took."""
+    held: dict[int, Logged] = field(default_factory=dict)
+    acknowledged: set[int] = field(default_factory=set)
+    triggers: set[str] = field(default_factory=set)
+    """The users that somebody has to look after."""
+
+    @property
+    def end(self) -> int:
+        return len(self.ever)
+
+    @property
+    def open(self) -> list[Logged]:
+        """What is to be delivered yet, or again."""
+        return [each for seq, each in self.held.items() if seq not in self.acknowledged]
+
+    @property
+    def floor(self) -> int:
+        """Up to there everything is acknowledged."""
+        return min((event.seq for _, event in self.open), default=self.end + 1) - 1
+
+    def publish(self, draft: Draft) -> None:
+        """Take it at the next position."""
+        self.ever.append((draft.user, event := self._event(draft)))
+        self.held[event.seq] = draft.user, event
+
+    def of(self, user: str) -> list[LoggedEvent]:
+        """All that it took of a user."""
+        return events_of(user, self.ever)
+
+    def _event(self, draft: Draft) -> LoggedEvent:
+        seq = self.end + 1
+        theirs = self.of(draft.user)
+        if theirs and draft.repeats is not None:
+            first = theirs[-1 - draft.repeats % len(theirs)]
+            # Under the id that it had, though it may say something else.
+            return replace(first, seq=seq, discard=draft.discard, item=draft.item)
+        summaries = (each.id for each in theirs if each.kind.startswith("summary."))
+        return LoggedEvent(
+            seq,
+            f"e{len(theirs)}",
+            draft.kind,
+            draft.place or "c1" if draft.kind.startswith("summary.") else draft.place,
+            draft.discard,
+            draft.fields,
+            draft.item,
+            max(seq - draft.back, 1),
+            tuple(dict.fromkeys(summaries)),
+            {"all": 2**53 - 1, "itself not": seq, "one less": seq - 1}[draft.erased],
+        )
+
+
+@dataclass
+class Hand:
+    """What a worker was given, and how far it is with it."""
+
+    batch: list[Logged]
+    reached: Reached = "taken"
+
+
+def events_of(user: str, logged: Iterable[Logged]) -> list[LoggedEvent]:
+    return [event for whose, event in logged if whose == user]

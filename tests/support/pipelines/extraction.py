@@ -1,0 +1,154 @@
+"""Users who speak, a provider that answers, and what extraction makes of it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import psycopg
+from nats.aio.client import Client
+from pydantic import SecretStr
+
+from mnemon_bench.provider_server.server import ProviderServer
+from mnemon_consumers.app import run_consumers
+from mnemon_contracts.events.chat import MessageV1
+from mnemon_contracts.streams import DEAD, WORK
+from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
+from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive
+from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.log_reader import pages
+from mnemon_infra.config import Deployment
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.durables import BATCHES
+from mnemon_infra.settings.store import change
+from mnemon_producers.client import MemoryClient
+from mnemon_producers.events import ChatEvent
+from tests.integration.conftest import Stock
+from tests.support.settings_edit import setting
+
+PATIENCE = 30.0
+KEY = "sk-one-that-must-not-be-seen"
+MODEL = "a-model-of-our-own"
+WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NULL"
+
+
+@dataclass(frozen=True)
+class Extracting:
+    """A deployment whose models are a local server's."""
+
+    stock: Stock
+    deployment: Deployment
+    server: ProviderServer
+
+    @classmethod
+    def on(cls, stock: Stock, deployment: Deployment, server: ProviderServer) -> Self:
+        located = {
+            "model_url": server.openai_url,
+            "model_api_key": SecretStr(KEY),
+            "extract_seconds": 1,
+            "extract_resume_seconds": 1,
+        }
+        return cls(stock, deployment.model_copy(update=located), server)
+
+    @property
+    def connection(self) -> Client:
+        return self.stock.connection
+
+    async def set(self, tenant: str | None = None, **values: Any) -> None:
+        """Change settings of extraction, and of others by their whole names."""
+        named = {name if "__" in name else f"extraction__{name}": value for name, value in values.items()}
+        await change(self.connection, setting(**named), tenant)
+
+    @asynccontextmanager
+    async def running(self, *consumers: str) -> AsyncIterator[None]:
+        async with run_consumers(consumers or ("persist", "extract"), self.deployment):
+            yield
+
+    async def cut_of(self, users: int) -> None:
+        """Each user says one thing, and all of it is cut before anything is submitted."""
+        await self.set(pool_seconds=3600)
+        said = (
+            ChatEvent(f"u{number}", MessageV1(role="user", content=f"I like thing {number}"))
+            for number in range(users)
+        )
+        await MemoryClient(self.connection, tenant="acme").publish_many(said)
+        await self.becomes(WAITING, (users,))
+        await self.set(pool_seconds=0)
+
+    async def log_of(self, event: str, tenant: str = "*", user: str = "*") -> list[dict[str, Any]]:
+        """The events of a name, in log order, each with `owner`."""
+        found = []
+        async for page in pages(self.connection, f"memory.{tenant}.{user}.{event}.v1", 0):
+            for delivery in page:
+                owner = tuple(delivery.subject.split(".")[1:3])
+                found.append({**json.loads(delivery.body), "owner": owner})
+        return found
+
+    async def texts(self, **whose: str) -> list[str]:
+        """What was proposed."""
+        return [event["text"] for event in await self.log_of("fact.proposed", **whose)]
+
+    async def has(self, number: int, event: str, **whose: str) -> list[dict[str, Any]]:
+        """Wait until the log has so many events of a name."""
+        async with asyncio.timeout(PATIENCE):
+            while len(found := await self.log_of(event, **whose)) < number:
+                await asyncio.sleep(0.05)
+        assert len(found) == number
+        return found
+
+    async def becomes(self, query: str, *rows: tuple[Any, ...]) -> None:
+        """Wait until the database says so."""
+        found: list[tuple[Any, ...]] = []
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while (found := await self.sql(query)) != list(rows):
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            assert found == list(rows)
+
+    async def sql(self, query: str) -> list[tuple[Any, ...]]:
+        url = self.deployment.database_url
+        assert url is not None
+        address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+        options = f"-csearch_path={self.deployment.database_schema}"
+        connecting = psycopg.AsyncConnection.connect(address, options=options, autocommit=True)
+        async with await connecting as database:
+            cursor = await database.execute(query)
+            return await cursor.fetchall() if cursor.description else []
+
+    async def time_passes(self) -> None:
+        """What failed is due at once, and extraction looks."""
+        await self.sql("UPDATE windows SET due_at = now() WHERE NOT is_answered")
+        await self.tick()
+
+    async def tick(self) -> None:
+        await self.connection.jetstream().publish(f"{BATCHES}.tick", b"", stream=WORK)
+
+    async def is_projected(self) -> None:
+        """Wait until all of the log is."""
+        stream_context = self.connection.jetstream()
+        end = (await stream_context.stream_info("LOG")).state.last_seq
+        assert await Position().reach(stream_context, end, PATIENCE) >= end
+
+    async def redrive_all(self) -> None:
+        """Give back each dead letter, once it is there."""
+        stream_context = self.connection.jetstream()
+        async with asyncio.timeout(PATIENCE):
+            while not (found := [each async for each in letters(self.connection, LetterFilter())]):
+                await asyncio.sleep(0.05)
+        for each in found:
+            assert isinstance(await redrive(self.connection, each, _never_applied), GivenBack)
+        assert (await stream_context.stream_info(DEAD)).state.messages == 0
+
+    async def letters(self) -> list[tuple[dict[str, str], dict[str, Any]]]:
+        """The dead letters, headers and body."""
+        stream_context = self.connection.jetstream()
+        stored = (await stream_context.stream_info(DEAD)).state.messages
+        found = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
+        return [(letter.headers or {}, json.loads(letter.data or b"{}")) for letter in found]
+
+
+async def _never_applied(_: Delivery) -> bool:
+    return False

@@ -1,0 +1,139 @@
+"""The labelled pairs, what is made of them, and the thresholds that stand in the code."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+from mnemon.cli.app import app
+from mnemon_bench.quality.calibration import PRECISION, InvalidPairs, LabelledPair, calibrate, read_pairs
+from mnemon_infra.models.embedding import TRANSFORMER, CorpusStatistics
+from mnemon_infra.models.wordllama import wordllama
+
+PAIRS = Path(__file__).parents[3] / "bench" / "mnemon_bench" / "quality" / "pairs.jsonl"
+
+
+class Given:
+    """A model whose similarities are given: the second text of a pair says how near it is to the first."""
+
+    model = "given/model"
+    dimension = 2
+    thresholds = TRANSFORMER
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        angles = np.arccos([1.0 if text == "a fact" else float(text) for text in texts])
+        vectors: NDArray[np.float32] = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+        return vectors
+
+    async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = (await self.embed([text]))[0]
+        return vector
+
+    async def statistics(self, texts: Sequence[str]) -> None:
+        return None
+
+
+def pairs(language: str, **similarities: Sequence[float]) -> list[LabelledPair]:
+    return [
+        LabelledPair.model_validate(
+            {"a": "a fact", "b": str(similarity), "label": label, "language": language}
+        )
+        for label, some in similarities.items()
+        for similarity in some
+    ]
+
+
+def test_half_the_pairs_are_russian_and_none_is_there_twice() -> None:
+    labelled = read_pairs(PAIRS)
+    assert len(labelled) >= 600
+    languages = Counter(pair.language for pair in labelled)
+    assert languages["en"] == languages["ru"] == len(labelled) / 2
+    for language in languages:
+        labels = Counter(pair.label for pair in labelled if pair.language == language)
+        assert min(labels[label] for label in ("same", "update", "different")) >= 20
+    assert len({frozenset((pair.a, pair.b)) for pair in labelled}) == len(labelled)
+    assert all(
+        pair.language == ("ru" if any("а" <= sign <= "я" for sign in pair.a.lower()) else "en")
+        for pair in labelled
+    )
+
+
+async def test_precision_and_recall_are_of_what_is_alike_against_what_is_not() -> None:
+    measured = await calibrate(
+        Given(), pairs("en", same=[0.955, 0.905], update=[0.805, 0.505], different=[0.705, 0.305])
+    )
+    curve = {point["threshold"]: point for point in measured["languages"]["en"]["curve"]}
+    assert curve[0.4] == {"threshold": 0.4, "precision": 0.8, "recall": 1.0, "f1": 0.889}
+    assert curve[0.75] == {"threshold": 0.75, "precision": 1.0, "recall": 0.75, "f1": 0.857}
+    assert measured["languages"]["en"]["best_f1"] == curve[0.31]
+    assert measured["languages"]["en"]["precise"] == curve[0.71]
+    assert measured["recommended"] == {"update": 0.71, "duplicate": 0.81}
+
+
+async def test_the_strictest_language_decides() -> None:
+    english = pairs("en", same=[0.9], different=[0.5])
+    russian = pairs("ru", same=[0.9], different=[0.7])
+    measured = await calibrate(Given(), [*english, *russian])
+    assert measured["languages"]["en"]["precise"]["threshold"] == 0.5
+    assert measured["recommended"] == {"update": 0.7, "duplicate": 0.7}
+
+
+async def test_where_nothing_is_precise_nothing_is_merged() -> None:
+    measured = await calibrate(Given(), pairs("en", same=[0.6], different=[0.905]))
+    assert measured["languages"]["en"]["precise"] is None
+    assert measured["recommended"] == {"update": 0.91, "duplicate": 0.91}
+
+
+async def test_the_thresholds_of_wordllama_are_precise_for_what_alignment_leaves_open() -> None:
+    measured = await calibrate(wordllama(), read_pairs(PAIRS))
+    english, russian = (measured["languages"][language]["precise"] for language in ("en", "ru"))
+    assert wordllama().thresholds.update_for(is_english=True) >= english["threshold"]
+    assert english["precision"] >= PRECISION
+    assert (russian, wordllama().thresholds.update_for(is_english=False)) == (None, 1.0)
+
+
+def test_the_pairs_that_were_kept_apart_are_no_others() -> None:
+    apart, labelled = (
+        {(pair.a, pair.b) for pair in read_pairs(path)}
+        for path in (PAIRS.with_name("pairs_apart.jsonl"), PAIRS)
+    )
+    assert len(apart) >= 200
+    assert not apart & labelled
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "any language has to have pairs"),
+        ('{"a": "x", "b": "y", "label": "same", "language": "en"}', "en has to have pairs"),
+        ('\n{"a": "x"}', ":2: b: Field required"),
+        ('{"a": "x", "b": " ", "label": "same", "language": "en"}', ":1: b: "),
+        ('{"a": "x", "b": "y", "label": "alike", "language": "en"}', ":1: label: "),
+        ("not json", ":1: line: "),
+    ],
+)
+def test_a_file_that_is_none_is_refused_by_its_line(tmp_path: Path, content: str, problem: str) -> None:
+    file = tmp_path / "pairs.jsonl"
+    file.write_text(content)
+    with pytest.raises(InvalidPairs, match=problem):
+        read_pairs(file)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MNEMON_NATS_URL", raising=False)
+    shown = CliRunner().invoke(app, ["calibrate", str(PAIRS)])
+    assert shown.exit_code == 0, shown.output
+    assert "dedupe.update_threshold=" in shown.output
+    found = CliRunner().invoke(app, ["calibrate", str(PAIRS), "--provider", "wordllama", "--json"])
+    assert json.loads(found.stdout)["model"] == wordllama().model
+    assert CliRunner().invoke(app, ["calibrate", str(tmp_path / "none.jsonl")]).exit_code == 2
+    unknown = CliRunner().invoke(
+        app, ["calibrate", str(PAIRS), "--provider", "wordllama", "--model", "other"]
+    )
+    assert unknown.exit_code == 3
+    assert "wordllama has no model other" in unknown.output

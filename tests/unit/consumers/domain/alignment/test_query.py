@@ -1,0 +1,201 @@
+"""Which fact a query names: none of those that it does not mean."""
+
+import pytest
+
+from mnemon_consumers.domain.alignment.query import choose_fact, measure_fit
+from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT, Case
+
+LANGUAGES = sorted(FACTS)
+SIZES = (1, 2, 3, 5, 8, 13, 21, 30)
+
+
+def facts(language: str, number: int) -> list[tuple[str, str]]:
+    return [(f"ar_{place:03}", text) for place, text in enumerate(FACTS[language][:number])]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("number", SIZES)
+def test_a_query_that_fits_nothing_names_nothing(language: str, number: int) -> None:
+    assert len(set(UNFIT[language])) == 100
+    named = {query: choose_fact(query, facts(language, number)).named for query in UNFIT[language]}
+    assert {query: each for query, each in named.items() if each is not None} == {}
+
+
+def test_a_query_that_fits_names_its_fact_or_has_it_first() -> None:
+    cases = [(language, case) for each in (FIT, HELD) for language in LANGUAGES for case in each[language]]
+    assert len(cases) == 50
+    outcomes = [outcome(language, case) for language, case in cases]
+    assert outcomes.count("wrong") == 0
+    assert outcomes.count("named") >= 30
+    assert outcomes.count("named") + outcomes.count("first") >= 45
+
+
+def outcome(language: str, case: Case) -> str:
+    choice = choose_fact(case.query, facts(language, 30))
+    meant = f"ar_{case.place:03}"
+    if choice.named is not None:
+        return "named" if choice.named == meant else "wrong"
+    return "first" if choice.ranked and choice.ranked[0].id == meant else "missed"
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("my allergy to penicillin", "Is allergic to penicillin"),
+        ("аллергия на пенициллин", "У пользователя аллергия на пенициллин"),
+        ("собака Rex", "Собаку зовут Рекс"),
+        ("Where do I live in Leeds?", "Lives in Leeds"),
+        ("where Tom's office is", "Brother Tom has an office in York"),
+        ("что я живу в Твери", "Живет в Твери"),
+        ("Tom's office", "Brother is called Tom and has an office"),
+        ("София и кошка", "У дочери Софии есть кошка"),
+        ("the two daughters", "Has 2 daughters"),
+        ("the 40 euros", "Owes Daniel 40 euros"),
+    ],
+)
+def test_all_words_of_the_query_are_in_the_fact(query: str, text: str) -> None:
+    assert measure_fit(query, text) == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("the house rent", "Keeps bees behind the house"),
+        ("аренда дома", "Держит пчёл за домом"),
+        ("the 50 euros", "Owes Daniel 40 euros"),
+        ("penicillin", "The user's mother is allergic to penicillin"),
+        ("пенициллин", "У мамы аллергия на пенициллин"),
+        ("my father in Porto", "The user's mother lives in Porto"),
+        ("living in Leeds", "Brother lives in Leeds"),
+        ("studying Portuguese", "Brother studies Portuguese"),
+        ("living in Moscow", "Brother lives near Moscow"),
+        ("жизнь в Твери", "Брат живёт в Твери"),
+        ("that I smoke", "No longer smokes"),
+        ("что я курю", "Больше не курит"),
+        ("flight to Rome", "Flies from Rome"),
+        ("рейс в Москву", "Рейс из Москвы"),
+        ("everything", "Keeps bees"),
+        ("", "Keeps bees"),
+        ("!", "!"),
+    ],
+)
+def test_what_disagrees_or_is_missing_counts_against_a_fact(query: str, text: str) -> None:
+    assert measure_fit(query, text) <= 0.5
+    assert choose_fact(query, [("ar_001", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Martin", "Drinks martini with olives"),
+        ("martin", "Drinks martini with olives"),
+        ("Roman", "Visited Romania in May"),
+        ("Anton", "Meets Antonio weekly"),
+        ("anton", "Meets Antonio weekly"),
+        ("Mary", "Meets Marie weekly"),
+        ("Антон", "Встречается с Антонио"),
+        ("Anton", "Встречается с Антонио"),
+        ("Валентина", "Брата зовут Валентин"),
+        ("Валентина", "Зовут Валентин"),
+        ("валентина", "Зовут Валентин"),
+        ("Valentin", "Зовут Валентина"),
+        ("Евгений", "Сестру зовут Евгения"),
+        ("Евгений", "Зовут Евгения"),
+        ("Александр", "Дружит с Александрой"),
+    ],
+)
+def test_a_name_is_no_other_name_and_no_other_word(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text)]).named is None
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("six", "Has six cats"),
+        ("6", "Has six cats"),
+        ("Sunday", "Rests on Sunday"),
+        ("March", "Visited Oslo in March"),
+        ("blue", "Likes blue"),
+        ("шесть", "Есть шесть кошек"),
+        ("воскресенье", "Отдыхает в воскресенье"),
+        ("синий", "Любит синий цвет"),
+    ],
+)
+def test_a_number_a_date_or_an_adjective_alone_names_no_fact(query: str, text: str) -> None:
+    choice = choose_fact(query, [("ar_001", text)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["ar_001"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("owes Anna 50 euros", "Anna owes him 50 euros"),
+        ("Anna lent Tom a drill", "Tom lent Anna a drill"),
+        ("Петя любит Машу", "Маша любит Петю"),
+        ("Петя любит Машу", "Петю любит Маша"),
+        ("prefers coffee to tea", "Prefers tea to coffee"),
+        ("предпочитает кофе чаю", "Предпочитает чай кофе"),
+        ("bought a boat", "Wants to buy a boat"),
+        ("moved to Porto", "Will move to Porto"),
+        ("will move to Porto", "Moved to Porto"),
+        ("smokes cigars", "Used to smoke cigars"),
+        ("smoking cigars", "Quit smoking cigars"),
+        ("курит сигары", "Раньше курил сигары"),
+        ("купил лодку", "Хочет купить лодку"),
+        ("переехал в Сочи", "Переедет в Сочи"),
+    ],
+)
+def test_another_order_or_tense_names_no_fact(query: str, text: str) -> None:
+    choice = choose_fact(query, [("ar_001", text)])
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["ar_001"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("Martin", "Meets Martin weekly"),
+        ("Антон", "Дружит с Антоном"),
+        ("Anna", "Дружит с Анной"),
+        ("six cats", "Has six cats"),
+        ("owes Anna 50 euros", "Owes Anna 50 euros to share"),
+        ("Петя любит Машу", "Петя очень любит Машу"),
+        ("the kayak", "Wants to buy a kayak"),
+        ("prefers tea to coffee", "Prefers tea to coffee in winter"),
+        ("wants to buy a boat", "Wants to buy a boat in May"),
+        ("moved to Porto", "Moved to Porto in May"),
+        ("переехал в Сочи", "Переехал в Сочи в мае"),
+    ],
+)
+def test_the_same_name_order_and_tense_name_the_fact(query: str, text: str) -> None:
+    assert choose_fact(query, [("ar_001", text), ("ar_002", "Keeps bees")]).named == "ar_001"
+
+
+def test_of_two_facts_that_fit_alike_none_is_named() -> None:
+    two = [("ar_001", "Likes green tea"), ("ar_002", "Likes green tea with milk")]
+    choice = choose_fact("green tea", two)
+    assert choice.named is None
+    assert [each.id for each in choice.ranked] == ["ar_001", "ar_002"]
+
+
+def test_the_words_of_a_fact_as_they_stand_name_it() -> None:
+    two = [("ar_001", "Likes green tea with milk"), ("ar_002", "Likes green tea"), ("ar_003", "Works")]
+    assert choose_fact("likes green tea.", two).named == "ar_002"
+    assert choose_fact("Works", two).named == "ar_003", "though one common word names nothing else"
+
+
+@pytest.mark.parametrize("query", ["work", "работа", "my house", "дом"])
+def test_a_word_that_many_facts_have_names_none(query: str) -> None:
+    some = [
+        "Works on Saturdays",
+        "Keeps bees behind the house",
+        "Держит пчёл за домом",
+        "Работает по субботам",
+    ]
+    assert choose_fact(query, [(str(place), text) for place, text in enumerate(some)]).named is None
+
+
+def test_a_long_query_is_no_burden() -> None:
+    many = [(str(place), f"Has been to city number {place}") for place in range(3000)]
+    assert choose_fact("city " * 5000, many).named is None

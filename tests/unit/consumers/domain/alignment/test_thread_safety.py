@@ -1,0 +1,21 @@
+"""Alignment in several threads at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = """
+from concurrent.futures import ThreadPoolExecutor
+from mnemon_consumers.domain.alignment.parser import take_apart
+
+TEXTS = [f"{word} {number} дней" for word in ("Works", "Работает") for number in range(50)]
+with ThreadPoolExecutor(4) as threads:
+    found = list(threads.map(take_apart, 4 * TEXTS))
+assert found[:100] == [take_apart(text) for text in TEXTS]
+"""
+
+
+def test_threads_that_load_the_lexicon_at_once_read_the_same() -> None:
+    root = Path(__file__).parents[5]
+    ended = subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

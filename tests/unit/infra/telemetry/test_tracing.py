@@ -1,0 +1,71 @@
+"""Which trace an event belongs to, whatever it comes with."""
+
+import pytest
+
+from mnemon_infra.delivery import Delivery
+from mnemon_infra.telemetry import tracing
+from tests.support.servers.trace_collector import Collector, collecting
+
+SENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+UNSAMPLED = "00-5bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+
+
+def delivery(seq: int, traceparent: str | None) -> Delivery:
+    return Delivery("chat.acme.u1.-.message.v1", b"{}", f"e{seq}", "LOG", seq, 1, 1.8e9 + seq, traceparent)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel:4318"}, True),
+        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://otel:4318/v1/traces"}, True),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel:4318", "OTEL_SDK_DISABLED": "true"}, False),
+        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel:4318", "OTEL_TRACES_EXPORTER": "none"}, False),
+    ],
+)
+def test_it_is_traced_where_a_collector_is_named(environment: dict[str, str], expected: bool) -> None:
+    assert tracing.wanted(environment) is expected
+
+
+def test_without_a_collector_there_is_nothing() -> None:
+    assert not tracing.is_on()
+    assert tracing.of_event(delivery(1, SENT)) is None
+    assert tracing.headers() == {}
+    with tracing.span("something", SENT), tracing.serving("context", {"traceparent": SENT}) as served:
+        assert tracing.current() is None
+    assert served.headers == {}
+
+
+async def spans_of(
+    monkeypatch: pytest.MonkeyPatch, *deliveries: Delivery, sampled: str = "always_on"
+) -> Collector:
+    """What the collector gets when two consumers have handled the same events."""
+    with collecting() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        monkeypatch.setenv("OTEL_TRACES_SAMPLER", f"parentbased_{sampled}")
+        async with tracing.traced(("persist", "index")):
+            for consumer in ("persist", "index"):
+                await tracing.record(consumer, deliveries, ["applied"] * len(deliveries), 1.8e9, 1.8e9 + 1)
+    return collector
+
+
+async def test_an_event_has_one_trace_for_all_consumers(monkeypatch: pytest.MonkeyPatch) -> None:
+    nonsense = delivery(3, "00-ignore-all-\r\ninstructions")
+    trigger = Delivery("work.persist.acme.u1", b"", None, "WORK", 5, 1, 1.8e9)
+    events = delivery(1, SENT), delivery(2, None), nonsense, delivery(4, UNSAMPLED), trigger
+    collector = await spans_of(monkeypatch, *events)
+    traces = {
+        seq: {span.trace_id for span in collector.spans if span.attributes["mnemon.seq"] == str(seq)}
+        for seq in (1, 2, 3, 4)
+    }
+    assert traces[1] == {SENT.split("-")[1]}
+    assert [len(traces[seq]) for seq in (2, 3, 4)] == [1, 1, 0], "who is not sampled by the bot is left alone"
+    assert len(traces[1] | traces[2] | traces[3]) == 3
+    assert sorted(span.name for span in collector.spans) == ["index process"] * 3 + ["persist process"] * 3
+
+
+async def test_what_begins_here_is_kept_as_the_sampler_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    collector = await spans_of(monkeypatch, delivery(1, SENT), delivery(2, None), sampled="always_off")
+    assert {span.attributes["mnemon.seq"] for span in collector.spans} == {"1"}

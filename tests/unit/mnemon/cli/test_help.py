@@ -1,0 +1,127 @@
+"""Each command says how it is used, and what it says can be used."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.command_lines import COMMAND, invocations, parse
+
+WITHOUT_JSON = {
+    # They go on until somebody stops them; what they serve is no table.
+    "up",
+    "chat",
+    "run",
+    "admin",
+    "mcp",
+    # It is JSON.
+    "tools",
+    # They print nothing.
+    "auth limit",
+    "auth revoke",
+}
+
+ENDS_WITH_1 = {
+    "export jsonl",
+    "export markdown",
+    "status",
+    "audit",
+    "save",
+    "get",
+    "update",
+    "forget",
+    "erase",
+    "document add",
+    "rebuild",
+    "bench",
+    "demo",
+}
+"""A script looks at how these end, so each says when that is 1."""
+
+HEAVY = ("rich", "nats", "pydantic_settings", "sqlalchemy", "numpy", "faststream", "starlette", "mcp")
+
+
+def commands(group: Any = COMMAND, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Each command by its whole name, without the groups."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*above, name))
+        else:
+            yield " ".join((*above, name)), command
+
+
+COMMANDS = dict(commands())
+
+
+def examples(command: Any) -> list[str]:
+    return [" ".join(text.split()) for text in re.findall(r"Example: `([^`]+)`", command.help or "")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_an_example_that_parses(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = examples(COMMANDS[name])
+    assert found, f"mnemon {name} --help has no example"
+    for arguments in [each for example in found for each in invocations(example)]:
+        for word in arguments:
+            if re.fullmatch(r"\w[\w.-]*\.\w+", word):
+                (tmp_path / word).touch()  # a file that has to be there
+        parse(arguments)
+    assert any(arguments[: len(name.split())] == name.split() for arguments in invocations(found[0]))
+
+
+def test_an_example_that_is_wrong_would_be_found() -> None:
+    with pytest.raises(Exception, match="No such option"):
+        parse(["history", "u42", "--tennant", "acme"])
+
+
+def test_each_table_is_json_too() -> None:
+    without = {
+        name
+        for name, command in COMMANDS.items()
+        if not any("--json" in parameter.opts for parameter in command.params)
+    }
+    assert without == WITHOUT_JSON
+
+
+@pytest.mark.parametrize("name", sorted(ENDS_WITH_1))
+def test_how_a_command_ends_is_said(name: str) -> None:
+    assert re.search(r"[Ee]nds with (0 .*,\s)?1\b", COMMANDS[name].help)
+
+
+def test_nothing_says_twice_that_there_may_be_more() -> None:
+    usages = {
+        name: " ".join(command.collect_usage_pieces(command_context(command)))
+        for name, command in COMMANDS.items()
+    }
+    assert {name: usage for name, usage in usages.items() if "...}" in usage or "[[" in usage} == {}
+
+
+def command_context(command: Any) -> Any:
+    return command.make_context(command.name, [], resilient_parsing=True)
+
+
+def test_help_waits_for_nothing_heavy() -> None:
+    code = f"import mnemon.cli.app, sys; print(*(name for name in {HEAVY} if name in sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+def test_a_shell_completes_commands_and_settings() -> None:
+    words = "mnemon settings get policy.m"
+    asked = {"_MNEMON_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": "3"}
+    found = subprocess.run(
+        [Path(sys.executable).with_name("mnemon")],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout.split() == ["policy.min_length", "policy.max_length"]

@@ -1,0 +1,150 @@
+"""compose.yaml and the Dockerfile, as far as they can be looked at without an engine."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from mnemon_consumers.app import CONSUMERS
+from mnemon_infra.config import Deployment
+from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
+from tests.support.command_lines import invocations, parse
+
+ROOT = Path(__file__).parents[3]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"] == "mnemon"}
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def commands(service: dict[str, Any]) -> list[list[str]]:
+    """What a container of ours runs, without the name of the program."""
+    if service.get("entrypoint"):
+        assert service["entrypoint"] == ["sh", "-ec"]
+        return [arguments for line in service["command"] for arguments in invocations(line)]
+    return [list(service["command"])]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_command_is_one_of_mnemon(name: str) -> None:
+    found = commands(OURS[name])
+    assert found
+    for arguments in found:
+        parse(arguments)
+
+
+def test_each_consumer_is_a_service_of_its_own_that_scales() -> None:
+    alone = {name for name, service in OURS.items() if commands(service) == [["run", name]]}
+    assert alone == set(CONSUMERS)
+    assert not [name for name in alone if {"ports", "container_name"} & SERVICES[name].keys()]
+
+
+def test_nothing_starts_before_what_it_needs() -> None:
+    for name, service in SERVICES.items():
+        needed = service.get("depends_on", {})
+        conditions = needed.items() if isinstance(needed, dict) else ()
+        assert needed.keys() <= SERVICES.keys() if isinstance(needed, dict) else not needed
+        for other, how in conditions:
+            once = SERVICES[other]["restart"] == "no"
+            expected = "service_completed_successfully" if once else "service_healthy"
+            assert how["condition"] == expected, (name, other)
+
+
+def test_whatever_stays_is_looked_after() -> None:
+    staying = {name: service for name, service in SERVICES.items() if service["restart"] != "no"}
+    assert [name for name, service in staying.items() if not service.get("healthcheck")] == []
+    assert staying.keys() | {"setup"} == SERVICES.keys()
+
+
+def test_variables_are_those_that_are_read() -> None:
+    read = {
+        str(alias)
+        for name, field in Deployment.model_fields.items()
+        for alias in getattr(field.validation_alias, "choices", None) or [f"MNEMON_{name.upper()}"]
+    }
+    for name, service in OURS.items():
+        ours = {each for each in service["environment"] if not each.startswith("OTEL_")}
+        assert ours <= read, name
+
+
+def test_ours_may_do_nothing_and_write_nowhere() -> None:
+    for name, service in OURS.items():
+        assert service["read_only"], name
+        assert service["cap_drop"] == ["ALL"], name
+
+
+def test_every_port_is_for_this_machine_only() -> None:
+    ports = [port for service in SERVICES.values() for port in service.get("ports", [])]
+    assert ports
+    assert [port for port in ports if not port.startswith("127.0.0.1:")] == []
+
+
+def test_every_image_but_ours_has_a_version() -> None:
+    images = {service["image"] for service in SERVICES.values()} - {"mnemon"}
+    assert [image for image in images if not re.fullmatch(r"[\w/-]+:v?\d[\w.-]*", image)] == []
+
+
+def test_every_volume_and_configuration_is_declared() -> None:
+    volumes = {
+        volume.partition(":")[0] for service in SERVICES.values() for volume in service.get("volumes", [])
+    }
+    assert {name for name in volumes if not name.startswith(".")} == COMPOSE["volumes"].keys()
+    assert [name for name in volumes if name.startswith(".") and not (ROOT / name).exists()] == []
+    used = {config["source"] for service in SERVICES.values() for config in service.get("configs", [])}
+    assert used == COMPOSE["configs"].keys()
+
+
+def test_prometheus_asks_every_consumer_at_its_port() -> None:
+    prometheus = SERVICES["prometheus"]
+    assert prometheus["profiles"] == SERVICES["grafana"]["profiles"] == ["monitoring"]
+    (file,) = [each.partition("=")[2] for each in prometheus["command"] if each.startswith("--config.file=")]
+    (folder,) = [volume.split(":") for volume in prometheus["volumes"] if volume.startswith(".")]
+    scraped = yaml.safe_load((ROOT / folder[0] / Path(file).relative_to(folder[1])).read_text())
+    (asked,) = scraped["scrape_configs"][0]["dns_sd_configs"]
+    assert set(asked["names"]) == set(CONSUMERS)
+    assert {SERVICES[name]["environment"]["MNEMON_METRICS_PORT"] for name in asked["names"]} == {
+        asked["port"]
+    }
+
+
+def test_grafana_has_the_dashboard_and_where_its_figures_are() -> None:
+    mounts = dict(volume.split(":")[:2] for volume in SERVICES["grafana"]["volumes"])
+    files = {ROOT / here: Path(there) for here, there in mounts.items() if here.startswith(".")}
+    contents = {here.name: yaml.safe_load(here.read_text()) for here in files}
+    (url,) = [source["url"] for source in contents["datasource.yml"]["datasources"]]
+    assert url == "http://prometheus:9090"
+    (folder,) = [provider["options"]["path"] for provider in contents["dashboards.yml"]["providers"]]
+    assert {here.name for here, there in files.items() if str(there.parent) == folder} == {"mnemon.json"}
+
+
+def test_a_dead_letter_of_the_largest_event_fits() -> None:
+    assert f"max_payload: {MAX_PAYLOAD // 2**20}MB" in COMPOSE["configs"]["nats"]["content"]
+
+
+def test_what_the_image_is_built_of_reaches_it() -> None:
+    reaching = set(re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
+    built = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    project = PROJECT["project"]
+    folders = {package.split("/")[0] for package in built}
+    assert reaching == {*folders, "pyproject.toml", project["readme"], *project["license-files"]}
+
+
+def test_the_image_has_what_servers_need_and_is_not_root() -> None:
+    extras = re.search(r'pip install "\.\[([\w,]+)\]"', DOCKERFILE)
+    assert extras
+    assert set(extras[1].split(",")) == PROJECT["project"]["optional-dependencies"].keys() - {
+        "admin",  # part of `server`
+        "chat",  # for a person at a terminal
+        "langchain",  # for bots
+        "embedded",  # its servers are containers of their own
+        "fastembed",  # its models are downloaded, and the image has no folder for them
+        "all",
+    }
+    *_, last = re.findall(r"^USER (\S+)$", DOCKERFILE, re.MULTILINE)
+    assert int(last) > 0
+    assert DOCKERFILE.count("\nFROM ") == 2
+    assert not re.search(r":latest\b|^ADD |\bsudo\b|^FROM [\w/-]+$", DOCKERFILE, re.MULTILINE)
