@@ -51,11 +51,7 @@ class GenerationRow(NamedTuple):
 
 
 async def load_generation_rows(parts: ServerConnections) -> tuple[Sequence[GenerationRow], bool]:
-    """Return all generations, and whether a rebuild is running.
-
-    Raises:
-        BrokerUnreachable, DatabaseUnavailable: a server does not answer.
-    """
+    """Return all generations, and whether a rebuild is running."""
     place = await _open_site(parts)
     is_busy = await is_locked(place.database, "rebuild", place.live)
     end = await place.log_end()

@@ -51,11 +51,7 @@ class LiveStatus:
         self._examining = asyncio.Lock()
 
     async def get_samples(self) -> list[StatusSample]:
-        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old.
-
-        Raises:
-            mnemon_infra.broker.connection.BrokerUnreachable, nats.errors.Error: the broker does not answer.
-        """
+        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old."""
         async with self._looking:
             now = time.monotonic()
             while self._samples and now - self._samples[0].consumers.at > SPAN:

@@ -45,11 +45,7 @@ class PageUser:
         return f"/user/{page}?{urlencode({'tenant': self.tenant, 'user': self.user} | more)}"
 
     async def connect_memory(self, visit: Visit) -> MemoryClient:
-        """Return a client of the tenant.
-
-        Raises:
-            mnemon_infra.broker.connection.BrokerUnreachable: the broker does not answer.
-        """
+        """Return a client of the tenant."""
         return await visit.connections.get_memory(self.tenant)
 
 

@@ -44,11 +44,7 @@ class LogAudit:
         self._faults = faults
 
     async def audit_page(self, page: Sequence[Delivery]) -> None:
-        """Account for the events of a page.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-        """
+        """Account for the events of a page."""
         self.outcomes.events += len(page)
         rows: list[Row] = []
         for delivery in page:

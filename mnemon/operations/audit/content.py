@@ -22,12 +22,7 @@ EXAMINATIONS: Final = 3
 async def examine_summaries(
     connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
-    """Compare summaries without content with the watermarks of their users.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not answer.
-    """
+    """Compare summaries without content with the watermarks of their users."""
     position = await applied_position(connection.jetstream())
     for each in await unlike_summaries(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
@@ -44,10 +39,6 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
 
     Returns:
         How many events wait for a sweep.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not answer.
     """
     waiting = 0
     async with aclosing(watermarked(database)) as users:

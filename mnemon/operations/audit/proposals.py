@@ -32,11 +32,7 @@ class ProposalAudit:
         self._undecided: list[Proposed] = []
 
     async def collect_page(self, page: Sequence[Delivery]) -> None:
-        """Look up the decisions on the proposals of a page.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-        """
+        """Look up the decisions on the proposals of a page."""
         proposed = [
             each
             for delivery in page
@@ -51,10 +47,6 @@ class ProposalAudit:
         """Add a fault for each proposal that is undecided or decided twice.
 
         A decision may be in the log and not projected yet: the log is searched for it.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-            nats.errors.Error: the broker does not answer.
         """
         self.outcomes.outcomes, twice = await decisions(self._database, up_to)
         for seq in twice:

@@ -52,13 +52,7 @@ class VectorAudit:
         self._faults = faults
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
-        """Compare all points with all rows; return the counts by collection.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-            VectorsUnavailable: the engine cannot answer now.
-            nats.errors.Error: the broker does not answer.
-        """
+        """Compare all points with all rows; return the counts by collection."""
         # First: events up to these positions have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(await applied_position(stream_context, "index"), await applied_position(stream_context))

@@ -49,11 +49,7 @@ def format_header() -> str:
 
 
 async def generate_lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Yield the lines of one user."""
     writing = _LineWriter(owner)
     async with aclosing(_generate_items(memory)) as said:
         async for each in said:

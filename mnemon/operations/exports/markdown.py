@@ -43,11 +43,7 @@ class _UserMemory:
 
 
 async def generate_lines(memory: WholeMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user; none if the user has no memory. Expired facts are left out.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Yield the lines of one user; none if the user has no memory. Expired facts are left out."""
     known = _UserMemory()
     async with aclosing(memory.memories()) as memories:
         async for kept in memories:

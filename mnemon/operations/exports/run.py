@@ -56,11 +56,7 @@ async def wait_until_projected(connection: Client) -> int:
 
 
 async def list_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or those of a tenant, in order.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+    """Yield all users, or those of a tenant, in order."""
     after: Owner | None = None
     while page := await database.read(owners(after, tenant)):
         for owner in page:
@@ -85,9 +81,6 @@ async def write_memories(
         put: takes each line.
         written: the counts, with the log position to export; updated in place.
         progress: called after each user and after every 1000 lines.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     async for owner in whose:
         before = written.lines

@@ -79,9 +79,6 @@ async def find_failing_models(
         tenants: the tenants with settings of their own or with pending work.
         settings_of: returns the settings in force for a tenant.
         default: the settings of all other tenants.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     now = datetime.now(UTC)
     failing = read_reports(await request_all(connection, SUBJECT))

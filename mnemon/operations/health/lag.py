@@ -62,11 +62,7 @@ class ConsumerSample(NamedTuple):
 
 
 async def sample_consumers(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
-    """Take a sample of the durables of these streams.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Take a sample of the durables of these streams."""
     infos = {
         info.name: info
         for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
@@ -96,9 +92,6 @@ async def measure_lags(stream_context: JetStreamContext, streams: Collection[str
 
     If messages are pending, take further samples every `SAMPLE_INTERVAL` seconds, until each durable is
     known to be read or `UNREAD_SECONDS` have passed.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     before = await sample_consumers(stream_context, streams)
     seen = list_lags(before)

@@ -17,11 +17,7 @@ class StreamState(BaseModel):
 
 
 async def load_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
-    """Return the state of each stream of mnemon that exists, by name.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the state of each stream of mnemon that exists, by name."""
     wanted = [str(config.name) for config in STREAMS]
     return {
         str(info.config.name): StreamState(

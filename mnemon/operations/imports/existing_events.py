@@ -52,11 +52,7 @@ class ExistingEvents:
 
 
 async def load_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
-    """Load the events that the log has of a user.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Load the events that the log has of a user."""
     found = ExistingEvents()
     for pattern in user_filters(*owner):
         async for logged in logged_events(connection, pattern):
@@ -73,9 +69,5 @@ async def load_existing_events(connection: Client, owner: Owner) -> ExistingEven
 
 
 async def is_tenant_empty(connection: Client, tenant: str) -> bool:
-    """Return whether the log has no event of a tenant; if so, its users need no look-up.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return whether the log has no event of a tenant; if so, its users need no look-up."""
     return not any([await last_position(connection, each) for each in tenant_events(tenant)])

@@ -10,12 +10,7 @@ from mnemon_infra.vectors.generations import is_held, made_by_of
 
 
 async def get_embedding(place: Site, generation: Deployment) -> Embedding:
-    """Return the model that made a generation's vectors; the model of the settings if it is unknown.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-        nats.errors.Error: the broker does not answer.
-    """
+    """Return the model that made a generation's vectors; the model of the settings if it is unknown."""
     made_by = await made_by_of(generation)
     settings = (await read(place.connection)).embedding
     if made_by is None:
@@ -36,11 +31,7 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
 
 
 async def is_embedder_running(place: Site) -> bool:
-    """Return whether a process that embeds is running: a change of its model would mix vectors.
-
-    Raises:
-        nats.errors.Error: the broker does not answer.
-    """
+    """Return whether a process that embeds is running: a change of its model would mix vectors."""
     if is_held(place.deployment):
         return True
     context = place.connection.jetstream()

@@ -27,11 +27,7 @@ class ListedGeneration(NamedTuple):
 
 
 async def list_generations(place: Site) -> list[ListedGeneration]:
-    """Return all generations that a rebuild has made, the live one first.
-
-    Raises:
-        nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
-    """
+    """Return all generations that a rebuild has made, the live one first."""
     applied = await place.applied()
     found = []
     for each in await place.generations():

@@ -37,11 +37,7 @@ async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
 
 
 async def list_unswept(connection: Client) -> set[Owner]:
-    """Return the users whose live points `index` still has to sweep.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+    """Return the users whose live points `index` still has to sweep."""
     return {parse_owner(subject) for subject in await waiting(connection, "work.index.>")}
 
 
@@ -51,9 +47,6 @@ async def count_points(place: Site, generation: Deployment) -> int | None:
     Returns:
         The number of points; None if no vectors with a known model exist, or if a process has a generation
         open that is not live.
-
-    Raises:
-        VectorsUnavailable: the engine does not answer.
     """
     made_by = await made_by_of(generation)
     if made_by is None:

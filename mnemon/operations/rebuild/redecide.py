@@ -81,9 +81,6 @@ class Redecision:
 
         Args:
             progress: receives the number of users that are done, and the number of all users.
-
-        Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
         return await self._redecide_all(self._deciding.changes, progress)
 

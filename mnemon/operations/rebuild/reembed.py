@@ -93,9 +93,6 @@ async def preview_verdicts(
 
     Returns:
         The preview.
-
-    Raises:
-        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable: a part does not answer.
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None

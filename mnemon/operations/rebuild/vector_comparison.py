@@ -43,11 +43,7 @@ def name_table(collection: Collection) -> str:
 async def compare_points(
     collection: Collection, live: PointPages, rebuilt: PointPages, begin: UUID | None
 ) -> ComparedPoints:
-    """Compare the next points of a collection.
-
-    Raises:
-        VectorsUnavailable: one of the two does not answer.
-    """
+    """Compare the next points of a collection."""
     pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
     # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]

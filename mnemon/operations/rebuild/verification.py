@@ -52,12 +52,7 @@ class GenerationVerification:
         self._rows = Verifying(place, made.rows, progress, patience=patience)
 
     async def compare_all(self) -> RowVerification:
-        """Compare all rows and vectors.
-
-        Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
-                answer.
-        """
+        """Compare all rows and vectors."""
         verdict = await self._rows.verdict()
         if self._generation.vectors and self._live:
             verdict.is_settled &= await self._reach_same_position(self._generation.vectors)
