@@ -11,7 +11,7 @@ from mnemon.cli.deployment import audit, auth, batches, migrate, provision, stat
 from mnemon.cli.documents import document_command
 from mnemon.cli.imports import import_command
 from mnemon.cli.measurement import bench, calibrate
-from mnemon.cli.memory import context, erase, export, facts, forget, history, profile, tasks
+from mnemon.cli.memory import context, erase, export, facts, history, profile, tasks
 from mnemon.cli.rebuild import rebuild_command, reindex
 from mnemon.cli.stack import admin, chat, demo, mcp, run, try_, up
 
@@ -41,7 +41,7 @@ app.command("read", rich_help_panel=_MEMORY)(facts.read)
 app.command("search", rich_help_panel=_MEMORY)(facts.search)
 app.command("get", rich_help_panel=_MEMORY)(facts.get)
 app.command("update", rich_help_panel=_MEMORY)(facts.update)
-app.command("forget", rich_help_panel=_MEMORY)(forget.forget)
+app.command("forget", rich_help_panel=_MEMORY)(facts.forget)
 app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
 app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
 app.add_typer(document_command.app, name="document", rich_help_panel=_MEMORY)

@@ -3,15 +3,17 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.dead_letters.filters import add_filter_options
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.terminal.output import JsonOption, show_progress
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -40,11 +42,33 @@ YesOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class LetterOptions:
+    """Options that select dead letters."""
+
+    consumer: Annotated[
+        str | None, typer.Option(help="Only letters of this consumer, such as `persist`.")
+    ] = None
+    reason: Annotated[
+        str | None, typer.Option(help="Only letters with this reason, such as `invalid_body`.")
+    ] = None
+    tenant: Annotated[str | None, typer.Option(help="Only letters of this tenant.")] = None
+    user: Annotated[str | None, typer.Option(help="Only letters of users with this id.")] = None
+    since: Annotated[datetime | None, typer.Option(help="Only letters since this time, in UTC.")] = None
+
+    def create_filter(self) -> "LetterFilter":
+        """Return the filter for the letters that the options select."""
+        from mnemon_infra.broker.dead_letters.listing import LetterFilter
+
+        since = self.since and self.since.replace(tzinfo=UTC)
+        return LetterFilter(self.consumer, self.reason, self.tenant, self.user, since)
+
+
 @app.command("list")
-@add_filter_options
+@expand_options
 def list_(
     *,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many, the newest ones.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -53,7 +77,9 @@ def list_(
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    perform_command(_list_letters(require_deployment(data, "broker"), wanted, limit, as_json))
+    perform_command(
+        _list_letters(require_deployment(data, "broker"), filters.create_filter(), limit, as_json)
+    )
 
 
 @app.command("show")
@@ -68,12 +94,12 @@ def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption
 
 
 @app.command("redrive")
-@add_filter_options
+@expand_options
 def redrive(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -88,17 +114,17 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    chosen = _select_letters(letter_ids, take_all, wanted)
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
     perform_command(_redrive_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
 @app.command("drop")
-@add_filter_options
+@expand_options
 def drop(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -112,7 +138,7 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    chosen = _select_letters(letter_ids, take_all, wanted)
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
     perform_command(_drop_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
@@ -134,15 +160,10 @@ def _select_letters(
     return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
 
 
-@asynccontextmanager
-async def _connect(deployment: "Deployment") -> "AsyncIterator[Client]":
+async def _connect(deployment: "Deployment") -> "Client":
     from mnemon_infra.broker.connection import connect
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-dead")
-    try:
-        yield connection
-    finally:
-        await connection.close()
+    return await connect(str(deployment.nats_url), name="mnemon-dead")
 
 
 async def _list_letters(
@@ -155,7 +176,7 @@ async def _list_letters(
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with _connect(deployment) as connection:
+    async with await _connect(deployment) as connection:
         async for letter in letters(connection, wanted):
             count += 1
             newest.append(summarize_letter(letter))  # without the text, which may be long
@@ -167,7 +188,7 @@ async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) 
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import original_of
 
-    async with _connect(deployment) as connection:
+    async with await _connect(deployment) as connection:
         letter = await _require_letter(connection, letter_id)
         original = await original_of(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
@@ -221,7 +242,7 @@ async def _redrive_letters(
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
-    async with _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Redrive")
         if ids is None:
             return Ending.NOT_SO
@@ -253,7 +274,7 @@ async def _drop_letters(
     from mnemon_infra.broker.dead_letters.listing import letter
     from mnemon_infra.broker.dead_letters.redrive import drop
 
-    async with _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
         ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return Ending.NOT_SO
@@ -272,17 +293,12 @@ async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.applied_events import is_applied
 
-    database = Database(deployment, name="mnemon-dead")
-    await database.open()
-    try:
+    async with Database(deployment, name="mnemon-dead") as database:
         yield partial(is_applied, database)
-    finally:
-        await database.close()
 
 
-def _track_ids(ids: Sequence[int], doing: str) -> Iterator[int]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(ids, doing, console=console, transient=True, disable=not console.is_terminal)
+def _track_ids(ids: Sequence[int], description: str) -> Iterator[int]:
+    with show_progress(description=description, total=len(ids)) as update:
+        for each in ids:
+            yield each
+            update(advance=1)

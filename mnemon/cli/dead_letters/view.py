@@ -68,8 +68,10 @@ def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
         return
     for name, value in found.items():
         if name != "body" and value not in (None, {}):
-            typer.echo(f"{name:<10}{_printable(value if isinstance(value, str) else json.dumps(value))}")
-    typer.echo(f"\n{_printable(found['body'])}")
+            typer.echo(
+                f"{name:<10}{_replace_unprintable(value if isinstance(value, str) else json.dumps(value))}"
+            )
+    typer.echo(f"\n{_replace_unprintable(found['body'])}")
 
 
 def _describe_next_step(letter: Letter, original: Msg | None) -> str:
@@ -85,11 +87,11 @@ def _describe_next_step(letter: Letter, original: Msg | None) -> str:
 
 
 def _format_cell(value: str) -> str:
-    shown = _printable(value)
+    shown = _replace_unprintable(value)
     return f"{shown[:CELL_CHARACTERS]}\N{HORIZONTAL ELLIPSIS}" if len(shown) > CELL_CHARACTERS else shown
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     """Replace control characters: text from outside must not control the terminal."""
     return "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text

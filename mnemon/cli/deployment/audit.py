@@ -1,8 +1,6 @@
 """`mnemon audit`."""
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +9,10 @@ import typer
 
 from mnemon.cli.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.audit.ledger import Audit, AuditFault
-    from mnemon.operations.audit.run import AuditProgress
     from mnemon_infra.config import Deployment
 
 
@@ -51,13 +48,15 @@ async def _run_audit(data: Path | None, sample: int, as_json: bool) -> Ending:
     async with open_deployment(data, "broker", "database") as at:
         found = await _examine_deployment(at.deployment, sample)
     if as_json:
-        typer.echo(json.dumps(_audit_to_json(found), ensure_ascii=False))
+        show_json(_audit_to_json(found))
     else:
         _show_audit(found)
     return Ending.NOT_SO if found.faults.total else Ending.DONE
 
 
 async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
     from mnemon.operations.audit.run import NotProvisioned, run_audit
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon_infra.broker.connection import connect
@@ -65,29 +64,23 @@ async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
     from mnemon_infra.database.engine import Database
     from mnemon_infra.rebuild.generations import Site
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-audit")
+    columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     try:
-        async with Database(deployment, name="mnemon-audit") as database:
-            place = Site(deployment, connection, database)
-            async with open_live_pages(place) as pages:
-                with _progress() as progress:
-                    return await run_audit(connection, database, UserSample(sample), progress, pages)
+        async with (
+            await connect(str(deployment.nats_url), name="mnemon-audit") as connection,
+            Database(deployment, name="mnemon-audit") as database,
+            open_live_pages(Site(deployment, connection, database)) as pages,
+        ):
+            with show_progress(*columns) as update:
+                return await run_audit(
+                    connection,
+                    database,
+                    UserSample(sample),
+                    lambda position, up_to: update(completed=position, total=up_to),
+                    pages,
+                )
     except NotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error), "Create it: mnemon provision")
-    finally:
-        await connection.close()
-
-
-@contextmanager
-def _progress() -> "Iterator[AuditProgress]":
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("log", total=None)
-        yield lambda position, up_to: bar.update(task, completed=position, total=up_to)
 
 
 def _audit_to_json(found: "Audit") -> dict[str, Any]:

@@ -1,18 +1,17 @@
 """`mnemon document add DIR`: reads a folder and sends new and changed files."""
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from mnemon.cli.memory.requests import connect_memory
+from mnemon.cli.memory.requests import MemoryRequest, connect_memory
 from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.output import show_json, show_progress
 from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
@@ -27,16 +26,14 @@ CONCURRENCY: Final = 4
 
 @dataclass(frozen=True)
 class FolderRequest:
-    """What is asked of the command."""
+    """Arguments of `mnemon document add DIR`."""
 
+    target: MemoryRequest
     folder: Path
-    tenant: str
-    user: str
     collection: str
     max_bytes: int
     dry_run: bool
     remove: bool
-    as_json: bool
 
 
 @dataclass
@@ -59,9 +56,9 @@ async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending
     if not reading.digests and not reading.left_out:
         refuse(Ending.NOT_SO, f"{request.folder} has no files to index, or git ignores all of them")
     try:
-        async with connect_memory(deployment, request.tenant) as memory:
-            end = (await memory.status(request.user)).log_seq
-            known = await memory.documents(request.user, collection=request.collection, min_seq=end)
+        async with connect_memory(deployment, request.target.tenant) as memory:
+            end = (await memory.status(request.target.user)).log_seq
+            known = await memory.documents(request.target.user, collection=request.collection, min_seq=end)
             unreadable = [path for path, reason in reading.left_out.items() if reason == "unreadable"]
             changes = compare_files(
                 request.collection, reading.origin, reading.digests, unreadable, known.documents
@@ -107,14 +104,14 @@ async def _send_changes(
     last = 0
     to_index = [*changes.added, *changes.changed]
 
-    with _progress(len(to_index) + len(changes.removed)) as advance:
+    with show_progress(description="indexing", total=len(to_index) + len(changes.removed)) as update:
 
         async def perform(step: Awaitable[int]) -> None:
             nonlocal last
             async with turn:
                 seq = await step
             last = max(last, seq)
-            advance()
+            update(advance=1)
 
         await asyncio.gather(
             *(perform(_index_file(memory, request, reading, path)) for path in to_index),
@@ -133,7 +130,7 @@ async def _index_file(
 
     try:
         reply = await memory.add_document(
-            request.user,
+            request.target.user,
             read_file(request.folder / path, request.max_bytes).text,
             document_id=derive_document_id(request.collection, path),
             title=path,
@@ -157,18 +154,7 @@ async def _index_file(
 
 
 async def _remove_document(memory: "MemoryClient", request: FolderRequest, document_id: str) -> int:
-    return (await memory.remove_document(request.user, document_id, limit=0)).seen_seq
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("indexing", total=total)
-        yield lambda: bar.advance(task)
+    return (await memory.remove_document(request.target.user, document_id, limit=0)).seen_seq
 
 
 def _show_changes(
@@ -182,7 +168,7 @@ def _show_changes(
         "unchanged": len(changes.unchanged),
         "removed": len(changes.removed),
     }
-    if request.as_json:
+    if request.target.as_json:
         summary: dict[str, Any] = {
             "collection": request.collection,
             "origin": reading.origin,
@@ -191,7 +177,7 @@ def _show_changes(
             "dry_run": request.dry_run,
             "seen_seq": seq,
         }
-        typer.echo(json.dumps(summary, ensure_ascii=False))
+        show_json(summary)
         return
     if request.dry_run:
         for mark, names in ("+", added), ("~", changed), ("-", changes.removed):

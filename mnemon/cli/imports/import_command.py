@@ -1,8 +1,5 @@
 """`mnemon import`."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,29 +8,29 @@ import typer
 from mnemon.cli.imports.markdown import markdown
 from mnemon.cli.imports.postgres import postgres
 from mnemon.cli.imports.progress import (
-    DryRunOption,
     FilesArgument,
     ImportFiles,
+    ImportOptions,
     ImportTenantOption,
-    RefusedOption,
     ZoneOption,
     check_owner,
-    import_files,
     parse_time_zone,
 )
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
     from mnemon_producers.locomo import LocomoConversation
-    from mnemon_producers.publisher import Published, PublishProgress
+    from mnemon_producers.publisher import Published
 
 app = typer.Typer(no_args_is_help=True, help="Import memory from files and other systems.")
 
 
 @app.command("jsonl")
+@expand_options
 def jsonl(
     files: FilesArgument,
     tenant: Annotated[
@@ -46,10 +43,8 @@ def jsonl(
             help="Import the only user of the file as this user; without it: the users that the lines name."
         ),
     ] = None,
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import a file of `mnemon export jsonl`, without asking a model.
 
@@ -61,13 +56,14 @@ def jsonl(
 
     check_owner(tenant, user)
     found = ImportFiles(files, JsonLinesReader(tenant, user).read)
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+    options.run_import(found.read_records(), tenant, found)
 
 
 app.command("markdown")(markdown)
 
 
 @app.command("telegram")
+@expand_options
 def telegram(
     files: FilesArgument,
     tenant: ImportTenantOption,
@@ -83,10 +79,8 @@ def telegram(
         ),
     ] = None,
     zone: ZoneOption = "UTC",
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
@@ -96,18 +90,17 @@ def telegram(
 
     check_owner(tenant, user)
     found = ImportFiles(files, TelegramReader(bot, user, parse_time_zone(zone)).read)
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+    options.run_import(found.read_records(), tenant, found)
 
 
 @app.command("openai")
+@expand_options
 def openai(
     files: FilesArgument,
     tenant: ImportTenantOption,
     user: Annotated[str, typer.Option(help="User of the conversations.")],
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import conversations.json of a ChatGPT export, the oldest conversation first.
 
@@ -117,7 +110,7 @@ def openai(
 
     check_owner(tenant, user)
     found = ImportFiles(files, lambda file: read_conversations(file, user))
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+    options.run_import(found.read_records(), tenant, found)
 
 
 app.command("postgres")(postgres)
@@ -180,8 +173,10 @@ async def _publish_conversations(
     events = [event for conversation in conversations for event in conversation.events]
     try:
         async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
-            with _progress(len(events)) as progress:
-                published = await memory.publish_many(events, progress=progress)
+            with show_progress(description="publishing", total=len(events)) as update:
+                published = await memory.publish_many(
+                    events, progress=lambda published: update(completed=published.count)
+                )
     except (InvalidId, InvalidBody) as error:
         refuse(Ending.WRONG_USE, str(error))
     except NotConnected as error:
@@ -191,17 +186,6 @@ async def _publish_conversations(
         refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
     _show_conversations(conversations, published, as_json)
     return Ending.DONE
-
-
-@contextmanager
-def _progress(total: int) -> "Iterator[PublishProgress]":
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("publishing", total=total)
-        yield lambda published: bar.update(task, completed=published.count)
 
 
 def _show_conversations(
@@ -222,7 +206,7 @@ def _show_conversations(
             "already_there": published.duplicates if published else 0,
             "last_seq": published.last_seq if published else None,
         }
-        typer.echo(json.dumps(summary))
+        show_json(summary)
         return
     show_table(
         ("user", "conversation", "sessions", "turns"),

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.imports.progress import DryRunOption, ImportFiles, RefusedOption, check_owner, import_files
-from mnemon.cli.target import DataOption
+from mnemon.cli.imports.progress import ImportFiles, ImportOptions, check_owner
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
     from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
 
 
+@expand_options
 def markdown(
     paths: Annotated[
         list[Path],
@@ -39,10 +39,8 @@ def markdown(
             "as FILE.bak.",
         ),
     ] = False,
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import facts, one per line: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
 
@@ -55,20 +53,13 @@ def markdown(
 
     check_owner(tenant, user)
     files = list(_list_files(paths))
-    owners = _require_rewritable(files, tenant, user) if rewrite and not dry_run else {}
+    owners = _require_rewritable(files, tenant, user) if rewrite and not options.dry_run else {}
 
-    async def write_anew(deployment: "Deployment") -> None:
+    async def rewrite_all(deployment: "Deployment") -> None:
         await _rewrite_files(deployment, owners)
 
-    import_files(
-        ImportFiles(files, MarkdownReader(tenant, user).read),
-        tenant=tenant,
-        dry_run=dry_run,
-        refused=refused,
-        data=data,
-        as_json=as_json,
-        after=write_anew if owners else None,
-    )
+    found = ImportFiles(files, MarkdownReader(tenant, user).read)
+    options.run_import(found.read_records(), tenant, found, rewrite_all if owners else None)
 
 
 def _list_files(paths: list[Path]) -> Iterator[Path]:
@@ -109,9 +100,11 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-import")
     try:
-        async with Database(deployment, name="mnemon-import") as database:
+        async with (
+            await connect(str(deployment.nats_url), name="mnemon-import") as connection,
+            Database(deployment, name="mnemon-import") as database,
+        ):
             await rewrite_files(connection, database, owners)
     except NotProjected as error:
         refuse(
@@ -121,5 +114,3 @@ async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") 
         )
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{error.filename} cannot be written: {error.strerror}")
-    finally:
-        await connection.close()

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.imports.progress import (
-    DryRunOption,
+    ImportOptions,
     ImportTenantOption,
-    RefusedOption,
     ZoneOption,
     check_owner,
-    import_rows,
     parse_time_zone,
 )
-from mnemon.cli.target import DataOption
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
     from mnemon.operations.imports.postgres import RowReader
@@ -25,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class ChatTables(StrEnum):
-    """How the chats stand in the tables."""
+    """Layouts of the tables that have the chats."""
 
     CONVERSATIONS = "conversations"
     CHAT_LOGS = "chat-logs"
 
 
+@expand_options
 def postgres(
     dsn: Annotated[
         str,
@@ -53,10 +51,8 @@ def postgres(
     ] = None,
     schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
     zone: ZoneOption = "UTC",
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import chats from a bot's PostgreSQL database, which is only read.
 
@@ -66,7 +62,7 @@ def postgres(
 
     check_owner(tenant, user)
     found = _read_records(dsn, layout, schema, RowReader(user, parse_time_zone(zone)))
-    import_rows(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+    options.run_import(found, tenant)
 
 
 async def _read_records(

@@ -4,25 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import (
-    AsOfOption,
-    MinSeqOption,
-    TenantOption,
-    UserOption,
-    parse_as_of,
-    send_request,
-)
-from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, MinSeqOption, parse_as_of
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import Reply
 
 
+@expand_options
 def context(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     query: Annotated[
         str | None,
         typer.Option(
@@ -46,8 +38,6 @@ def context(
     ] = None,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the context that a bot would give to a model for its next answer.
 
@@ -62,13 +52,10 @@ def context(
         "min_seq": min_seq,
         "as_of": parse_as_of(as_of_),
     }
-    send_request(
+    request.send(
         # `memory.context` never fails, and would hide an error.
-        lambda memory: memory.ask(user, "context", **wanted),
+        lambda memory: memory.ask(request.user, "context", **wanted),
         _show_context,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
     )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import send_request
+from mnemon.cli.memory.requests import MemoryRequest
 from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
@@ -50,13 +50,10 @@ def erase(
     whom = f"conversation {conversation} of {user}" if conversation else user
     if not verify and not yes and not _confirm_erasure(f"Erase {whom} of {tenant} for good?"):
         refuse(Ending.NOT_SO, "nothing was erased", "To erase without confirmation: --yes")
-    send_request(
+    MemoryRequest(tenant, user, data, as_json).send(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        ending=_end_verification if verify else _end_erasure,
+        choose_ending=_end_verification if verify else _end_erasure,
     )
 
 

@@ -13,6 +13,7 @@ import typer
 from mnemon.cli.imports.progress import check_owner
 from mnemon.cli.target import DataOption, open_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import show_progress
 
 if TYPE_CHECKING:
     from mnemon.operations.exports.run import ExportCounts, ExportFormat
@@ -125,14 +126,16 @@ async def _write_export(
     whose: tuple[str | None, str | None],
     as_json: bool,
 ) -> Ending:
+    from rich.progress import SpinnerColumn
+
     from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
     async with open_deployment(data, "broker", "database") as servers:
-        connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
         try:
-            written = ExportCounts(await wait_until_projected(connection))
+            async with await connect(str(servers.deployment.nats_url), name="mnemon-export") as connection:
+                written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
                 "Check the lag of the consumers: mnemon status"
@@ -140,13 +143,19 @@ async def _write_export(
                 else "Start the stack: mnemon up"
             )
             refuse(Ending.PART_MISSING, str(error), next_step)
-        finally:
-            await connection.close()
+        columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"
         async with Database(servers.deployment, name="mnemon-export") as database:
-            with _open_output(output) as put, _bar() as progress:
+            with _open_output(output) as put, show_progress(*columns, users=0, lines=0) as update:
                 if first is not None:
                     put(first)
-                await write_memories(database, _list_owners(database, whose), form, put, written, progress)
+                await write_memories(
+                    database,
+                    _list_owners(database, whose),
+                    form,
+                    put,
+                    written,
+                    lambda counts: update(users=counts.users, lines=counts.lines),
+                )
                 _require_memory(written, whose)
     _show_counts(written, output, as_json)
     return Ending.DONE
@@ -209,18 +218,6 @@ def _end_on_closed_pipe() -> Iterator[None]:
         # Discard the rest of the buffer: Python would report an error for it on exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(Ending.NOT_SO) from None
-
-
-@contextmanager
-def _bar() -> "Iterator[Callable[[ExportCounts], None]]":
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.fields[users]:,} users, {task.fields[lines]:,} lines")
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None, users=0, lines=0)
-        yield lambda written: bar.update(task, users=written.users, lines=written.lines)
 
 
 def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:

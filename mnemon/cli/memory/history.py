@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import AsOfOption, TenantOption, parse_as_of, send_request
+from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
@@ -36,12 +36,9 @@ def history(
     if whose is None or (user and named):
         refuse(Ending.WRONG_USE, "give the user of the conversation once", "For example: --user u42")
     then = parse_as_of(as_of_)
-    send_request(
+    MemoryRequest(tenant, whose, data, as_json).send(
         lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),
         _show_messages,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
     )
 
 

@@ -5,18 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import TenantOption, UserOption, send_request
-from mnemon.cli.target import DataOption
+from mnemon.cli.memory.requests import MemoryRequest
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ProfileReplyV1
 
 
+@expand_options
 def profile(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -24,20 +23,15 @@ def profile(
             help="Fields to set: a value is JSON, otherwise text; null removes the field.",
         ),
     ] = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the user's data, or set fields of it.
 
     Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
     """
     fields = dict(map(_parse_assignment, assignments or []))
-    send_request(
-        lambda memory: memory.set_profile(user, fields) if fields else memory.profile(user),
+    request.send(
+        lambda memory: memory.set_profile(request.user, fields) if fields else memory.profile(request.user),
         _show_profile,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
     )
 
 

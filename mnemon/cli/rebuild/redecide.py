@@ -2,8 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from mnemon.cli.rebuild.generations import tell
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import show_table
+from mnemon.cli.terminal.output import show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
@@ -66,8 +65,10 @@ async def redecide(
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
-                with _watched() as progress:
-                    outcome = await redeciding.preview_corrections(progress)
+                with show_progress(description="users") as update:
+                    outcome = await redeciding.preview_corrections(
+                        lambda done, total: update(completed=done, total=total)
+                    )
                 if as_json or not _confirm_outcome(outcome):
                     _show_unchanged(outcome, changed_settings, as_json)
                     return Ending.DONE
@@ -91,8 +92,8 @@ async def redecide(
 
 async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
     try:
-        with _watched() as progress:
-            return await redeciding.make_corrections(progress)
+        with show_progress(description="users") as update:
+            return await redeciding.make_corrections(lambda done, total: update(completed=done, total=total))
     except asyncio.CancelledError:
         typer.echo(
             "mnemon: interrupted; some users are done. Run the same command again to continue", err=True
@@ -118,17 +119,6 @@ def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]"
         return document
 
     return edit
-
-
-@contextmanager
-def _watched() -> Iterator[Callable[[int, int], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("users")
-        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 def _confirm_outcome(outcome: "RedecideOutcome") -> bool:

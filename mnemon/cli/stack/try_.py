@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from mnemon.cli.imports.progress import ImportFiles, read_files
+from mnemon.cli.imports.progress import ImportFiles
 from mnemon.cli.memory.requests import connect_memory
 from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
 from mnemon.cli.terminal.exit_code import Ending, perform_command
@@ -105,12 +105,9 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     from mnemon_infra.broker.streams.applied_position import Position
 
     report = ImportReport()
-    connection = await connect(str(deployment.nats_url), name="mnemon-try")
-    try:
-        await RecordImporter(connection, tenant, report, lambda _: None).import_records(read_files(files))
+    async with await connect(str(deployment.nats_url), name="mnemon-try") as connection:
+        await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
         decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
-    finally:
-        await connection.close()
     result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
