@@ -78,10 +78,10 @@ class ChatConversation:
             for command in (
                 SlashCommand(
                     "/context",
-                    "what the model was given for its last answer, and its tokens",
+                    "show the context of the last answer, with its tokens",
                     self._show_context,
                 ),
-                SlashCommand("/why", "what was searched for the last answer, with scores", self._show_search),
+                SlashCommand("/why", "show the search for the last message, with scores", self._show_search),
                 SlashCommand("/facts", "list the facts about you", self._list_facts),
                 SlashCommand("/save TEXT", "save a fact", self._save_fact),
                 SlashCommand(
@@ -95,7 +95,7 @@ class ChatConversation:
                     "start a new conversation: messages are discarded, facts stay",
                     self._start_conversation,
                 ),
-                SlashCommand("/help", "this", self._show_help),
+                SlashCommand("/help", "list the commands", self._show_help),
             )
         }
 
@@ -128,7 +128,7 @@ class ChatConversation:
             elif name in self.commands:
                 await self.commands[name].run(rest.strip())
             else:
-                self._report_error(f"There is no command {name}. /help shows the commands.")
+                self._report_error(f"There is no command {name}. List the commands: /help")
         except (AskFailed, PublishFailed, InvalidBody) as error:
             self._report_error(str(error))
         except _MODEL_FAILED as error:
@@ -139,7 +139,7 @@ class ChatConversation:
         context = await self._memory.context(self._user, query=text, min_seq=said, budget=self._budget)
         self._last = ChatTurn(text, context, await self._search_message(text, said))
         if context.error:
-            self._report_error(f"Without memory: {context.error.message}")
+            self._report_error(f"Answering without memory: {context.error.message}")
         if self._model is None:
             self._screen.show_note("No model is set. A model would get this context:\n")
             self._screen.show_context(context)
@@ -207,7 +207,7 @@ class ChatConversation:
 
     async def _forget_fact(self, what: str) -> None:
         if not what:
-            self._report_error("Say what: /forget pf_001, or /forget where I live")
+            self._report_error("Add the fact: /forget pf_001, or /forget where I live")
             return
         # Numbers of candidates are valid only in the command that follows their list.
         offered, self._candidates = self._candidates, {}
@@ -235,11 +235,11 @@ class ChatConversation:
     async def _start_conversation(self, _: str) -> None:
         self._started = await self._memory.start(self._user, discard_previous=True)
         self._last = None
-        self._screen.show_note("A new conversation. Earlier messages are discarded, facts stay.")
+        self._screen.show_note("Started a new conversation. Earlier messages are discarded, facts stay.")
 
     async def _show_help(self, _: str) -> None:
         known = [(command.usage, command.meaning) for command in self.commands.values()]
-        self._screen.show_commands([*known, (EXIT, "end")])
+        self._screen.show_commands([*known, (EXIT, "end the chat")])
 
     def _report_error(self, text: str) -> None:
         self.failed = True

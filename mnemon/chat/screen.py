@@ -55,7 +55,7 @@ class ChatScreen:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
             self._console.print(Text(make_printable(message.content)), soft_wrap=True)
         if not reply.messages:
-            self.show_note("Nothing.")
+            self.show_note("The context is empty.")
         self._console.print()
         self._show_sections(reply.sections)
         self.show_note(f"{reply.tokens or 0:,} tokens")
@@ -82,16 +82,16 @@ class ChatScreen:
 
     def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
-        self.show_note("Nothing was forgotten yet. Which fact do you mean?")
+        self.show_note("Nothing was forgotten: several facts may be meant.")
         table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
             table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
         self._console.print(table)
-        self.show_note(f"/forget 1 removes {candidates[0].id}, and so on.")
+        self.show_note(f"/forget 1 removes {candidates[0].id}; other numbers remove the others.")
 
     def show_search(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
         """Show a query, its hits with the parts of their scores, and which of them are in the context."""
-        self.show_note(f"Looked for: {query}")
+        self.show_note(f"Query: {query}")
         given = "\n".join(message.content for message in context.messages)
         table = _create_table("score", "", "found", "")
         for hit in reply.hits:

@@ -6,7 +6,7 @@ from mnemon.cli.terminal.exit_code import Ending, refuse
 
 
 def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
-    """The consumers of these names, each once, in the order given. Ends the command when one is unknown."""
+    """Return the named consumers, each once, in the order given; end the command if one is unknown."""
     from mnemon_consumers.app import CONSUMERS
 
     chosen = tuple(dict.fromkeys(name for name in names if name))

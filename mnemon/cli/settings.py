@@ -276,7 +276,7 @@ async def _show_history(connection: "Client", tenant: str | None, as_json: bool)
         typer.echo(json.dumps([_revision_to_json(revision) for revision in revisions], ensure_ascii=False))
     else:
         show_table(
-            ("revision", "at (UTC)", "by", "what changed"),
+            ("revision", "at (UTC)", "by", "changes"),
             [
                 (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _describe_revision(each))
                 for each in revisions
@@ -303,7 +303,7 @@ async def _change_settings(
 
 
 def parse_assignment(assignment: str) -> tuple[str, Any]:
-    """What an assignment sets, to what. Ends the command where it is none."""
+    """Parse NAME=VALUE; end the command if the text has another form."""
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(

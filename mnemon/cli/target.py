@@ -22,7 +22,7 @@ DataOption = Annotated[
 ]
 
 DEFAULT_DATA = Path("mnemon-data")
-"""Where `mnemon up` keeps everything, unless it is told otherwise."""
+"""Default folder of `mnemon up`."""
 
 _VARIABLES = {
     "broker": ("nats_url", "MNEMON_NATS_URL"),
@@ -31,7 +31,7 @@ _VARIABLES = {
 
 
 def require_deployment(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
-    """The deployment that a command works on. Ends the command when it is not running, or not configured."""
+    """Return the deployment of a command; end the command if it is not running or not configured."""
     if data is not None:
         return _load_running(data, needed)
     deployment = load_deployment()
@@ -49,7 +49,7 @@ def require_deployment(data: Path | None, *needed: Literal["broker", "database"]
 
 
 class TargetServers(NamedTuple):
-    """Servers that answer. Those of a stopped stack do so for the command that started them."""
+    """Running servers; `is_running` is False if this command started them for a stopped stack."""
 
     deployment: "Deployment"
     is_running: bool
@@ -59,10 +59,10 @@ class TargetServers(NamedTuple):
 async def open_deployment(
     data: Path | None, *needed: Literal["broker", "database"]
 ) -> AsyncIterator[TargetServers]:
-    """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
+    """Open the deployment of a command that also works on a stopped stack: start its servers if necessary.
 
     Raises:
-        What `mnemon_infra.embedded.stack.embedded` raises.
+        Exception: the errors of `mnemon_infra.embedded.stack.embedded`.
     """
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.stack import embedded
@@ -84,7 +84,7 @@ async def open_deployment(
 
 
 def load_deployment() -> "Deployment":
-    """The deployment of the environment. Ends the command when a variable is wrong."""
+    """Load the deployment from the environment; end the command if a variable is invalid."""
     from pydantic import ValidationError
 
     from mnemon_infra.config import Deployment

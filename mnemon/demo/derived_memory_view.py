@@ -21,15 +21,15 @@ _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 
 def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
     """Yield the summaries, the facts, and the calls of models for them."""
-    yield from render_heading("Learned in the background: nobody asked for it")
-    yield "[bold]What a context says in place of old messages[/] (the newest summaries):"
+    yield from render_heading("Derived in the background, without a request")
+    yield "[bold]Summaries in place of old messages[/] (the newest ones):"
     yield indent(_render_summaries(learned.summaries))
     count = ", ".join(f"{number} {name}" for name, number in learned.decisions.items())
-    yield f"[bold]Facts drawn from what was said[/] ({count}), some of them with the words they are from:"
+    yield f"[bold]Facts extracted from messages[/] ({count}), with the day of the message:"
     yield indent(_render_extracted(learned.facts))
-    yield Group("[bold]What was asked[/]", indent(_render_model_calls(learned.model_calls)))
+    yield Group("[bold]Calls of language models[/]", indent(_render_model_calls(learned.model_calls)))
     if learned.model is None:
-        yield "[dim]`offline` did this: rules that know a few phrases. A language model does it better:[/]"
+        yield "[dim]`offline` did this: rules that know a few phrases. A language model does better:[/]"
         yield indent(
             Text(
                 "$ MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo", style="cyan"
@@ -60,7 +60,7 @@ def _render_extracted(drawn: Sequence[ExtractedFact]) -> Table:
 def _render_model_calls(spent: Mapping[str, ModelCalls]) -> Table:
     rows = _create_grid("cyan", "", "dim")
     for purpose, of in spent.items():
-        asked = f"{of.calls} times, {of.input_tokens:,} tokens in, {of.output_tokens:,} out"
+        asked = f"{of.calls} calls, {of.input_tokens:,} tokens in, {of.output_tokens:,} out"
         rows.add_row(Text(of.model), Text(_PURPOSES[purpose]), Text(asked))
     return rows
 

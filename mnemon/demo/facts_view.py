@@ -33,14 +33,14 @@ def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
     yield from render_heading("Facts: each kept once, or refused with a reason")
     for user in facts.kept:
         told = [each for each in facts.proposed if each.user == user]
-        yield render_call(
-            f'memory.save("{user}", ...)', "what became of each, in this order", _render_decisions(told)
-        )
+        yield render_call(f'memory.save("{user}", ...)', "decisions, in this order", _render_decisions(told))
     gone = facts.forgotten
-    left = Group(_render_forgotten(gone), Text("\nleft:", style="dim"), _render_left(facts))
-    yield render_call(f'memory.forget("{gone.user}", query="{gone.query}")', "in no answer any more", left)
+    left = Group(_render_forgotten(gone), Text("\nremaining:", style="dim"), _render_left(facts))
+    yield render_call(
+        f'memory.forget("{gone.user}", query="{gone.query}")', "no reply contains it any more", left
+    )
     yield ""
-    yield from render_heading("Found again")
+    yield from render_heading("Searches")
     for found in facts.searches:
         scope = "" if found.scope == "memories" else f', scope=["{found.scope}"]'
         yield render_call(

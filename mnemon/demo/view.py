@@ -29,8 +29,8 @@ _OUTCOMES: Final = {
     "messages_kept": "messages stored, for a bot to ask for",
     "messages_discarded": "messages discarded by /new",
     "messages_cleared": "messages cleared with their conversation",
-    "conversations_started": "/new itself",
-    "conversations_cleared": "the clearing itself",
+    "conversations_started": "start of a conversation by /new",
+    "conversations_cleared": "clearing of a conversation",
     "profile_changes": "changes of a user's data",
     "duplicates": "duplicate, recognised",
     "dead_letters": "dead letters, kept with their reasons",
@@ -108,14 +108,14 @@ def show_report(report: DemoReport, console: Console) -> None:
         console.print(_render_step(told, report.seconds["facts"]))
     if report.derived:
         summaries = sum(map(len, report.derived.summaries.values()))
-        done = f"{summaries} summaries written, {sum(report.derived.decisions.values())} facts drawn"
+        done = f"{summaries} summaries written, {sum(report.derived.decisions.values())} facts extracted"
         console.print(_render_step(done, report.seconds["learning"]))
     console.print()
     for part in (
         *(render_facts(report.facts) if report.facts else ()),
-        *render_heading("What the bot remembers"),
+        *render_heading("The bot's memory"),
         render_call(
-            'memory.context("anna")', "what to put before a model", _render_messages(remembered.context)
+            'memory.context("anna")', "messages to send to a model", _render_messages(remembered.context)
         ),
         render_call(
             'memory.history("иван", limit=8)', "the last messages", _render_messages(remembered.history)
@@ -123,18 +123,18 @@ def show_report(report: DemoReport, console: Console) -> None:
         render_call('memory.profile("иван")', "the user's data", _render_fields(remembered.profile)),
         "",
         *(render_derived_memory(report.derived) if report.derived else ()),
-        *render_heading("What is gone, and what never came in"),
+        *render_heading("Removed messages, duplicates and dead letters"),
         *(_render_discarded(removed) for removed in report.discarded),
         *(_render_cleared(removed, remembered) for removed in report.cleared),
         *(
             f"[bold]Sent twice, stored once:[/] [cyan]“{escape(duplicate.content)}”[/], id {duplicate.id}\n"
             for duplicate in report.duplicates
         ),
-        "[bold]Not understood, and so kept as dead letters, with the reason:[/]",
+        "[bold]Invalid events, kept as dead letters with the reason:[/]",
         _render_letters(report.dead_letters),
-        *render_heading(f"Where the {report.published} events went"),
+        *render_heading(f"Outcomes of the {report.published} events"),
         _render_outcomes(report),
-        *render_heading("Where to go next"),
+        *render_heading("Next steps"),
         _render_next_steps(),
     ):
         console.print(part)
@@ -177,14 +177,14 @@ def _format_value(value: object) -> str:
 
 def _render_discarded(removed: RemovedMessages) -> RenderableType:
     return Group(
-        f"[bold]Anna tried the bot out, then sent /new:[/] {removed.count} messages are gone, among them",
+        f"[bold]Anna tried the bot out, then sent /new:[/] {removed.count} messages were discarded, such as",
         indent(_render_messages(removed.messages[2:6], style="dim strike")),
     )
 
 
 def _render_cleared(removed: RemovedMessages, remembered: BotReplies) -> RenderableType:
     return Group(
-        f"[bold]Lena cleared one conversation:[/] {removed.count} messages are gone; it goes on with",
+        f"[bold]Lena cleared one conversation:[/] {removed.count} messages were removed. Its new ones:",
         indent(_render_messages(remembered.cleared[:2])),
     )
 
@@ -210,7 +210,9 @@ def _render_outcomes(report: DemoReport) -> RenderableType:
         rows.add_row(str(count), _OUTCOMES[name])
     rows.add_row("─" * len(str(report.published)), "")
     verdict = (
-        "[green]every event is accounted for[/]" if report.is_balanced else "[red]this is not all of them[/]"
+        "[green]every event is accounted for[/]"
+        if report.is_balanced
+        else "[red]some events are not accounted for[/]"
     )
     rows.add_row(str(sum(report.outcomes.values())), verdict)
     return Group(
@@ -222,16 +224,16 @@ def _render_outcomes(report: DemoReport) -> RenderableType:
 def _render_next_steps() -> RenderableType:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8").strip()
     return Group(
-        "[bold]Start it to stay[/], with its data in ./memory:",
+        "[bold]Start a stack that keeps its data[/] in ./memory:",
         _render_commands(spell_command("mnemon up --data ./memory --nats-port 4222")),
         "[bold]A bot in Python:[/]",
         indent(Syntax(code, "python", theme="ansi_dark", background_color="default"), above=1),
-        "[bold]A bot in any other language[/] publishes and asks by NATS alone; here with its command line:",
+        "[bold]A bot in any other language[/] uses NATS directly, as here:",
         _render_commands(
             """nats pub chat.acme.u42.-.message.v1 '{"role":"user","content":"hi"}'""",
             """nats req ask.acme.u42.history.v1 '{"limit":30}'""",
         ),
-        "[bold]Look inside:[/]",
+        "[bold]Inspect it:[/]",
         _render_commands(spell_command("mnemon status --data ./memory"), spell_command("mnemon --help")),
     )
 

@@ -101,8 +101,8 @@ class _MemoryHandlers:
         resource = types.Resource(
             uri=CONTEXT_URI,
             name="context",
-            title="What is known about the user",
-            description="Lasting facts, the user's data, summaries and the latest of what was said.",
+            title="Memory of the user",
+            description="Facts, the user's data, summaries and the latest messages.",
             mime_type="text/markdown",
         )
         return types.ListResourcesResult(resources=[resource])
@@ -125,7 +125,7 @@ class _MemoryHandlers:
         prompt = types.Prompt(
             name=PROMPT,
             title="Ask with memory",
-            description="Your message, with what is known about you that fits it.",
+            description="Your message, with the memory that fits it.",
             arguments=[question],
         )
         return types.ListPromptsResult(prompts=[prompt])
@@ -173,13 +173,13 @@ class _MemoryHandlers:
 
 
 def _format_context(reply: ContextReplyV1) -> str:
-    missing = f"(Not everything could be looked up: {', '.join(reply.degraded)}.)" if reply.degraded else ""
+    missing = f"(These parts did not answer: {', '.join(reply.degraded)}.)" if reply.degraded else ""
     known = (reply.text or "").strip()
     return "\n\n".join(filter(None, [known, missing])) or "Nothing is known about the user yet."
 
 
 def _describe_failure(failed: AskFailed) -> str:
-    again = " Try again in a moment; if it stays so, go on without it." if failed.retryable else ""
+    again = " Try again in a moment; if it fails again, continue without it." if failed.retryable else ""
     return f"{failed}.{again}"
 
 

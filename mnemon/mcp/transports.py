@@ -52,7 +52,7 @@ def read_user_header(context: ServerRequestContext[Any]) -> str:
     except UnicodeError as error:
         raise NoUser(f"the header {USER_HEADER} is not UTF-8, percent-encoded or not") from error
     if not user:
-        raise NoUser(f"whose memory? Send the header {USER_HEADER}, or start the server with --user")
+        raise NoUser(f"no user is named: send the header {USER_HEADER}, or start the server with --user")
     return user
 
 

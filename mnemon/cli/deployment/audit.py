@@ -123,7 +123,7 @@ def _show_audit(found: "Audit") -> None:
     persist, dedupe, extract = found.persist, found.dedupe, found.extract
     rows = [
         ("persist", "applied", persist.applied),
-        *_list_counts("persist", "nothing, ", persist.ignored),
+        *_list_counts("persist", "ignored, ", persist.ignored),
         *_list_counts("persist", "dead, ", persist.dead),
         ("persist", "missing", found.faults.count_of("persist", "persist-sweep")),
         *_list_counts("dedupe", "", dedupe.outcomes),
@@ -140,7 +140,7 @@ def _show_audit(found: "Audit") -> None:
     if found.vectors:
         typer.echo()
         show_table(
-            ("vectors of", "points", "found by them", "of dead letters", "for the next sweep"),
+            ("vectors of", "points", "items", "of dead letters", "awaiting a sweep"),
             [(name, *astuple(each)) for name, each in found.vectors.items()],
         )
     typer.echo()
@@ -189,7 +189,7 @@ def _show_conclusion(found: "Audit") -> None:
         typer.secho("everything is accounted for", fg="green", bold=True)
         return
     show_table(
-        ("event", "by", "where", "what"),
+        ("event", "consumer", "where", "fault"),
         [(each.seq, each.consumer, each.where, _describe_fault(each)) for each in faults.named],
     )
     for kind in sorted(faults.counts):

@@ -34,5 +34,5 @@ async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
         typer.echo(json.dumps([asdict(change) for change in changes]))
     else:
         rows = [(change.what, change.action, change.detail) for change in changes]
-        show_table(("what", "", "difference"), rows)
+        show_table(("what", "action", "difference"), rows)
     return Ending.DONE

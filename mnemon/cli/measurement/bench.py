@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class BenchName(StrEnum):
-    """What can be measured."""
+    """Names of the benches."""
 
     PUBLISH = "publish"
     INGEST = "ingest"
@@ -55,7 +55,7 @@ def bench(
 ) -> None:
     """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
 
-    The ratios are what counts: they hold on a slow machine too. Ends with 1 when a target is missed.
+    Compare the ratios: they are valid on a slow machine, too. Ends with 1 when a target is missed.
 
     Example: `mnemon bench ingest --json`
     """

@@ -28,13 +28,13 @@ _KINDS: Mapping[str, str] = {
 
 
 class ExclusiveSite(NamedTuple):
-    """Where nobody else rebuilds.
+    """The servers, locked against other rebuilds.
 
     Attributes:
-        place: where.
-        is_running: the stack runs without this command.
-        progress: who watches.
-        is_finished: the vectors of an earlier switch were still to be exchanged, and are now.
+        place: the deployment and its connections.
+        is_running: whether the stack runs without this command.
+        progress: shows the progress.
+        is_finished: whether an interrupted swap was completed.
     """
 
     place: "Site"
@@ -45,11 +45,10 @@ class ExclusiveSite(NamedTuple):
 
 @asynccontextmanager
 async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
-    """The servers, as long as the block lasts; a switch that was cut off is completed.
+    """Lock the servers for the duration of the block, and complete an interrupted swap.
 
     Raises:
-        InTheWay: somebody else rebuilds.
-        And what the servers raise.
+        InTheWay: another process rebuilds.
     """
     from mnemon.operations.rebuild.swap import swap_vectors
     from mnemon_infra.rebuild.generations import site_alone
@@ -66,7 +65,7 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
-    """Make a generation, and put it in the place of the live one."""
+    """Rebuild a generation, and swap it with the live one."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.generation_names import name_of
@@ -112,10 +111,10 @@ async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
 
 
 async def require_no_former(place: "Site") -> None:
-    """Stop before what could be gone back to would be lost.
+    """Check that no former generation exists, which a rebuild would replace.
 
     Raises:
-        InTheWay: the former generation is there.
+        InTheWay: a former generation exists.
     """
     from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import InTheWay
@@ -129,7 +128,7 @@ async def require_no_former(place: "Site") -> None:
 
 
 async def swap_back(data: Path | None, as_json: bool) -> Ending:
-    """Put the former generation back."""
+    """Swap back to the former generation."""
     from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 
     async with open_exclusive_site(data) as (place, _, progress, _):
@@ -147,7 +146,7 @@ async def swap_back(data: Path | None, as_json: bool) -> Ending:
 
 
 async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Ending:
-    """Compare what is live with what the log gives."""
+    """Compare the live generation with one rebuilt from the log."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon.operations.rebuild.verification import GenerationVerification
@@ -174,7 +173,7 @@ async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> End
 
 
 async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
-    """Make a generation as of then."""
+    """Make a snapshot as of a log position or a time."""
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import position_at
 
@@ -201,7 +200,7 @@ async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool
 
 
 async def show_generations(data: Path | None, as_json: bool) -> Ending:
-    """Show what is there."""
+    """List the generations."""
     from mnemon.operations.rebuild.listing import list_generations
     from mnemon.operations.rebuild.live_vectors import count_points
     from mnemon_infra.rebuild.generations import site
@@ -254,5 +253,5 @@ def _format_megabytes(number: int | None) -> Figure | str:
 
 
 def tell(as_json: bool, values: Mapping[str, Any], words: str) -> None:
-    """Say how it ended."""
+    """Print the result as JSON or as text."""
     typer.echo(json.dumps(values) if as_json else words)

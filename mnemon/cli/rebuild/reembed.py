@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
-    """Make the vectors with another model, show what changes, and switch."""
+    """Embed everything with another model, show the changed verdicts, and swap after confirmation."""
     from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class ReplayBar:
-    """Shows how far a replay is, how fast, and how long it takes yet. A pipe gets the words only."""
+    """Shows position, speed and remaining time of a replay. A pipe gets the messages only."""
 
     def __init__(self, bar: "Progress") -> None:
         self._bar = bar
         self._tasks: dict[str, TaskID] = {}
 
     def at(self, reached: int, up_to: int) -> None:
-        """So far the rows are, and so far they go."""
+        """Show the position of the rows, and their goal."""
         self._show("rows", reached, up_to)
 
     def report_vectors(self, reached: int, up_to: int) -> None:
-        """So far the vectors are, and so far they go."""
+        """Show the position of the vectors, and their goal."""
         self._show("vectors", reached, up_to)
 
     def _show(self, what: str, reached: int, up_to: int) -> None:
@@ -34,13 +34,13 @@ class ReplayBar:
         self._bar.update(task, total=up_to, completed=reached, rate=rate)
 
     def say(self, line: str) -> None:
-        """Something that a person wants to know."""
+        """Print a message on standard error."""
         typer.echo(line, err=True)
 
 
 @contextmanager
 def show_replay() -> Iterator[ReplayBar]:
-    """A bar, as long as the block lasts."""
+    """Show a progress bar for the duration of the block."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

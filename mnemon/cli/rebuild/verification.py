@@ -16,7 +16,7 @@ _LONGEST_VALUE = 60
 
 
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
-    """For a program. `kept` is the schema that can be looked at."""
+    """Return the result as JSON; `kept` is the schema of the rebuilt generation if it was kept."""
     return {
         "position": verdict.position,
         "is_settled": verdict.is_settled,
@@ -29,7 +29,7 @@ def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, A
 
 
 def show_verdict(verdict: "RowVerification") -> None:
-    """For a person."""
+    """Show the result as text."""
     if not verdict.is_settled:
         typer.echo(
             "`persist` or `index` is behind or not running: events that they have not handled "

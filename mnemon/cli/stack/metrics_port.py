@@ -1,4 +1,4 @@
-"""Address at which a process serves its metrics, and whether it is alive and ready."""
+"""Port and addresses of the metrics and health checks of a process."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,18 +21,18 @@ MetricsPort = Annotated[
 
 
 def set_metrics_port(deployment: "Deployment", port: int | None) -> "Deployment":
-    """The same deployment, shown at a port, if one is named."""
+    """Return the deployment with a metrics port, if one is given."""
     return deployment if port is None else deployment.model_copy(update={"metrics_port": port})
 
 
 def take_next_metrics_port(deployment: "Deployment") -> "Deployment":
-    """The same for a second process of it, which is shown at the next port."""
+    """Return the deployment for a second process, with the next metrics port."""
     port = deployment.metrics_port
     return deployment if port is None else deployment.model_copy(update={"metrics_port": port + 1})
 
 
 def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
-    """Where they show their metrics."""
+    """Return the addresses of the metrics of several processes."""
     return [
         f"http://{each.metrics_host}:{each.metrics_port}/metrics" for each in deployments if each.metrics_port
     ]

@@ -28,12 +28,12 @@ StartedDataOption = Annotated[
 async def open_servers(
     data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
 ) -> AsyncIterator["Deployment"]:
-    """What is configured, or what runs in a folder; started where nothing does.
+    """Open the configured servers or those of a folder; start a stack in the folder if none runs.
 
     Args:
         data: the folder.
-        note: told that a stack is started.
-        busy: shows a sign of life while it starts.
+        note: shows a message that a stack is started.
+        busy: shows a spinner while the stack starts.
     """
     from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints

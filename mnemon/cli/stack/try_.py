@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 PATIENCE = 60.0
-"""Seconds for facts of a file to be decided on."""
+"""Seconds to wait for the decisions on the facts of a file."""
 
 TEXT = "Keeps a spare key under the third flowerpot"
 QUESTION = "Where is the spare key?"
@@ -65,7 +65,7 @@ def try_(
 
 
 class TrialStep(NamedTuple):
-    """What a step gave, and whether that is what it should give."""
+    """A step of the trial, its result, and whether it is the expected one."""
 
     name: str
     result: str

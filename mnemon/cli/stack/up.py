@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Ports(NamedTuple):
-    """Ports that were chosen; None is as the part has it."""
+    """Chosen ports; None takes the default of the part."""
 
     nats: int | None
     database: int | None

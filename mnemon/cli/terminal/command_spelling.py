@@ -4,5 +4,5 @@ import os
 
 
 def spell_command(command: str) -> str:
-    """A command for a person to type next: in a clone without an environment of its own, `uv run` has it."""
+    """Return a command to type next; with the prefix `uv run` if this process was started that way."""
     return f"uv run {command}" if "UV" in os.environ else command

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """The exit codes, which other people's scripts rely on."""
+    """Exit codes of all commands. Scripts rely on them."""
 
     DONE = 0
     NOT_SO = 1
@@ -45,7 +45,7 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 
 
 def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
-    """Say what is wrong and what to do about it, and end."""
+    """Print a problem and the next step on standard error, and end the command."""
     typer.echo(f"mnemon: {problem}", err=True)
     if next_step:
         typer.echo(f"  {next_step}", err=True)
@@ -53,13 +53,13 @@ def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
 
 
 def refuse_folder(error: "FolderInUse") -> NoReturn:
-    """Say who has the folder, and end."""
+    """Print which process uses the folder, and end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
     refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
 
 
 def perform_command(command: Coroutine[Any, Any, Ending]) -> NoReturn:
-    """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
+    """Run a command and end with its exit code. Known errors become messages, all others a traceback."""
     from mnemon_infra.process.cancellation import heed_cancellations
     from mnemon_infra.process.fault import take_fault
 

@@ -15,7 +15,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value i
 
 
 class Figure(str):
-    """A number that is written out already."""
+    """A formatted number."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ def show_progress(
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Show rows on the terminal; numbers stand to the right."""
+    """Show a table, with numbers aligned to the right."""
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text

@@ -9,8 +9,8 @@ from typing import Self
 class StopSignals:
     """Listens for signals inside its `with` block.
 
-    The first one ends `asked`, and what follows is a stop in good order; before `asked` it cancels the start.
-    Each later one cancels what the stop still waits for.
+    The first signal ends `wait`, and the command stops in order; before `wait` it cancels the start. Each
+    later signal cancels the step that the stop waits for.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class StopSignals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     async def wait(self) -> None:
-        """Wait for the first signal. One that came before, and that a library kept to itself, ends this."""
+        """Wait for the first signal; return at once if the start was cancelled and a library hid it."""
         if self._task and self._task.cancelling():
             raise asyncio.CancelledError
         self._waiting = True

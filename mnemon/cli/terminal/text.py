@@ -4,9 +4,9 @@ import re
 from typing import Final
 
 _CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but for tabs and newlines, and halves of characters, which no terminal takes."""
+"""Control characters except tabs and newlines, and lone surrogates, which terminals cannot show."""
 
 
 def make_printable(text: str) -> str:
-    """What somebody said must not steer the terminal of who reads it, such as its title or its clipboard."""
+    """Replace control characters, which could change the title or the clipboard of a terminal."""
     return _CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))

@@ -133,7 +133,7 @@ def test_it_says_whether_every_event_is_accounted_for() -> None:
     assert balanced.is_balanced
     assert "every event is accounted for" in shown(balanced, 80)
     assert not unbalanced.is_balanced
-    assert "this is not all of them" in shown(unbalanced, 80)
+    assert "some events are not accounted for" in shown(unbalanced, 80)
     assert unbalanced.to_json()["balanced"] is False
 
 
