@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import structlog
 
-from mnemon.admin.page_port import open_page_socket
-from mnemon.admin.session.tokens import create_link_key, load_token
-from mnemon.http.socket_binding import format_address
+from mnemon.admin.session.tokens import create_link_key, load_token, open_admin_folder
+from mnemon.http.server import format_address, open_listening_socket
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.data_folder import replace
 
 log = structlog.get_logger("admin")
 
@@ -66,7 +66,7 @@ async def serve_admin_page(
     """Serve the page of a folder, on this machine only, for the duration of the block.
 
     Raises:
-        mnemon.admin.page_port.PagePortTaken: another process has the chosen port.
+        mnemon.admin.launcher.PagePortTaken: another process has the chosen port.
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
@@ -137,3 +137,33 @@ async def _end_process(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+_HOST: Final = "127.0.0.1"
+
+
+class PagePortTaken(Exception):
+    """Another process has the chosen port."""
+
+
+def open_page_socket(data: Path, port: int | None) -> socket.socket:
+    """Return a listening socket on this machine.
+
+    Without a port, take the former port of the folder if it is free, else any free one.
+
+    Raises:
+        PagePortTaken: another process has the chosen port.
+    """
+    if port:
+        try:
+            return _save_port(data, open_listening_socket(_HOST, port))
+        except OSError as error:
+            raise PagePortTaken(f"the admin page cannot listen on port {port}: {error.strerror}") from error
+    with suppress(OSError, ValueError):
+        return open_listening_socket(_HOST, int((open_admin_folder(data) / "port").read_text("ascii")))
+    return _save_port(data, open_listening_socket(_HOST, 0))
+
+
+def _save_port(data: Path, listening: socket.socket) -> socket.socket:
+    replace(open_admin_folder(data) / "port", str(listening.getsockname()[1]))
+    return listening

@@ -6,10 +6,15 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from mnemon.admin.connections import ServerConnections
-from mnemon.operations.health.lag import SAMPLE_INTERVAL, ConsumerSample, sample_consumers
+from mnemon.operations.health.lag import (
+    SAMPLE_INTERVAL,
+    ConsumerSample,
+    StreamState,
+    load_stream_states,
+    sample_consumers,
+)
 from mnemon.operations.health.report import Health, examine_deployment
 from mnemon.operations.health.services import ServiceCounts, sum_service_counts
-from mnemon.operations.health.streams import StreamState, load_stream_states
 from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0

@@ -1,23 +1,43 @@
 """Output of the demo on a terminal or in a pipe."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from types import TracebackType
 from typing import Final, Self
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
+from rich.panel import Panel
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.command_spelling import spell_command
-from mnemon.demo.derived_memory_view import render_derived_memory
-from mnemon.demo.facts_view import render_facts
-from mnemon.demo.panels import indent, render_call, render_heading
-from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, RemovedMessages
+from mnemon.cli.terminal.text import spell_command
+from mnemon.demo.facts import CONTEXT_BUDGET, CONTEXT_QUERY
+from mnemon.demo.report import (
+    BotReplies,
+    DeadLetter,
+    DemoFacts,
+    DemoReport,
+    DemoSearch,
+    DerivedMemory,
+    ExtractedFact,
+    ForgottenFact,
+    ModelCalls,
+    ProposedText,
+    RemovedMessages,
+)
+from mnemon.demo.sample import IVAN
 from mnemon_contracts.base import JsonObject
+from mnemon_contracts.events.memory import (
+    Decision,
+    FactConfirmedV1,
+    FactRejectedV1,
+    FactSavedV1,
+    FactUpdatedV1,
+)
 from mnemon_contracts.verbs.ask import RenderedMessage
 
 WIDTH: Final = 100
@@ -240,3 +260,181 @@ def _render_next_steps() -> RenderableType:
 
 def _render_commands(*commands: str) -> RenderableType:
     return indent(Text("\n".join(f"$ {command}" for command in commands), style="cyan"), above=1)
+
+
+def render_heading(title: str) -> Iterable[RenderableType]:
+    """Return a heading with a blank line below."""
+    return Text(title, style="bold underline"), Text()
+
+
+def indent(content: RenderableType, above: int = 0) -> RenderableType:
+    """Indent content, with a blank line below and `above` blank lines above."""
+    return Padding(content, (above, 0, 1, 2), expand=False)
+
+
+def render_call(expression: str, meaning: str, content: RenderableType) -> RenderableType:
+    """Return a panel with a call as title, its reply as content, and the meaning of the reply below."""
+    return Panel(
+        content,
+        title=f"[bold]await {escape(expression)}[/]",
+        title_align="left",
+        subtitle=f"[dim]{meaning}[/]",
+        subtitle_align="right",
+        border_style="dim",
+        padding=(1, 2),
+    )
+
+
+MAX_FACTS: Final = 6
+"""Facts of each user that the demo shows."""
+
+MAX_SUMMARIES: Final = 3
+"""Newest summaries of each user that the demo shows: as many as a context has."""
+
+_PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
+
+
+def render_derived_memory(learned: DerivedMemory) -> Iterator[RenderableType]:
+    """Yield the summaries, the facts, and the calls of models for them."""
+    yield from render_heading("Derived in the background, without a request")
+    yield "[bold]Summaries in place of old messages[/] (the newest ones):"
+    yield indent(_render_summaries(learned.summaries))
+    count = ", ".join(f"{number} {name}" for name, number in learned.decisions.items())
+    yield f"[bold]Facts extracted from messages[/] ({count}), with the day of the message:"
+    yield indent(_render_extracted(learned.facts))
+    yield Group("[bold]Calls of language models[/]", indent(_render_model_calls(learned.model_calls)))
+    if learned.model is None:
+        yield "[dim]`offline` did this: rules that know a few phrases. A language model does better:[/]"
+        yield indent(
+            Text(
+                "$ MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo", style="cyan"
+            )
+        )
+
+
+def _render_summaries(summaries: Mapping[str, Sequence[str]]) -> Table:
+    rows = _create_grid("cyan", "")
+    for user, texts in summaries.items():
+        for number, text in enumerate(texts[-MAX_SUMMARIES:]):
+            rows.add_row(Text("" if number else user), Text(text))
+    return rows
+
+
+def _render_extracted(drawn: Sequence[ExtractedFact]) -> Table:
+    rows = _create_grid("cyan", "dim", "", "dim")
+    for user in dict.fromkeys(each.user for each in drawn):
+        of_user = [each for each in drawn if each.user == user]
+        for number, each in enumerate(of_user[:MAX_FACTS]):
+            said = f"{each.source.sent_at:%d %B}" if each.source and each.source.sent_at else ""
+            rows.add_row(Text("" if number else user), Text(each.id), Text(each.text), Text(said))
+        if len(of_user) > MAX_FACTS:
+            rows.add_row("", "", Text(f"and {len(of_user) - MAX_FACTS} more", style="dim"), "")
+    return rows
+
+
+def _render_model_calls(spent: Mapping[str, ModelCalls]) -> Table:
+    rows = _create_grid("cyan", "", "dim")
+    for purpose, of in spent.items():
+        asked = f"{of.calls} calls, {of.input_tokens:,} tokens in, {of.output_tokens:,} out"
+        rows.add_row(Text(of.model), Text(_PURPOSES[purpose]), Text(asked))
+    return rows
+
+
+def _create_grid(*styles: str) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    for style in styles:
+        rows.add_column(style=style, overflow="fold")
+    return rows
+
+
+_STYLES: Final = {
+    "saved": "green",
+    "confirmed": "cyan",
+    "updated": "yellow",
+    "refused": "red",
+    "forgotten": "magenta",
+}
+
+
+def render_facts(facts: DemoFacts) -> Iterator[RenderableType]:
+    """Yield the decisions on facts, the forgotten one, the searches, and a context with facts."""
+    yield from render_heading("Facts: each kept once, or refused with a reason")
+    for user in facts.kept:
+        told = [each for each in facts.proposed if each.user == user]
+        yield render_call(f'memory.save("{user}", ...)', "decisions, in this order", _render_decisions(told))
+    gone = facts.forgotten
+    left = Group(_render_forgotten(gone), Text("\nremaining:", style="dim"), _render_left(facts))
+    yield render_call(
+        f'memory.forget("{gone.user}", query="{gone.query}")', "no reply contains it any more", left
+    )
+    yield ""
+    yield from render_heading("Searches")
+    for found in facts.searches:
+        scope = "" if found.scope == "memories" else f', scope=["{found.scope}"]'
+        yield render_call(
+            f'memory.search("{found.user}", "{found.query}"{scope})', "best first", _render_hits(found)
+        )
+    text = Text(facts.context.text or "")
+    tokens = f"{facts.context.tokens} tokens"
+    asked = f'memory.context("{IVAN}", query="{CONTEXT_QUERY}", format="xml", budget={CONTEXT_BUDGET})'
+    yield render_call(asked, tokens, text)
+    yield ""
+
+
+def _render_decisions(told: Iterable[ProposedText]) -> Table:
+    rows = _create_rows()
+    for each in told:
+        match each.event:
+            case FactSavedV1(fact_id=fact_id, fact=fact):
+                _add_row(rows, "saved", fact_id, each.text, f"{fact.tier}, importance {fact.importance}")
+            case FactConfirmedV1(fact_id=fact_id):
+                _add_row(rows, "confirmed", fact_id, each.text, "known already")
+            case FactUpdatedV1(fact_id=fact_id, former=former, decision=by):
+                _add_row(
+                    rows, "updated", fact_id, each.text, f"was “{former.text}”; {_describe_evidence(by)}"
+                )
+            case FactRejectedV1(reason=rule, detail=detail):
+                _add_row(rows, "refused", rule, each.text, detail or "")
+    return rows
+
+
+def _describe_evidence(by: Decision | None) -> str:
+    return by.evidence if by and by.evidence else "changed by hand"
+
+
+def _render_forgotten(gone: ForgottenFact) -> Table:
+    rows = _create_rows()
+    _add_row(rows, "forgotten", gone.fact.id, gone.fact.text)
+    return rows
+
+
+def _render_left(facts: DemoFacts) -> Table:
+    rows = _create_rows()
+    for fact in facts.kept[facts.forgotten.user]:
+        _add_row(rows, "", fact.id, fact.text)
+    return rows
+
+
+def _render_hits(found: DemoSearch) -> Table:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(style="bold", no_wrap=True)
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for hit in found.hits:
+        rows.add_row(f"{hit.score:.2f}", Text(hit.id), Text(hit.text))
+    return rows
+
+
+def _create_rows() -> Table:
+    rows = Table.grid(padding=(0, 2))
+    rows.add_column(no_wrap=True, min_width=9)
+    rows.add_column(style="dim", no_wrap=True, min_width=9)
+    rows.add_column(overflow="fold")
+    return rows
+
+
+def _add_row(rows: Table, what: str, which: str, text: str, more: str = "") -> None:
+    said = Text(text)
+    if more:
+        said.append(f"\n{more}", style="dim")
+    rows.add_row(Text(what, style=_STYLES.get(what, "")), which, said)

@@ -7,8 +7,7 @@ from starlette.responses import Response
 
 from mnemon.admin.charts import figures
 from mnemon.admin.charts.event_flow import PartLabel, draw_pictures
-from mnemon.admin.charts.figures import Figures, Traffic
-from mnemon.admin.charts.sparklines import draw_sparkline
+from mnemon.admin.charts.figures import Figures, Traffic, draw_sparkline
 from mnemon.admin.live_status import LEAST_SPAN, LiveStatus, StatusSample
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering import filters

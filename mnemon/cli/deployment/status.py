@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mnemon.cli.deployment.budgets import show_out_of_budget
+from mnemon.cli.deployment.usage import show_out_of_budget
 from mnemon.cli.target import DataOption, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table

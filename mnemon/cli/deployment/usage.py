@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.deployment.budgets import show_out_of_budget
 from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
@@ -153,3 +152,9 @@ def _show_how_to_price(found: "Period", data: Path | None) -> None:
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
     )
     typer.echo("  replace each 0 by the price of a million tokens, in US dollars")
+
+
+def show_out_of_budget(tenant: str, usd: float, usd_per_day: float) -> None:
+    """Show that a tenant has spent its budget of the day, in US dollars."""
+    spent = f"{usd:,.4f} US$ of {usd_per_day:,g} spent today"
+    typer.secho(f"out of budget {tenant}: {spent}; background work waits until tomorrow (UTC)", fg="yellow")

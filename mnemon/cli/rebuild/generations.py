@@ -1,8 +1,8 @@
 """Actions of `mnemon rebuild`: rebuild, verify, go back, list and drop generations."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -10,14 +10,118 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from mnemon.cli.rebuild.replay_progress import ReplayBar, show_replay
-from mnemon.cli.rebuild.verification import show_verdict, verdict_to_json
 from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from mnemon_infra.database.generations.comparison import Difference
     from mnemon_infra.rebuild.generations import Site
+    from mnemon_infra.rebuild.verification import RowVerification
+
+_LONGEST_VALUE = 60
+"""Characters of a value that are shown in a table."""
+
+
+def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
+    """Return the result as JSON; `kept` is the schema of the rebuilt generation if it was kept."""
+    return {
+        "position": verdict.position,
+        "is_settled": verdict.is_settled,
+        "rows": verdict.rows,
+        "differences": verdict.differences,
+        "by_table": verdict.counts,
+        "first": [each._asdict() for each in verdict.first],
+        "kept": kept,
+    }
+
+
+def show_verdict(verdict: "RowVerification") -> None:
+    """Show the result as text."""
+    if not verdict.is_settled:
+        typer.echo(
+            "`persist` or `index` is behind or not running: events that they have not handled "
+            "were not compared.",
+            err=True,
+        )
+    show_table(
+        ("what", "rows or points", "differences"),
+        [(name, rows, verdict.counts.get(name, 0)) for name, rows in verdict.rows.items()],
+    )
+    if verdict.first:
+        typer.echo("")
+        rows = [
+            (each.table, " ".join(each.key.values()), _describe_difference(each)) for each in verdict.first
+        ]
+        show_table(("table", "key", "difference: live | rebuilt"), rows)
+        if verdict.differences > len(verdict.first):
+            typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
+        typer.echo("To swap in a rebuilt generation: mnemon rebuild")
+    else:
+        typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
+
+
+def _describe_difference(difference: "Difference") -> str:
+    live, rebuilt = difference.live, difference.rebuilt
+    if live is None or rebuilt is None:
+        return "missing in the live generation" if live is None else "missing in the rebuilt generation"
+    return "; ".join(
+        f"{name}: {_shorten_value(live[name])} | {_shorten_value(rebuilt[name])}" for name in live
+    )
+
+
+def _shorten_value(value: object) -> str:
+    spelled = json.dumps(value, ensure_ascii=False)
+    return spelled if len(spelled) <= _LONGEST_VALUE else f"{spelled[: _LONGEST_VALUE - 3]}..."
+
+
+class ReplayBar:
+    """Shows position, speed and remaining time of a replay. A pipe gets the messages only."""
+
+    def __init__(self, bar: "Progress") -> None:
+        self._bar = bar
+        self._tasks: dict[str, TaskID] = {}
+
+    def at(self, reached: int, up_to: int) -> None:
+        """Show the position of the rows, and their goal."""
+        self._show("rows", reached, up_to)
+
+    def report_vectors(self, reached: int, up_to: int) -> None:
+        """Show the position of the vectors, and their goal."""
+        self._show("vectors", reached, up_to)
+
+    def _show(self, what: str, reached: int, up_to: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=up_to, completed=reached, rate="")
+        task = self._tasks[what]
+        speed = next(each.speed for each in self._bar.tasks if each.id == task)
+        rate = f"{speed:,.0f} events/s" if speed else ""
+        self._bar.update(task, total=up_to, completed=reached, rate=rate)
+
+    def say(self, line: str) -> None:
+        """Print a message on standard error."""
+        typer.echo(line, err=True)
+
+
+@contextmanager
+def show_replay() -> Iterator[ReplayBar]:
+    """Show a progress bar for the duration of the block."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield ReplayBar(bar)
+
 
 _KINDS: Mapping[str, str] = {
     "live": "live",

@@ -58,8 +58,7 @@ async def _serve_admin(
     from mnemon.admin.session.access import Access
     from mnemon.admin.session.revoked import load_ended_sessions
     from mnemon.admin.session.tokens import create_link_key, create_token, load_token
-    from mnemon.http.server import serve_http
-    from mnemon.http.socket_binding import format_address, open_listening_socket
+    from mnemon.http.server import format_address, open_listening_socket, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()

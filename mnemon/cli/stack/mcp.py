@@ -83,8 +83,7 @@ async def _serve_http(
 ) -> Ending:
     import secrets
 
-    from mnemon.http.server import serve_http
-    from mnemon.http.socket_binding import format_address, open_listening_socket
+    from mnemon.http.server import format_address, open_listening_socket, serve_http
     from mnemon.mcp.server import create_server
     from mnemon.mcp.transports import create_http_application, read_user_header
     from mnemon_infra.telemetry.logging import configure_logging

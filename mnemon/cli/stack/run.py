@@ -1,17 +1,58 @@
 """`mnemon run`."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.consumer_names import parse_consumers
-from mnemon.cli.stack.metrics_port import MetricsPort, list_metrics_addresses, set_metrics_port
 from mnemon.cli.target import DataOption, require_deployment
-from mnemon.cli.terminal.exit_code import Ending, perform_command
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
+
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        min=1,
+        max=65_534,
+        metavar="PORT",
+        show_default=False,
+        help="Port of /metrics, /healthz and /readyz; without it: MNEMON_METRICS_PORT, otherwise none.",
+    ),
+]
+
+
+def set_metrics_port(deployment: "Deployment", port: int | None) -> "Deployment":
+    """Return the deployment with a metrics port, if one is given."""
+    return deployment if port is None else deployment.model_copy(update={"metrics_port": port})
+
+
+def take_next_metrics_port(deployment: "Deployment") -> "Deployment":
+    """Return the deployment for a second process, with the next metrics port."""
+    port = deployment.metrics_port
+    return deployment if port is None else deployment.model_copy(update={"metrics_port": port + 1})
+
+
+def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
+    """Return the addresses of the metrics of several processes."""
+    return [
+        f"http://{each.metrics_host}:{each.metrics_port}/metrics" for each in deployments if each.metrics_port
+    ]
+
+
+def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the named consumers, each once, in the order given; end the command if one is unknown."""
+    from mnemon_consumers.app import CONSUMERS
+
+    chosen = tuple(dict.fromkeys(name for name in names if name))
+    unknown = [name for name in chosen if name not in CONSUMERS]
+    if unknown or not chosen:
+        problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is given"
+        refuse(Ending.WRONG_USE, problem, f"Choose from: {', '.join(CONSUMERS)}")
+    return chosen
 
 
 def run(

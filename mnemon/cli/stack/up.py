@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from mnemon.cli.consumer_names import parse_consumers
-from mnemon.cli.stack.metrics_port import (
+from mnemon.cli.stack.run import (
     MetricsPort,
     list_metrics_addresses,
+    parse_consumers,
     set_metrics_port,
     take_next_metrics_port,
 )
 from mnemon.cli.target import DEFAULT_DATA, load_deployment
-from mnemon.cli.terminal.command_spelling import spell_command
 from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse, refuse_folder
 from mnemon.cli.terminal.signals import StopSignals
+from mnemon.cli.terminal.text import spell_command
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -130,7 +130,7 @@ def _prepare_folder(data: Path) -> None:
 async def _run_stack(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
-    from mnemon.admin.page_port import PagePortTaken
+    from mnemon.admin.launcher import PagePortTaken
     from mnemon_consumers.app import FRONT, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
     from mnemon_infra.embedded.stack import embedded

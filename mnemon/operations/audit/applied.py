@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mnemon.operations.audit.ledger import AuditFaults, PersistOutcomes
-from mnemon.operations.audit.positions import PositionSet
+from mnemon.operations.audit.ledger import AuditFaults, PersistOutcomes, PositionSet
 from mnemon_consumers.persist.decide import end_of
 from mnemon_contracts.subjects import parse
 from mnemon_infra.broker.outcomes import Ack, Dead

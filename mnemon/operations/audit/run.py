@@ -10,8 +10,7 @@ from nats.js.errors import NotFoundError
 
 from mnemon.operations.audit.applied import LogAudit
 from mnemon.operations.audit.content import examine_content, examine_summaries
-from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable
-from mnemon.operations.audit.positions import PositionSet
+from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable, PositionSet
 from mnemon.operations.audit.proposals import ProposalAudit
 from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG

@@ -9,8 +9,7 @@ from uuid import UUID
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit
-from mnemon.operations.audit.positions import PositionSet
+from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
 from mnemon_consumers.index.chunks import chunks
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner, work_subject

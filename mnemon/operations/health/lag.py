@@ -1,4 +1,4 @@
-"""Lag of the consumers: how far they are behind, how fast they are, and which of them fall behind."""
+"""State of the streams, and lag of the consumers: how far they are behind and how fast they are."""
 
 import asyncio
 import time
@@ -9,6 +9,7 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
+from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
 SAMPLE_INTERVAL: Final = 0.5
@@ -164,3 +165,25 @@ def _count_deliveries(info: ConsumerInfo) -> int:
 def count_ended_deliveries(info: ConsumerInfo) -> int:
     """Return the number of deliveries that have ended since the durable was created."""
     return _count_deliveries(info) - (info.num_ack_pending or 0)
+
+
+class StreamState(BaseModel):
+    """State of a stream: messages and bytes that it keeps, and the sequence of the last message ever."""
+
+    model_config = ConfigDict(frozen=True)
+
+    messages: int
+    bytes: int
+    last_seq: int
+
+
+async def load_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
+    """Return the state of each stream of mnemon that exists, by name."""
+    wanted = [str(config.name) for config in STREAMS]
+    return {
+        str(info.config.name): StreamState(
+            messages=info.state.messages, bytes=info.state.bytes, last_seq=info.state.last_seq
+        )
+        for info in await stream_context.streams_info()
+        if info.config.name in wanted
+    }

@@ -16,10 +16,15 @@ from mnemon.operations.health.busy_tenants import (
     measure_event_rates,
     warn_of_busy_tenants,
 )
-from mnemon.operations.health.lag import Lag, measure_lags, warn_of_growing_lags
+from mnemon.operations.health.lag import (
+    Lag,
+    StreamState,
+    load_stream_states,
+    measure_lags,
+    warn_of_growing_lags,
+)
 from mnemon.operations.health.models import ModelsState, examine_models
 from mnemon.operations.health.services import count_processes
-from mnemon.operations.health.streams import StreamState, load_stream_states
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters

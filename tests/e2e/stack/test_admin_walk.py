@@ -16,8 +16,7 @@ from playwright.async_api import Locator, Page, expect
 from mnemon.admin.application import create_application
 from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
-from mnemon.http.server import serve_http
-from mnemon.http.socket_binding import format_address, open_listening_socket
+from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.data_folder import Endpoints

@@ -6,13 +6,11 @@ import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
 from mnemon.admin.charts.event_flow import PartLabel, draw_pictures
-from mnemon.admin.charts.figures import PROCESSES, WorkState, compute_figures, compute_traffic
-from mnemon.admin.charts.sparklines import draw_sparkline
+from mnemon.admin.charts.figures import PROCESSES, WorkState, compute_figures, compute_traffic, draw_sparkline
 from mnemon.admin.live_status import StatusSample
 from mnemon.admin.rendering import filters
-from mnemon.operations.health.lag import ConsumerSample
+from mnemon.operations.health.lag import ConsumerSample, StreamState
 from mnemon.operations.health.services import ServiceCounts
-from mnemon.operations.health.streams import StreamState
 from mnemon_contracts.streams import LOG
 
 

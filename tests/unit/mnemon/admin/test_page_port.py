@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.admin.page_port import PagePortTaken, open_page_socket
+from mnemon.admin.launcher import PagePortTaken, open_page_socket
 from mnemon.admin.session.tokens import load_token
-from mnemon.http.socket_binding import format_address, open_listening_socket
+from mnemon.http.server import format_address, open_listening_socket
 
 
 def test_the_port_is_that_of_last_time_unless_somebody_has_it(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.operations.imports.event_encoding import encode_event
 from mnemon.operations.imports.markdown import MarkdownReader
 from mnemon.operations.imports.records import Incoming, NotReadable, RefusedRecord
+from mnemon.operations.imports.run import encode_event
 from mnemon.operations.markdown_lines import (
     MarkdownLine,
     format_fact,
