@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
+from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.config import Deployment
@@ -19,6 +20,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.process.cancellation import heed_cancellations
 from tests.support.hypothesis_profiles import load_profiles
+from tests.support.stock_client import Stock
 
 load_profiles()
 
@@ -94,3 +96,15 @@ def deployment(connection: Client, nats_url: str, database_url: str) -> Deployme
     assert deployment.database_url is not None
     migrate(deployment.database_url, deployment.database_schema)
     return deployment
+
+
+@pytest_asyncio.fixture
+async def stock(connection: Client) -> Stock:
+    return Stock(connection)
+
+
+@pytest_asyncio.fixture
+async def mnemon(deployment: Deployment) -> AsyncIterator[Deployment]:
+    """The consumers `persist` and `retrieve`, in this process."""
+    async with run_consumers(("persist", "retrieve"), deployment):
+        yield deployment

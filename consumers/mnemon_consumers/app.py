@@ -14,7 +14,7 @@ from mnemon_contracts.subjects import work_subject
 from mnemon_infra.broker.broker import Broker
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.provisioning.presence import require_streams
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -36,13 +36,13 @@ log = structlog.get_logger("app")
 CONSUMERS: tuple[str, ...] = ("persist", "index", "dedupe", "compact", "extract", "maintain", "retrieve")
 """Names of consumers that `mnemon run` and `mnemon up --only` accept."""
 
-WRITING: frozenset[str] = frozenset({"index", "dedupe"})
+VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
-FRONT: frozenset[str] = WRITING | {"retrieve"}
+FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
 """Consumers that bots wait for, with those that share their vectors. Others can run in another process."""
 
-ASKING: frozenset[str] = frozenset({"compact", "extract"})
+MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""
 
 
@@ -93,15 +93,15 @@ async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIt
         vector_index = await ends.enter_async_context(_open_vector_index(names, database, deployment))
         models = await ends.enter_async_context(language_models(deployment))
         for name in names:
-            if name not in ASKING:
+            if name not in MODEL_CALLERS:
                 consumer = build_consumer(name, database, vector_index, models, deployment)
                 await ends.enter_async_context(consumer.run())
-        asking = [
+        model_callers = [
             build_consumer(name, database, vector_index, models, deployment).run()
             for name in names
-            if name in ASKING
+            if name in MODEL_CALLERS
         ]
-        await ends.enter_async_context(_end_together(asking))
+        await ends.enter_async_context(_end_together(model_callers))
         if probe:
             connection = await ends.enter_async_context(await _connect(deployment, "mnemon-watch"))
             vectors = vector_index.vectors if vector_index else None
@@ -204,7 +204,7 @@ async def _open_vector_index(
 ) -> AsyncIterator["VectorIndex | None"]:
     """Open the vector index if a consumer needs it. `retrieve` can run without and reports what it lacks."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
-    if not WRITING & set(names) and not ("retrieve" in names and has_vectors):
+    if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):
         yield None
         return
     from mnemon_infra.vectors.vector_index import opened
@@ -237,7 +237,10 @@ async def _allow_swaps(
         async with (
             answering_for(connection, vector_index.vectors, folder, vector_index.gate),
             recovering(
-                vector_index.vectors, folder, vector_index.gate, lambda: begin_again(connection, LOG, "index")
+                vector_index.vectors,
+                folder,
+                vector_index.gate,
+                lambda: reset_consumer(connection, LOG, "index"),
             ),
         ):
             yield
@@ -270,5 +273,5 @@ async def _refill_if_lost(connection: Client, database: Database, vector_index: 
             await connection.jetstream().publish(trigger, str(position).encode(), stream=WORK)
         log.warning("vectors missing, indexing them from the rows", collections=lost, users=len(owners))
     elif lost or not has_points:
-        events = await begin_again(connection, LOG, "index")
+        events = await reset_consumer(connection, LOG, "index")
         log.warning("vectors lost, indexing the log from its start", collections=lost, events=events)

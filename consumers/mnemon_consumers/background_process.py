@@ -43,8 +43,8 @@ async def run_in_background(names: Sequence[str], deployment: Deployment) -> Asy
     if not names:
         yield
         return
-    process = await _started(names, deployment)
-    keeper = asyncio.create_task(_keep(process, names, deployment), name="background")
+    process = await _start_process(names, deployment)
+    keeper = asyncio.create_task(_keep_running(process, names, deployment), name="background")
     try:
         yield
     finally:
@@ -53,19 +53,21 @@ async def run_in_background(names: Sequence[str], deployment: Deployment) -> Asy
             await keeper
 
 
-async def _keep(process: asyncio.subprocess.Process, names: Sequence[str], deployment: Deployment) -> None:
+async def _keep_running(
+    process: asyncio.subprocess.Process, names: Sequence[str], deployment: Deployment
+) -> None:
     try:
         while True:
             code = await process.wait()
             log.error("background process ended, restarting", exit_code=code)
             async for attempt in AsyncRetrying(wait=wait_exponential(multiplier=0.1, max=5)):
                 with attempt:
-                    process = await _started(names, deployment)
+                    process = await _start_process(names, deployment)
     finally:
-        await _end(process)
+        await _end_process(process)
 
 
-async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subprocess.Process:
+async def _start_process(names: Sequence[str], deployment: Deployment) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "mnemon_consumers.background_process", *names),
         stdin=asyncio.subprocess.PIPE,
@@ -88,12 +90,12 @@ async def _started(names: Sequence[str], deployment: Deployment) -> asyncio.subp
         if said.strip() != _READY:
             raise BackgroundFailed(f"{', '.join(names)}: they do not start; the log says why")
     except BaseException:
-        await _end(process)
+        await _end_process(process)
         raise
     return process
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     """Let the process finish its current batches, then wait for its end; kill it if that fails."""
     assert process.stdin is not None
     process.stdin.close()
@@ -107,7 +109,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         raise
 
 
-async def _consume(names: Sequence[str]) -> None:
+async def _consume_until_closed(names: Sequence[str]) -> None:
     """Consume until standard input is closed. A kill of the parent process closes it as well."""
     for name in names:
         import_module(f"mnemon_consumers.{name}.handler")
@@ -126,4 +128,4 @@ async def _consume(names: Sequence[str]) -> None:
 if __name__ == "__main__":
     configure_logging()
     heed_cancellations()
-    asyncio.run(_consume(sys.argv[1:]))
+    asyncio.run(_consume_until_closed(sys.argv[1:]))

@@ -20,7 +20,7 @@ _reporting: list[CircuitBreaker] = []
 
 
 @asynccontextmanager
-async def reporting(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
+async def answer_report_requests(connection: Client, patience: CircuitBreaker) -> AsyncIterator[None]:
     """Answer requests for the failing models until the block ends.
 
     Args:

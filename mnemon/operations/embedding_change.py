@@ -4,7 +4,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.effective import shown
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
@@ -61,7 +61,7 @@ async def drop_embeddings(deployment: Deployment) -> int | None:
                 return None
         except VectorsOutdated:
             # Before the reset: after an interruption `index` has too many events to read, not too few.
-            events = await begin_again(connection, "LOG", "index")
+            events = await reset_consumer(connection, "LOG", "index")
             await reset_vectors(deployment)
             return events
 

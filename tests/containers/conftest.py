@@ -14,9 +14,6 @@ from testcontainers.core.wait_strategies import HttpWaitStrategy
 
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.embedded.nats_server import MAX_PAYLOAD
-from tests.integration.conftest import mnemon, stock
-
-__all__ = ["mnemon", "stock"]
 
 COMPOSE = (Path(__file__).parents[2] / "compose.yaml").read_text()
 NATS_PORT, HEALTH_PORT = 4222, 8222

@@ -16,11 +16,11 @@ from mnemon_contracts.registry import EVENTS, VERBS
 DOCUMENT: dict[str, Any] = json.loads((ROOT / "contracts/asyncapi.json").read_bytes())
 
 
-def test_it_is_what_the_registry_says() -> None:
+def test_asyncapi_document_matches_the_registry() -> None:
     assert asyncapi.document(published.examples()) == DOCUMENT
 
 
-def test_it_has_what_asyncapi_3_asks_for_and_nothing_else() -> None:
+def test_asyncapi_document_has_exactly_the_required_parts() -> None:
     assert DOCUMENT["asyncapi"] == "3.0.0"
     assert {"title", "version"} <= DOCUMENT["info"].keys()
     fields = {"asyncapi", "info", "defaultContentType", "servers", "channels", "operations", "components"}
@@ -30,7 +30,7 @@ def test_it_has_what_asyncapi_3_asks_for_and_nothing_else() -> None:
     assert [name for name in names if not re.fullmatch(r"[\w.-]+", name)] == []
 
 
-def test_a_reader_of_asyncapi_3_understands_it() -> None:
+def test_asyncapi_document_validates() -> None:
     # FastStream's model of the specification: no meta-schema is at hand. It insists on what may be left out.
     servers = {name: {"pathname": "", **server} for name, server in DOCUMENT["servers"].items()}
     read = ApplicationSchema.model_validate({**DOCUMENT, "servers": servers})

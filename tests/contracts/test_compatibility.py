@@ -96,7 +96,7 @@ def changed(**fields: Any) -> dict[str, Any]:
         ),
     ],
 )
-def test_compatible(current: dict[str, Any]) -> None:
+def test_compatible_change_is_accepted(current: dict[str, Any]) -> None:
     assert breaking_changes(RELEASED, current) == []
 
 
@@ -165,7 +165,7 @@ def test_compatible(current: dict[str, Any]) -> None:
         ({**RELEASED, "additionalProperties": False}, ["body: additionalProperties was absent, is false"]),
     ],
 )  # fmt: skip
-def test_breaking(current: dict[str, Any], expected: list[str]) -> None:
+def test_breaking_change_is_named(current: dict[str, Any], expected: list[str]) -> None:
     assert sorted(breaking_changes(RELEASED, current)) == sorted(expected)
 
 

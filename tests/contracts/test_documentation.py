@@ -68,7 +68,7 @@ def test_every_field_is_on_the_page() -> None:
     assert {field for field in fields if f"| `{field}` |" not in PAGE} == set()
 
 
-def test_it_says_which_version_of_a_verb_is_the_latest() -> None:
+def test_page_names_the_latest_version_of_each_verb() -> None:
     rows = dict(re.findall(r"^\| \[`(\w+)`\]\(#\w+-v\d+\) \| v(\d+) \|", PAGE, re.MULTILINE))
     assert rows.items() >= {name: str(len(verb.requests)) for name, verb in VERBS.items()}.items()
 

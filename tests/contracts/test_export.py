@@ -18,7 +18,7 @@ FILES = generated(published.examples())
 MESSAGE = SCHEMAS / "message.v1.json"
 
 
-def test_what_is_committed_is_up_to_date() -> None:
+def test_committed_schemas_are_up_to_date() -> None:
     assert refusals(ROOT, FILES) == []
     assert differences(ROOT, FILES) == []
 
@@ -93,7 +93,7 @@ def test_a_released_schema_whose_contract_is_gone_is_refused(tmp_path: Path) -> 
     assert refusal.startswith("contracts/schemas/song.sung.v1.json: has no contract")
 
 
-def test_the_command_writes_only_what_is_not_refused(
+def test_command_writes_only_accepted_schemas(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(export, "ROOT", tmp_path)

@@ -42,7 +42,7 @@ READ_BACK = {("index", "document.added")}
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
-def test_whoever_makes_an_event_is_named_as_its_sender(event: EventContract) -> None:
+def test_every_sender_of_an_event_is_registered(event: EventContract) -> None:
     made_by = BY_A_FUNCTION.get(event.latest.__name__, event.latest.__name__)
     senders = {name for name, calls in CALLS.items() if made_by in calls} - {
         name for name, read in READ_BACK if read == event.name
@@ -52,7 +52,7 @@ def test_whoever_makes_an_event_is_named_as_its_sender(event: EventContract) -> 
 
 
 @pytest.mark.parametrize("event", EVENTS.values(), ids=EVENTS)
-def test_whoever_reacts_to_an_event_is_named(event: EventContract) -> None:
+def test_every_receiver_of_an_event_is_registered(event: EventContract) -> None:
     reacting = {
         durable.name
         for durable in DURABLES.values()

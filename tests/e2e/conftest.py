@@ -1,160 +1,30 @@
-"""`mnemon` as its users run it: in processes of its own, on folders of the test's own."""
+"""Stacks of `mnemon up`: shared, initialised, or new."""
 
-import asyncio
-import os
-import shutil
-import signal
 import subprocess
-import sys
-import tempfile
-from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 import pytest_asyncio
 
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
-from mnemon_infra.process.data_folder import Endpoints
-
-PATIENCE = 90.0
-"""Seconds for anything to happen: two cores may serve many tests."""
-
-
-async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
-    """Wait for what nothing tells of: files and processes that are not ours."""
-    async with asyncio.timeout(patience):
-        while not holds():
-            await asyncio.sleep(0.02)
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What a command left."""
-
-    code: int
-    out: str
-    err: str
-
-
-async def mnemon(*arguments: str | Path, **environment: str) -> Finished:
-    """Run `mnemon` to its end."""
-    process = await _start(*arguments, environment=environment, output=asyncio.subprocess.PIPE)
-    try:
-        async with asyncio.timeout(PATIENCE):
-            out, err = await process.communicate()
-    except BaseException:
-        process.kill()
-        await process.wait()
-        raise
-    return Finished(process.returncode or 0, out.decode(), err.decode())
-
-
-class Up:
-    """`mnemon up` on a folder; may be started again after it ended."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self._process: Process | None = None
-
-    async def start(self, *arguments: str, **environment: str) -> Endpoints:
-        """Start it; returns when all of it answers."""
-        await self.begin(*arguments, **environment)
-        return await self.ready()
-
-    async def begin(self, *arguments: str, **environment: str) -> None:
-        """Start it; returns when what a killed run announced is gone."""
-        before = self._announced
-        with (self.data.parent / "up.log").open("ab") as output:
-            self._process = await _start(
-                "up", "--data", self.data, *arguments, environment=environment, output=output.fileno()
-            )
-        if before:
-            await until(lambda: self._announced != before or self.process.returncode is not None)
-
-    async def ready(self) -> Endpoints:
-        """Wait until all of it answers."""
-        await until(lambda: self.endpoints is not None or self.process.returncode is not None)
-        assert self.endpoints, self.log
-        return self.endpoints
-
-    async def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end, and return its exit code."""
-        self.process.send_signal(number)
-        async with asyncio.timeout(PATIENCE):
-            return await self.process.wait()
-
-    async def kill(self) -> None:
-        """End it without a chance to tidy up; its servers stay."""
-        self.process.kill()
-        await self.process.wait()
-
-    @property
-    def _announced(self) -> int | None:
-        """Which file the endpoints stand in."""
-        with suppress(FileNotFoundError):
-            return (self.data / "endpoints.json").stat().st_ino
-        return None
-
-    @property
-    def process(self) -> Process:
-        assert self._process, "it was not started"
-        return self._process
-
-    @property
-    def endpoints(self) -> Endpoints | None:
-        """Where it answers, while it does."""
-        return Endpoints.read(self.data)
-
-    @property
-    def log(self) -> str:
-        """All that it has said."""
-        return (self.data.parent / "up.log").read_text()
-
-    def beside(self) -> psutil.Process | None:
-        """The process of the background consumers."""
-        for child in psutil.Process(self.process.pid).children():
-            with suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
-                if "mnemon_consumers.background_process" in child.cmdline():
-                    return child
-        return None
-
-    def servers(self) -> dict[str, psutil.Process]:
-        """The servers that run on the folder, by name."""
-        return {process.info["name"]: process for process in _on(self.data)}
-
-    def pids(self) -> set[int]:
-        """The ids of all processes that serve the folder."""
-        return {process.pid for process in _on(self.data)}
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    # Not tmp_path: every start of pytest closes the folders above it for other accounts again.
-    parent = Path(tempfile.mkdtemp(prefix="mnemon-test-"))
-    yield parent / "data"
-    for process in _on(parent / "data"):
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    shutil.rmtree(parent, ignore_errors=True)
+from tests.support.processes.stack import Up, stack_folder
 
 
 @pytest.fixture
 def data() -> Iterator[Path]:
     """A folder for a stack, which PostgreSQL's own account can reach; whatever runs on it is ended."""
-    with _folder() as data:
+    with stack_folder() as data:
         yield data
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared() -> AsyncIterator[Up]:
     """A running `mnemon up` for all who only talk to it, each as a tenant of its own."""
-    with _folder() as data:
+    with stack_folder() as data:
         up = Up(data)
         try:
             await up.start()
@@ -167,7 +37,7 @@ async def shared() -> AsyncIterator[Up]:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def initialised() -> AsyncIterator[Path]:
     """A folder with a database that is made and migrated: to make it is a third of a first start."""
-    with _folder() as data:
+    with stack_folder() as data:
         data.mkdir(mode=0o700)
         server = Postgres(data, None)
         await server.start()
@@ -200,17 +70,3 @@ async def stack(up: Up) -> Up:
     """`mnemon up`, and all of it answers."""
     await up.start()
     return up
-
-
-async def _start(*arguments: str | Path, environment: dict[str, str], output: int) -> Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemon", *map(str, arguments),
-        env={**os.environ, **environment}, stdout=output, stderr=output,
-    )  # fmt: skip
-
-
-def _on(data: Path) -> list[psutil.Process]:
-    marks = {str(data / "nats" / "nats-server.conf"), str(data / "postgres")}
-    # Read as they are found: a moment later one may have ended.
-    found = psutil.process_iter(["name", "cmdline"])
-    return [process for process in found if marks & set(process.info["cmdline"] or ())]

@@ -52,7 +52,9 @@ async def test_publishing_is_measured(nats_url: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(publish, "BATCHED", 200)
     monkeypatch.setattr(publish, "SINGLE", 20)
 
-    assert all(ratio > 0 for ratio in (await publish.run(nats_url))["ratios"].values())
+    ratios = (await publish.run(nats_url))["ratios"]
+    assert ratios
+    assert all(ratio > 0 for ratio in ratios.values())
 
 
 async def test_four_workers_decide_as_one_does(deployment: Deployment) -> None:

@@ -14,7 +14,7 @@ from mnemon_bench.measures.percentiles import percentiles
 from mnemon_bench.workers.processes import consuming
 from mnemon_bench.workloads.conversations import TENANT, connected, conversations, publish, user
 from mnemon_bench.workloads.sentences import fact, question
-from mnemon_consumers.app import CONSUMERS, FRONT
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.events.memory import DocumentAddedV1, FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
@@ -65,11 +65,11 @@ async def run(
     Raises:
         RuntimeError: a context fails.
     """
-    background = [name for name in CONSUMERS if name not in FRONT]
+    background = [name for name in CONSUMERS if name not in FOREGROUND]
     async with (
         connected(deployment) as connection,
         run_in_background(background, deployment),
-        consuming(list(FRONT), deployment),
+        consuming(list(FOREGROUND), deployment),
     ):
         off = SettingsV1(extraction=Extraction(enabled=False), compaction=Compaction(enabled=False))
         await write(connection, off)

@@ -22,7 +22,7 @@ from mnemon_bench.workloads.conversations import (
     user,
 )
 from mnemon_bench.workloads.sentences import question
-from mnemon_consumers.app import CONSUMERS, FRONT
+from mnemon_consumers.app import CONSUMERS, FOREGROUND
 from mnemon_consumers.background_process import run_in_background
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction
@@ -73,11 +73,11 @@ async def run(
     taken: dict[str, list[float]] = {"idle": [], "busy": []}
     async with provider("--seconds", str(SECONDS), "--no-batches") as url:
         asking = deployment.model_copy(update={"model_url": f"{url}/v1", "model_api_key": SecretStr("bench")})
-        background = [name for name in CONSUMERS if name not in FRONT]
+        background = [name for name in CONSUMERS if name not in FOREGROUND]
         async with (
             connected(asking) as connection,
             run_in_background(background, asking),
-            consuming(list(FRONT), asking),
+            consuming(list(FOREGROUND), asking),
         ):
             await _extract(connection, enabled=False)
             await settled(connection, await publish(connection, conversations([ASKER], ASKER_MESSAGES)))

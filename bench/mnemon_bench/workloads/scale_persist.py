@@ -12,7 +12,7 @@ from mnemon_bench.measures.cpu_usage import busy_cores
 from mnemon_bench.workers.processes import FAR, consuming
 from mnemon_bench.workloads.messages import fill
 from mnemon_contracts.streams import LOG
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
@@ -31,7 +31,7 @@ async def waiting(
         located = deployment.model_copy(update={"database_schema": f"bench_{uuid4().hex[:12]}"})
         assert located.database_url is not None
         await asyncio.to_thread(migrate, located.database_url, located.database_schema)
-        await begin_again(connection, LOG, "persist")
+        await reset_consumer(connection, LOG, "persist")
         # Paused until all processes run, so that only the work is measured.
         await stream_context.pause_consumer(LOG, "persist", pause_until=FAR)
         async with AsyncExitStack() as ends:

@@ -12,7 +12,7 @@ from mnemon_consumers.compact.compaction import BUSY, Compacting
 from mnemon_consumers.compact.fair_share import Shares
 from mnemon_consumers.compact.in_flight import Working
 from mnemon_consumers.domain.spending.budget import Budgets
-from mnemon_consumers.model_reports import reporting
+from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import WORK
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, work_subject
@@ -72,7 +72,7 @@ class CompactConsumer:
             async with (
                 self.broker.connect() as connection,
                 self._settings.watched(connection),
-                reporting(connection, self._breaker),
+                answer_report_requests(connection, self._breaker),
                 self.broker.run(),
                 self._in_flight,
             ):

@@ -8,7 +8,7 @@ import structlog
 
 from mnemon_consumers.extract.pipeline import ExtractionPipeline
 from mnemon_consumers.extract.windowing import SELDOM
-from mnemon_consumers.model_reports import reporting
+from mnemon_consumers.model_reports import answer_report_requests
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_conversation, parse_owner, said_position
 from mnemon_infra.broker.broker import Broker
@@ -61,7 +61,7 @@ class ExtractConsumer:
             async with (
                 self.broker.connect() as connection,
                 self._settings.watched(connection),
-                reporting(connection, self._pipeline.patience),
+                answer_report_requests(connection, self._pipeline.patience),
                 self.broker.run(),
             ):
                 await every(connection, "schedule.batches", self._extract_seconds, TICK)

@@ -22,7 +22,6 @@ from mnemon_consumers.retrieve.context.wording import WORDINGS, ContextLanguage
 from mnemon_consumers.retrieve.history_reply import HistoryMessage
 from mnemon_consumers.retrieve.search.facts import HIGH
 from mnemon_consumers.retrieve.search.service import RankedHit
-from mnemon_consumers.retrieve.verbs.facts.view import unexpired
 from mnemon_contracts.events.chat import Role
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.facts.fact_repository import FactRecord
@@ -74,7 +73,7 @@ def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Conte
     """Return everything that may be put before a model; facts that are due by `now` have expired."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
-    current = unexpired(known.facts, now)
+    current = select_unexpired(known.facts, now)
     language = _language(rows, current, known.summaries, settings)
     profile = [_fact(fact) for fact in current if fact.tier == "profile"]
     facts = [fact for fact in profile if shown.key_facts == "all" or fact.importance >= HIGH]
@@ -112,6 +111,11 @@ def context(known: ContextSources, settings: SettingsV1, now: datetime) -> Conte
             "recent": (extent.unread(due) if extent else 0) + len(due) - len(recent_rows),
         },
     )
+
+
+def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
+    """Return the facts that have not expired."""
+    return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
 def due_messages(

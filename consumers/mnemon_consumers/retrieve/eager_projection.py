@@ -39,7 +39,7 @@ class Projection:
         rows = Rows()
         rows.add(row)
         await write(self._database, rows)
-        self._memory.drop(owner)
+        self._memory.drop_user(owner)
         # The notice has no position: earlier events may not be projected, but reads from now on are right.
         await connection.publish(changed_subject(*owner))
         await connection.flush()

@@ -44,7 +44,7 @@ class RetrieveConsumer:
         self._schema = deployment.database_schema
         self._settings = settings = LiveSettings()
         self._memory = memory = Memory(database, settings, deployment.cached_users)
-        self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.forget)
+        self.broker = broker = Broker(deployment, "retrieve", on_gap=memory.drop_all)
         self._search = search = Search(database, memory, vector_index)
         self._snapshots = SnapshotPool(deployment, settings, vector_index)
         log = UserLog(broker)
@@ -66,7 +66,7 @@ class RetrieveConsumer:
             **EraseVerb(broker, log, database, vector_index).answers,
         }
         for verb, answer in answers.items():
-            self._service.endpoint(verb, answer)
+            self._service.add_endpoint(verb, answer)
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -80,9 +80,9 @@ class RetrieveConsumer:
             await self._memory.follow(connection)
             async with (
                 self._snapshots.kept(),
-                self._service.completed(),
+                self._service.complete_requests(),
                 self.broker.run(),
-                self._service.listed(),
+                self._service.list_endpoints(),
             ):
                 yield
 
@@ -91,5 +91,5 @@ class RetrieveConsumer:
         return Bounds(rates.requests_per_second, rates.requests_per_user)
 
     def _drop_caches(self) -> None:
-        self._memory.forget()
+        self._memory.drop_all()
         self._search.forget()

@@ -106,7 +106,7 @@ class SnapshotPool:
         own = {"database_schema": schema, "pg_pool_min": 0, "pg_pool_max": CONNECTIONS}
         database = Database(self._deployment.model_copy(update=own), name="mnemon-as-of")
         memory = Memory(database, self._settings, AT_HAND)
-        memory.stand_at(position)
+        memory.fix_position(position)
         found = _Open(schema, database, memory, Search(database, memory, None))
         await found.ends.enter_async_context(database)
         return found

@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
 from mnemon_consumers.retrieve.snapshot_pool import SnapshotPool
-from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import Owner, thing_filter
 from mnemon_infra.broker.broker import Broker
@@ -71,7 +70,7 @@ class SnapshotResolver:
     async def _resolved(self, moment: SnapshotMoment) -> tuple[int, datetime]:
         """Return the log position of a moment, and its time."""
         if isinstance(moment, datetime):
-            if moment > now():
+            if moment > datetime.now(UTC):
                 raise InvalidBody("as_of", f"{moment:%Y-%m-%dT%H:%M:%SZ} is yet to come")
             position = await position_at(self._broker.connection, moment)
         else:
@@ -86,7 +85,7 @@ class SnapshotResolver:
         if isinstance(moment, datetime):
             return position, moment
         taken = await first_from(self._broker.stream_context, position)
-        return position, taken[1] if taken else now()
+        return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
         """Refuse if an erasure came later: a snapshot still has the erased rows, as no process sweeps it."""

@@ -100,14 +100,14 @@ class ContextParts(NamedTuple):
 def cached_parts(turn: ContextTurn) -> ContextParts | None:
     """Read all parts from the cache, without a query; return None if one of them is missing."""
     owner, request, memory = turn.owner, turn.request, turn.memory
-    messages = memory.messages_at_hand(*turn.messages)
-    profile = memory.profile_at_hand(owner, request.min_seq)
-    facts = memory.facts_at_hand(owner, request.min_seq)
-    summaries = memory.summaries_at_hand(*turn.summaries)
+    messages = memory.find_cached_messages(*turn.messages)
+    profile = memory.find_cached_profile(owner, request.min_seq)
+    facts = memory.find_cached_facts(owner, request.min_seq)
+    summaries = memory.find_cached_summaries(*turn.summaries)
     if messages is None or profile is None or facts is None or summaries is None:
         return None
     if not has_whole_tail(messages.value, summaries.value):
-        messages = memory.messages_at_hand(*turn.tail)
+        messages = memory.find_cached_messages(*turn.tail)
         if messages is None:
             return None
     counted = memory.count_cache.find(owner, messages.value, count_edges(summaries.value))
@@ -121,10 +121,10 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
     wanted = turn.tail if has_long_tail else turn.messages
     return ContextParts(
         *await asyncio.gather(
-            read_in_time(memory.messages(*wanted), until, missing, "recent"),
-            read_in_time(memory.profile(owner, min_seq), until, missing, "user_data"),
-            read_in_time(memory.facts(owner, min_seq), until, missing, "facts", "working"),
-            read_in_time(memory.summaries(*turn.summaries), until, missing, "summaries"),
+            read_in_time(memory.load_messages(*wanted), until, missing, "recent"),
+            read_in_time(memory.load_profile(owner, min_seq), until, missing, "user_data"),
+            read_in_time(memory.load_facts(owner, min_seq), until, missing, "facts", "working"),
+            read_in_time(memory.load_summaries(*turn.summaries), until, missing, "summaries"),
         )
     )
 
@@ -137,7 +137,7 @@ async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missin
     summaries = parts.summaries.value if parts.summaries else []
     if not has_whole_tail(messages.value, summaries):
         # Rare: summaries are behind, or switched off.
-        messages = await read_in_time(memory.messages(*turn.tail), until, missing, "recent") or messages
+        messages = await read_in_time(memory.load_messages(*turn.tail), until, missing, "recent") or messages
     end = last_covered(summaries)
     tail = sum(row.seq > end for row in messages.value.messages)
     memory.count_cache.note_tail(turn.owner, turn.request.conversation, is_long=tail >= LOADED)
@@ -155,7 +155,7 @@ async def _count_unread(
         # The count ends in the middle of the view, so that it serves until as many new messages have come.
         below = view.messages[len(view.messages) // 2].seq
         wanted = CountedConversation(*owner, view.conversation, edges, below)
-        counts = await memory.message_counts(owner, wanted, turn.request.min_seq)
+        counts = await memory.load_message_counts(owner, wanted, turn.request.min_seq)
         counted = CountedMessages(below, edges, counts.value)
         cache.keep(owner, view, counted, min(seen.seq, counts.seq))
     return counted

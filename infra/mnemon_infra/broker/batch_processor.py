@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_infra.broker.dead_letters.limit import DeadLimit
-from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, end_of, ends, settle
+from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry, count_outcomes, name_outcome, settle_batch
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DurableConsumer
 from mnemon_infra.process.request_priority import give_way
@@ -53,18 +53,18 @@ class BatchProcessor:
             )
             outcomes = [Retry()] * len(messages)
         outcomes = await self._dead_limit.apply(connection, outcomes)
-        await settle(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
+        await settle_batch(connection, self._name, zip(messages, deliveries, outcomes, strict=True))
         seconds = time.perf_counter() - begun
         self._count(deliveries, outcomes, seconds, at + seconds)
         if tracing.is_on():
-            ended = [end_of(outcome) for outcome in outcomes]
+            ended = [name_outcome(outcome) for outcome in outcomes]
             await tracing.record(self._name, deliveries, ended, at, at + seconds)
 
     def _count(
         self, deliveries: Sequence[Delivery], outcomes: Sequence[DeliveryOutcome], seconds: float, now: float
     ) -> None:
         done = deliveries
-        ended = ends(outcomes)
+        ended = count_outcomes(outcomes)
         if "retried" in ended:
             both = zip(deliveries, outcomes, strict=True)
             done = [delivery for delivery, outcome in both if not isinstance(outcome, Retry)]

@@ -17,7 +17,7 @@ from nats.js import JetStreamContext
 
 from mnemon_infra.broker import patches
 from mnemon_infra.broker.batch_processor import BatchProcessor, HandleBatch
-from mnemon_infra.broker.connection import OPTIONS, BrokerUnreachable, login, report_error, servers
+from mnemon_infra.broker.connection import OPTIONS, BrokerUnreachable, read_login, report_error, split_servers
 from mnemon_infra.broker.provisioning.presence import watch_durables
 from mnemon_infra.config import Deployment
 from mnemon_infra.durables import GRACEFUL_TIMEOUT, DurableConsumer
@@ -70,13 +70,13 @@ class Broker:
         self._on_gap = on_gap
         self._is_ending = False
         self._faststream = NatsBroker(
-            servers(deployment.nats_url),
+            split_servers(deployment.nats_url),
             name=f"mnemon-{name}",
             graceful_timeout=GRACEFUL_TIMEOUT,
             logger=None,
             # FastStream's dependency injection runs every argument through a thread: 0.7 ms a call.
             apply_types=False,
-            security=_security(login(deployment.nats_url)),
+            security=_security(read_login(deployment.nats_url)),
             **{
                 **OPTIONS,
                 "error_cb": self._report_error,

@@ -18,7 +18,7 @@ from mnemon_infra.broker import patches
 log = structlog.get_logger("broker")
 
 
-OLDEST = (2, 14)
+MINIMUM_VERSION = (2, 14)
 """The first version of nats-server that has all that mnemon needs: schedules, and atomic batches."""
 
 
@@ -42,7 +42,7 @@ async def report_error(error: Exception) -> None:
         log.warning("connection error", error=str(error) or type(error).__name__)
 
 
-_PATIENCE = 8.0
+CHECK_TIMEOUT = 8.0
 """Seconds in which a server must accept or refuse the first connection."""
 
 OPTIONS: Mapping[str, Any] = {
@@ -56,7 +56,7 @@ OPTIONS: Mapping[str, Any] = {
 }
 
 
-def servers(url: str) -> list[str]:
+def split_servers(url: str) -> list[str]:
     """Return the servers of a comma-separated list."""
     return [server.strip() for server in url.split(",") if server.strip()]
 
@@ -68,11 +68,11 @@ async def connect(url: str, *, name: str) -> Client:
         BrokerUnreachable: no server answered the first time.
     """
     patches.apply()
-    await check(url)
-    return await nats.connect(servers(url), name=name, **OPTIONS, **login(url))
+    await check_server(url)
+    return await nats.connect(split_servers(url), name=name, **OPTIONS, **read_login(url))
 
 
-def login(url: str) -> dict[str, Any]:
+def read_login(url: str) -> dict[str, Any]:
     """Return the arguments of `nats.connect` that log in to a server.
 
     Raises:
@@ -85,7 +85,7 @@ def login(url: str) -> dict[str, Any]:
 
 
 @contextmanager
-def reconnects(connection: Client) -> Iterator[asyncio.Event]:
+def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
     """Yield an event that is set after each reconnect: the server may have dropped the client's state."""
     event = asyncio.Event()
     # nats-py has one listener, which it gets before it connects; this one calls it too.
@@ -103,7 +103,7 @@ def reconnects(connection: Client) -> Iterator[asyncio.Event]:
         connection._reconnected_cb = listener
 
 
-async def check(url: str) -> None:
+async def check_server(url: str) -> None:
     """Check that a server answers: a connection that reconnects for ever would wait for one for ever.
 
     Raises:
@@ -116,7 +116,7 @@ async def check(url: str) -> None:
     async def note(error: Exception) -> None:
         failures.append(error)
 
-    options = login(url)
+    options = read_login(url)
     first_attempt = {
         **OPTIONS,
         **options,
@@ -126,31 +126,32 @@ async def check(url: str) -> None:
     }
     try:
         # If TLS fails, nats-py waits for ever for the connection to end.
-        async with asyncio.timeout(_PATIENCE * len(servers(url))):
-            probe = await nats.connect(servers(url), name="mnemon-probe", **first_attempt)
+        async with asyncio.timeout(CHECK_TIMEOUT * len(split_servers(url))):
+            probe = await nats.connect(split_servers(url), name="mnemon-probe", **first_attempt)
     except Exception as error:
-        raise _refusal(url, [*failures, error]) from error
+        raise _explain_failure(url, [*failures, error]) from error
     version = str(probe._server_info.get("version", ""))
     await probe.close()
-    if too_old(version):
+    if is_too_old(version):
+        needed = ".".join(map(str, MINIMUM_VERSION))
         raise BrokerTooOld(
-            f"NATS server {version} is too old: mnemon needs {OLDEST[0]}.{OLDEST[1]} or newer. "
-            f"Upgrade the one at {shown(url)}: its streams stay"
+            f"NATS server {version} is too old: mnemon needs {needed} or newer. "
+            f"Upgrade the one at {redact_address(url)}: its streams stay"
         )
 
 
-def too_old(version: str) -> bool:
+def is_too_old(version: str) -> bool:
     """Return whether a version such as `2.12.1` is below `OLDEST`; False for a text that is no version."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
-    return numbers is not None and (int(numbers[1]), int(numbers[2])) < OLDEST
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION
 
 
-def shown(url: str) -> str:
+def redact_address(url: str) -> str:
     """Return an address without user, password and token, fit for messages and logs."""
     return re.sub(r"//[^/,]*@", "//***@", url)
 
 
-def _refusal(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
+def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
     """Return the error for a failed first attempt. The first failure says most: nats-py raises later ones."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
@@ -158,14 +159,14 @@ def _refusal(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
         # The server's message is sometimes lost with the connection.
         how = "does not take" if refused else "cut the line, as it does when it does not take"
         return BrokerRefused(
-            f"the NATS server at {shown(url)} {how} the credentials: look at user and password in "
+            f"the NATS server at {redact_address(url)} {how} the credentials: look at user and password in "
             f"MNEMON_NATS_URL, such as nats://user:password@host:4222, or at {CREDENTIALS} or {NKEY_SEED}"
         )
     if any(isinstance(each, ssl.SSLError) for each in failures):
         return BrokerRefused(
-            f"no encrypted connection to the NATS server at {shown(url)}: {said}. {AUTHORITY} names the file "
-            "with the certificate that signs the server's"
+            f"no encrypted connection to the NATS server at {redact_address(url)}: {said}. {AUTHORITY} names "
+            "the file with the certificate that signs the server's"
         )
     return BrokerUnreachable(
-        f"no NATS server answers at {shown(url)}: {said}. Start it, or look at MNEMON_NATS_URL"
+        f"no NATS server answers at {redact_address(url)}: {said}. Start it, or look at MNEMON_NATS_URL"
     )

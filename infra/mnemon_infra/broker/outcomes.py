@@ -60,20 +60,20 @@ DeliveryOutcome = Ack | Retry | Dead
 ACK = Ack()
 
 
-def delay_after(deliveries: int) -> float:
+def compute_retry_delay(deliveries: int) -> float:
     """Return the seconds to wait after a number of deliveries."""
     return DELAYS[min(max(deliveries, 1), len(DELAYS)) - 1]
 
 
-def ends(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
+def count_outcomes(outcomes: Sequence[DeliveryOutcome]) -> dict[str, int]:
     """Count outcomes by the words of `mnemon_infra.telemetry.metrics`."""
     applied = outcomes.count(ACK)
     if applied == len(outcomes):  # the usual case, which costs one comparison per outcome
         return {"applied": applied}
-    return dict(Counter(map(end_of, outcomes)))
+    return dict(Counter(map(name_outcome, outcomes)))
 
 
-def end_of(outcome: DeliveryOutcome) -> str:
+def name_outcome(outcome: DeliveryOutcome) -> str:
     """Return the word for one outcome."""
     match outcome:
         case Ack(reason):
@@ -84,7 +84,7 @@ def end_of(outcome: DeliveryOutcome) -> str:
             return "dead"
 
 
-async def settle(
+async def settle_batch(
     connection: Client, consumer: str, settled: Iterable[tuple[Msg, Delivery, DeliveryOutcome]]
 ) -> None:
     """Report the outcome of each message to NATS. A dead letter is stored before its message is terminated.
@@ -98,25 +98,27 @@ async def settle(
             case Ack():
                 acknowledged.append((message.reply, b""))
             case Retry(delay):
-                await message.nak(delay_after(delivery.deliveries) if delay is None else delay)
+                await message.nak(compute_retry_delay(delivery.deliveries) if delay is None else delay)
             case Dead():
                 dead.append((message, delivery, outcome))
     await publish_all(connection, acknowledged)
     stream_context = connection.jetstream()
     for start in range(0, len(dead), 64):
-        await asyncio.gather(*(_bury(stream_context, consumer, *each) for each in dead[start : start + 64]))
+        await asyncio.gather(
+            *(_store_dead_letter(stream_context, consumer, *each) for each in dead[start : start + 64])
+        )
 
 
-async def _bury(
+async def _store_dead_letter(
     stream_context: JetStreamContext, consumer: str, message: Msg, delivery: Delivery, outcome: Dead
 ) -> None:
     subject = delivery.subject.encode()[:LONGEST_SUBJECT].decode(errors="ignore").rstrip(".")
-    headers, body = _letter(consumer, message, delivery, outcome)
+    headers, body = _compose_dead_letter(consumer, message, delivery, outcome)
     try:
         await stream_context.publish(dead_subject(consumer, subject), body, headers=headers, stream=DEAD)
     except Exception as error:  # the message must stay, whatever the error is
         log.warning("dead letter store failed, retrying", seq=delivery.sequence, error=repr(error))
-        await message.nak(delay_after(delivery.deliveries))
+        await message.nak(compute_retry_delay(delivery.deliveries))
         return
     metrics.DEAD_LETTERS.add(consumer, outcome.reason)
     log.warning(
@@ -131,7 +133,9 @@ async def _bury(
     await message.term()
 
 
-def _letter(consumer: str, message: Msg, delivery: Delivery, outcome: Dead) -> tuple[dict[str, str], bytes]:
+def _compose_dead_letter(
+    consumer: str, message: Msg, delivery: Delivery, outcome: Dead
+) -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a dead letter.
 
     A server closes the connection for good when a message is larger than it takes. The letter of a message

@@ -29,12 +29,12 @@ from mnemon_infra.telemetry.tracing import RequestTrace
 
 log = structlog.get_logger("service")
 
-_EVERYTHING_ASKED: Final = "ask.>"
+_ALL_REQUESTS: Final = "ask.>"
 
 _WARNINGS: Final = 10
 """Unknown fields of a request that a warning names, at most."""
 
-_SHOWN_OF_A_NAME: Final = 64
+_MAX_NAME_LENGTH: Final = 64
 """Characters of an unknown field's name that a warning repeats, at most."""
 
 MAX_WAITING = 512
@@ -78,7 +78,7 @@ class _VerbEndpoint:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _PendingRequest:
     """A request that is not answered yet; `begun` in nanoseconds of the performance counter."""
 
     endpoint: _VerbEndpoint
@@ -101,9 +101,9 @@ class AskService:
     def __post_init__(self) -> None:
         # In the queue group of the endpoints, so that a request is delivered once: here or to its endpoint. A
         # second copy would use up the one reply that a login may send.
-        self.broker.subscribe_subject(_EVERYTHING_ASKED, self.name, self._dispatch)
+        self.broker.subscribe_subject(_ALL_REQUESTS, self.name, self._dispatch)
 
-    def endpoint(self, verb: str, answer: VerbHandler) -> None:
+    def add_endpoint(self, verb: str, answer: VerbHandler) -> None:
         """Answer a verb in all its versions. Processes that answer the same verb share the requests."""
         contract = VERBS[verb]
         for version, (request, reply) in enumerate(
@@ -115,7 +115,7 @@ class AskService:
         metrics.REQUESTS.add(verb, "ok", by=0)
 
     @asynccontextmanager
-    async def listed(self) -> AsyncIterator[None]:
+    async def list_endpoints(self) -> AsyncIterator[None]:
         """Show the endpoints to tools such as `nats service`. The broker must have started."""
         config = ServiceConfig(
             name=self.name, version=self.version, description="Long-term memory for chat bots"
@@ -125,7 +125,7 @@ class AskService:
             yield
 
     @asynccontextmanager
-    async def completed(self) -> AsyncIterator[None]:
+    async def complete_requests(self) -> AsyncIterator[None]:
         """Wait on exit until pending requests are answered. Leave it after the subscribers have stopped."""
         try:
             yield
@@ -144,16 +144,16 @@ class AskService:
             if endpoint is not None:
                 await self._handle(endpoint, message)
                 return
-            error = AskError(code="unknown_verb", message=_unknown_verb(address), retryable=False)
+            error = AskError(code="unknown_verb", message=_describe_unknown_verb(address), retryable=False)
         if message.reply:
             headers = {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
             await self.broker.connection.publish(
-                message.reply, _json(ErrorReply(error=error)), headers=headers
+                message.reply, _serialize_reply(ErrorReply(error=error)), headers=headers
             )
 
     async def _handle(self, endpoint: _VerbEndpoint, message: Msg) -> None:
         """Answer at once if the reply needs no waiting; else in a task, so that other requests proceed."""
-        asked = _Asked(
+        asked = _PendingRequest(
             endpoint, message, time.perf_counter_ns(), tracing.serving(endpoint.verb, message.headers)
         )
         endpoint.requests += 1
@@ -164,7 +164,7 @@ class AskService:
                     raise Refusal("unavailable", too_much, retryable=True)
                 reply = endpoint.answer(address, message.data)
             except Exception as error:
-                await self._send(asked, _error_reply(error))
+                await self._send(asked, _build_error_reply(error))
                 return
             if isinstance(reply, VerbReply):
                 await self._send(asked, reply)
@@ -177,29 +177,31 @@ class AskService:
         if len(self._waiting) >= MAX_WAITING:
             await asyncio.wait(self._waiting, return_when=asyncio.FIRST_COMPLETED)
 
-    async def _finish(self, asked: _Asked, pending: Awaitable[VerbReply], turn: asyncio.Semaphore) -> None:
+    async def _finish(
+        self, asked: _PendingRequest, pending: Awaitable[VerbReply], turn: asyncio.Semaphore
+    ) -> None:
         async with turn:
             with answering():
                 try:
                     reply = await pending
                 except Exception as error:
-                    reply = _error_reply(error)
+                    reply = _build_error_reply(error)
                 await self._send(asked, reply)
 
-    async def _send(self, asked: _Asked, reply: VerbReply) -> None:
+    async def _send(self, asked: _PendingRequest, reply: VerbReply) -> None:
         endpoint, to = asked.endpoint, asked.message.reply
         nanoseconds = time.perf_counter_ns() - asked.begun
         endpoint.nanoseconds += nanoseconds
         connection = self.broker.connection
         if unknown := endpoint.request.unknown_fields(asked.message.data):
-            reply = _with_warning(endpoint, reply, unknown)
-        body = reply if isinstance(reply, bytes) else _json(reply)
+            reply = _add_warning(endpoint, reply, unknown)
+        body = reply if isinstance(reply, bytes) else _serialize_reply(reply)
         if len(body) > connection.max_payload:
             problem = (
                 f"a reply of {len(body):,} bytes, the server takes {connection.max_payload:,}: ask for less"
             )
             reply = ErrorReply(error=AskError(code="refused", message=problem, retryable=False))
-            body = _json(reply)
+            body = _serialize_reply(reply)
         headers = dict(asked.trace.headers)
         error = reply.error if isinstance(reply, Reply) else None
         if error is not None:
@@ -207,7 +209,7 @@ class AskService:
             endpoint.last_error = error.message
             headers |= {ERROR_CODE_HEADER: error.code, ERROR_HEADER: header_value(error.message)}
         asked.trace.end(error.code if error else None)
-        _count(endpoint.verb, reply, nanoseconds / 1e9)
+        _count_request(endpoint.verb, reply, nanoseconds / 1e9)
         if to:
             await connection.publish(to, body, headers=headers or None)
 
@@ -242,7 +244,7 @@ class _Listing(Service):
         return stats
 
 
-def _count(verb: str, reply: VerbReply, seconds: float) -> None:
+def _count_request(verb: str, reply: VerbReply, seconds: float) -> None:
     metrics.REQUEST_SECONDS.observe(seconds, verb)
     error = None if isinstance(reply, bytes) else reply.error
     metrics.REQUESTS.add(verb, "ok" if error is None else error.code)
@@ -251,22 +253,22 @@ def _count(verb: str, reply: VerbReply, seconds: float) -> None:
             metrics.DEGRADED.add(verb, part)
 
 
-def _json(reply: Reply) -> bytes:
+def _serialize_reply(reply: Reply) -> bytes:
     return reply.__pydantic_serializer__.to_json(reply, exclude_none=True)
 
 
-def _with_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[str]) -> Reply:
+def _add_warning(endpoint: _VerbEndpoint, reply: VerbReply, unknown: Sequence[str]) -> Reply:
     if isinstance(reply, bytes):
         reply = endpoint.reply.model_validate_json(reply)
     fields = ", ".join(endpoint.request.model_fields)
     warnings = tuple(
-        f"{endpoint.verb} has no field {name[:_SHOWN_OF_A_NAME]!a}, which is ignored; its fields: {fields}"
+        f"{endpoint.verb} has no field {name[:_MAX_NAME_LENGTH]!a}, which is ignored; its fields: {fields}"
         for name in unknown[:_WARNINGS]
     )
     return reply.model_copy(update={"warnings": warnings})
 
 
-def _unknown_verb(address: Address) -> str:
+def _describe_unknown_verb(address: Address) -> str:
     contract = VERBS.get(address.name)
     if contract is None:
         return f"there is no verb {address.name!r}; there are: {', '.join(VERBS)}"
@@ -274,7 +276,7 @@ def _unknown_verb(address: Address) -> str:
     return f"there is no version {address.version} of {address.name}; the latest is v{latest}"
 
 
-def _error_reply(error: Exception) -> ErrorReply:
+def _build_error_reply(error: Exception) -> ErrorReply:
     match error:
         case Refusal():
             return ErrorReply(error=error.error)

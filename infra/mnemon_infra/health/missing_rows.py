@@ -16,7 +16,7 @@ from mnemon_contracts.decode import UnknownEvent
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject
 from mnemon_infra.broker.dead_letters.origins import letters
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.broker.streams.stream_reader import whole
 from mnemon_infra.database.audit.events import missing_rows
@@ -71,7 +71,7 @@ async def replay_missing(connection: Client, database: Database) -> None:
     async with locked(database, "persist", "replay"):
         position = await first_missing(connection, database)
         if position is not None:
-            events = await begin_again(connection, LOG, "persist")
+            events = await reset_consumer(connection, LOG, "persist")
             log.warning("rows are missing, replaying the log", first_missing=position, events=events)
 
 

@@ -17,7 +17,7 @@ from mnemon_contracts.settings.document import NOTHING, Document, document_of, i
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
 from mnemon_contracts.streams import SETTINGS
 from mnemon_contracts.subjects import InvalidSubject
-from mnemon_infra.broker.connection import reconnects
+from mnemon_infra.broker.connection import watch_reconnects
 from mnemon_infra.settings.bucket import (
     entries_so_far,
     newest_default,
@@ -82,7 +82,7 @@ class LiveSettings:
             nats.errors.Error: the server does not answer.
         """
         bucket = await open_bucket(connection)
-        with reconnects(connection) as reconnected:
+        with watch_reconnects(connection) as reconnected:
             watch = await self._catch_up(connection, bucket)
             following = asyncio.create_task(self._follow(connection, bucket, watch, reconnected))
             try:

@@ -23,7 +23,7 @@ from mnemon_infra.broker.dead_letters.redrive import (
     original_of,
     redrive,
 )
-from mnemon_infra.broker.provisioning.paused_consumers import go_on, stopped
+from mnemon_infra.broker.provisioning.paused_consumers import list_paused, resume_consumer
 from mnemon_infra.database.projections.applied_events import is_applied
 from mnemon_infra.durables import DURABLES
 
@@ -65,7 +65,7 @@ async def show_letters(visit: Visit) -> Response:
         filters=filters,
         used={name: value for name, value in filters.items() if value},
         consumers=[("", "any"), *((each, each) for each in _CONSUMERS)],
-        stopped=await stopped(connection),
+        stopped=await list_paused(connection),
     )
 
 
@@ -145,10 +145,10 @@ async def drop_letters(visit: Visit) -> Response:
 
 
 @pages.post("/dead/go-on")
-async def resume_consumer(visit: Visit) -> Response:
+async def resume_stopped(visit: Visit) -> Response:
     """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
-    if not await go_on(await visit.connections.get_broker(), consumer):
+    if not await resume_consumer(await visit.connections.get_broker(), consumer):
         return visit.render_error(PageError(404, "No such consumer", consumer, "Reload the page."))
     return visit.redirect("/dead", f"{consumer} resumed.")
 

@@ -40,7 +40,7 @@ def reindex(
 
 async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
     from mnemon_infra.broker.connection import connect
-    from mnemon_infra.broker.provisioning.topology import begin_again
+    from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import embedded
     from mnemon_infra.vectors.engines import reset_vectors
 
@@ -51,7 +51,7 @@ async def _reset_index(data: Path | None, deployment: "Deployment", as_json: boo
             await connect(str(deployment.nats_url), name="mnemon-reindex")
         )
         # Before the reset: after an interruption `index` has too many events to read, not too few.
-        events = await begin_again(connection, "LOG", "index")
+        events = await reset_consumer(connection, "LOG", "index")
         await reset_vectors(deployment)
     if as_json:
         typer.echo(json.dumps({"to_index": events}))

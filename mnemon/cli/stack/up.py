@@ -131,14 +131,14 @@ async def _run_stack(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
     from mnemon.admin.launcher import PagePortTaken
-    from mnemon_consumers.app import FRONT, run_consumers
+    from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
     from mnemon_infra.embedded.stack import embedded
     from mnemon_infra.telemetry.logging import configure_logging
 
     begun = time.monotonic()
-    front = [name for name in names if name in FRONT]
-    behind = [name for name in names if name not in FRONT]
+    front = [name for name in names if name in FOREGROUND]
+    behind = [name for name in names if name not in FOREGROUND]
     configure_logging()
     try:
         with StopSignals() as stop:
@@ -168,9 +168,9 @@ async def _run_stack(
 async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
     """Reset the vectors to words alone if the settings no longer name an embedding model."""
     from mnemon.operations.embedding_change import drop_embeddings
-    from mnemon_consumers.app import FRONT
+    from mnemon_consumers.app import FOREGROUND
 
-    if not FRONT.isdisjoint(names) and (events := await drop_embeddings(deployment)) is not None:
+    if not FOREGROUND.isdisjoint(names) and (events := await drop_embeddings(deployment)) is not None:
         typer.echo(
             f"The embedding model is off: {events:,} events are indexed again, for search by words only."
         )
@@ -193,20 +193,20 @@ def _show_addresses(
     stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None"
 ) -> None:
     """Show the addresses of all parts."""
-    from mnemon_consumers.app import FRONT
-    from mnemon_infra.broker.connection import shown
+    from mnemon_consumers.app import FOREGROUND
+    from mnemon_infra.broker.connection import redact_address
 
     titles = {server.part: server.title for server in stack.servers}
     database = stack.deployment.database_url
     database = database and database.set(drivername="postgresql")  # str() of a URL hides the password
     lines = {
-        "broker": f"{shown(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
+        "broker": f"{redact_address(stack.endpoints.nats)}  ({titles.get('broker', 'configured')})",
         "database": f"{database}  ({titles.get('database', 'configured')})",
         "consumers": ", ".join(names),
         "folder": str(stack.data),
     }
     typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
-    beside = [] if FRONT.issuperset(names) else [take_next_metrics_port(stack.deployment)]
+    beside = [] if FOREGROUND.issuperset(names) else [take_next_metrics_port(stack.deployment)]
     at = list_metrics_addresses(stack.deployment, *beside)
     lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}

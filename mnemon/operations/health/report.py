@@ -29,7 +29,7 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
-from mnemon_infra.broker.provisioning.topology import drift
+from mnemon_infra.broker.provisioning.topology import list_drift
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_infra.database.migration import SchemaTooNew, current_revision, head_revision, is_known
@@ -245,7 +245,7 @@ async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
             change.what: change.detail or "is missing"
-            for change in await drift(connection, replicas)
+            for change in await list_drift(connection, replicas)
             if change.action != "unchanged"
         },
         events_per_second=busy,

@@ -12,6 +12,6 @@ from tests.support.chaos.run import chaos
 pytestmark = pytest.mark.long
 
 
-async def test_everything_is_killed_once(data: Path) -> None:
+async def test_chaos_with_one_kill_each_ends_in_the_undisturbed_state(data: Path) -> None:
     data.mkdir()
     assert not await chaos(data, seed=7, users=18, steps=12, kills=6)

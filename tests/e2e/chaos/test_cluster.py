@@ -16,7 +16,6 @@ from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import chat_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.log_reader import user_tail
-from tests.e2e.conftest import PATIENCE, mnemon
 from tests.support.chaos.erasure_under_load import SECRET, Forgetting, found_in
 from tests.support.chaos.erasure_under_load import TENANT as OTHERS
 from tests.support.chaos.load import (
@@ -28,6 +27,7 @@ from tests.support.chaos.load import (
     users_that_miss_something,
 )
 from tests.support.processes.runner import Runner, running
+from tests.support.processes.stack import PATIENCE, mnemon
 from tests.support.servers.nats_cluster import SERVERS, Cluster, cluster
 
 pytestmark = pytest.mark.long
@@ -42,7 +42,7 @@ async def three() -> AsyncIterator[Cluster]:
             yield servers
 
 
-async def test_one_copy_becomes_three_and_whatever_server_reads_what_is_acknowledged(three: Cluster) -> None:
+async def test_cluster_raises_copies_to_three_and_keeps_acknowledged_events(three: Cluster) -> None:
     assert (await mnemon("provision", MNEMON_NATS_URL=three.url)).code == 0
     assert set((await three.copies()).values()) == {1}
     environment = {"MNEMON_NATS_URL": three.url, "MNEMON_REPLICAS": str(SERVERS)}
@@ -75,7 +75,7 @@ async def _keep_busy(connection: Client) -> None:
         await asyncio.gather(*(connection.jetstream().publish(subject, bytes(300)) for _ in range(50)))
 
 
-async def test_the_leader_dies_three_times_and_who_is_erased_meanwhile_stays_gone(
+async def test_cluster_keeps_erasure_over_three_leader_deaths(
     three: Cluster, database_url: str, tmp_path: Path
 ) -> None:
     schema = f"test_{uuid4().hex[:12]}"

@@ -24,9 +24,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import live_facts
 from mnemon_infra.models.wordllama import word_similarity
-from tests.e2e.conftest import PATIENCE
 from tests.support.facts.preset_embedder import Given
 from tests.support.processes.dedupe_workers import WORKERS
+from tests.support.processes.stack import PATIENCE
 
 pytestmark = pytest.mark.long
 
@@ -181,7 +181,7 @@ async def two_thousand_proposals_and_three_deaths(
         assert all(sorted(numbers) == list(range(1, len(numbers) + 1)) for numbers in by_tier.values())
 
 
-async def test_four_workers_in_one_process(
+async def test_four_killed_workers_in_one_process_keep_each_fact_once(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     """As the embedded engine has it, which belongs to one process."""
@@ -190,6 +190,6 @@ async def test_four_workers_in_one_process(
 
 
 @pytest.mark.skipif(QDRANT is None, reason="MNEMON_QDRANT_URL names no Qdrant server: see tests/containers")
-async def test_four_processes(connection: Client, deployment: Deployment) -> None:
+async def test_four_killed_processes_keep_each_fact_once(connection: Client, deployment: Deployment) -> None:
     served = deployment.model_copy(update={"qdrant_url": QDRANT})
     await two_thousand_proposals_and_three_deaths(connection, served, *[1] * WORKERS)

@@ -25,7 +25,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 from tests.support.settings_edit import setting
 
 pytestmark = pytest.mark.long
@@ -199,7 +199,9 @@ async def settings(connection: Client, **values: Any) -> None:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("provider", "users"), [("openai", MANY), ("anthropic", SOME), ("google", SOME)])
-async def test_batches(provider: str, users: int, connection: Client, deployment: Deployment) -> None:
+async def test_killed_batch_extraction_answers_each_window_once(
+    provider: str, users: int, connection: Client, deployment: Deployment
+) -> None:
     """Killed before the provider has the batch, before it says so, while it is asked after it, and while its
     results are read."""
     places = [
@@ -241,7 +243,9 @@ async def test_batches(provider: str, users: int, connection: Client, deployment
 
 
 @pytest.mark.timeout(600)
-async def test_one_by_one(connection: Client, deployment: Deployment) -> None:
+async def test_killed_online_extraction_answers_each_window_once(
+    connection: Client, deployment: Deployment
+) -> None:
     """A server such as Ollama. What it was answering when they died may be asked again, and nothing else."""
     places = ["before it answers", "before it says the answer"]
     windows = windows_of(SOME)

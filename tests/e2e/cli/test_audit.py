@@ -7,12 +7,12 @@ import nats
 import psycopg
 
 from mnemon_infra.broker.streams.applied_position import Position
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 PATIENCE = 30.0
 
 
-async def test_audit_of_a_running_stack(stack: Up) -> None:
+async def test_audit_of_running_stack_ends_with_0_or_1(stack: Up) -> None:
     assert stack.endpoints is not None
     async with await nats.connect(stack.endpoints.nats) as client:
         jetstream = client.jetstream()
@@ -59,7 +59,7 @@ async def test_audit_of_a_running_stack(stack: Up) -> None:
     assert wrong.code == 2
 
 
-async def test_audit_of_nothing(tmp_path: Path) -> None:
+async def test_audit_without_stack_names_the_cause(tmp_path: Path) -> None:
     found = await mnemon("audit", "--data", tmp_path)
     assert found.code == 3
     assert "mnemon up" in found.err

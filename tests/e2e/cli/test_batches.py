@@ -9,7 +9,7 @@ import pytest
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.batches import BatchState, StoredBatch, put
-from tests.e2e.conftest import Finished, mnemon
+from tests.support.processes.stack import Finished, mnemon
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 WHY = "insufficient_quota: \x1b]0;title\x07 raise the limit"
@@ -43,7 +43,7 @@ async def keep(deployment: Deployment, *batches: StoredBatch) -> None:
             await put(connection, each)
 
 
-async def test_states_times_and_errors(run: Run, deployment: Deployment) -> None:
+async def test_batches_lists_states_times_and_errors(run: Run, deployment: Deployment) -> None:
     none = await run("batches")
     assert (none.code, "no batches yet" in none.out) == (0, True)
 
@@ -76,7 +76,7 @@ async def test_states_times_and_errors(run: Run, deployment: Deployment) -> None
 @pytest.mark.parametrize(
     ("state", "ids"), [("open", ["b0", "b1"]), ("failed", ["b2"]), ("completed", ["b3"])]
 )
-async def test_by_state(run: Run, deployment: Deployment, state: str, ids: list[str]) -> None:
+async def test_batches_filters_by_state(run: Run, deployment: Deployment, state: str, ids: list[str]) -> None:
     await keep(
         deployment,
         batch(0, "intended"),
@@ -88,7 +88,7 @@ async def test_by_state(run: Run, deployment: Deployment, state: str, ids: list[
     assert [each["batch_id"] for each in found["batches"]] == ids
 
 
-async def test_page_by_page(run: Run, deployment: Deployment) -> None:
+async def test_batches_lists_page_by_page(run: Run, deployment: Deployment) -> None:
     await keep(deployment, *(batch(number, "completed") for number in range(5)))
     first = json.loads((await run("batches", "--limit", "3", "--json")).out)
     assert [each["batch_id"] for each in first["batches"]] == ["b0", "b1", "b2"]
@@ -97,7 +97,7 @@ async def test_page_by_page(run: Run, deployment: Deployment) -> None:
     assert f"mnemon batches --before {first['next']}" in (await run("batches", "--limit", "3")).out
 
 
-async def test_wrong_use(run: Run) -> None:
+async def test_invalid_use_is_refused(run: Run) -> None:
     state = await run("batches", "--state", "done")
     assert (state.code, "open, completed, failed" in state.err) == (2, True)
     before = await run("batches", "--before", "noon")

@@ -10,11 +10,11 @@ import nats
 import psycopg
 import pytest
 
-from mnemon_consumers.app import WRITING
+from mnemon_consumers.app import VECTOR_WRITERS
 from mnemon_infra.config import Deployment
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
-from tests.e2e.conftest import Up, mnemon, until
+from tests.support.processes.stack import Up, mnemon, until
 
 NOWHERE = {"MNEMON_NATS_URL": "nats://127.0.0.1:1", "DATABASE_URL": "postgresql://127.0.0.1:1/x"}
 
@@ -34,7 +34,7 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert health["database"]["version"].startswith("18.")
     tied = set(health["vectors"]["one_process"])
     assert health["vectors"]["engine"] == "embedded"
-    assert tied == WRITING | {"retrieve"}
+    assert tied == VECTOR_WRITERS | {"retrieve"}
     nothing = {"due": 0, "later": 0, "in_batches": 0, "dead_today": 0}
     models: dict[str, object] = {"error": None, "windows": nothing, "batches": [], "out_of_budget": []}
     assert health["models"] == models | {"failing": [], "given_up": []}
@@ -59,7 +59,7 @@ async def test_status_of_a_healthy_stack_and_of_dead_letters(stack: Up) -> None:
     assert await dead_letters() == 1
 
 
-async def test_status_tells_what_is_not_so(data: Path) -> None:
+async def test_status_names_each_problem(data: Path) -> None:
     data.mkdir()
     broker, database = NatsServer(data, None), Postgres(data, None)
     await broker.start()
@@ -124,21 +124,21 @@ async def test_without_servers_the_variables_are_named(command: tuple[str, ...])
 @pytest.mark.parametrize(
     ("command", "named"), [("provision", "MNEMON_NATS_URL"), ("migrate", "DATABASE_URL")]
 )
-async def test_a_command_asks_for_what_it_needs_only(command: str, named: str) -> None:
+async def test_command_requires_only_the_servers_it_uses(command: str, named: str) -> None:
     found = await mnemon(command)
     assert found.code == 3
     assert [name for name in ("MNEMON_NATS_URL", "DATABASE_URL") if name in found.err] == [named]
 
 
 @pytest.mark.parametrize("command", [("run", "persist"), ("status",), ("provision",), ("migrate",)])
-async def test_a_folder_where_nothing_runs(command: tuple[str, ...], tmp_path: Path) -> None:
+async def test_command_on_stopped_folder_says_how_to_start(command: tuple[str, ...], tmp_path: Path) -> None:
     found = await mnemon(*command, "--data", tmp_path)
     assert found.code == 3
     assert f"mnemon up --data {tmp_path}" in found.err
 
 
 @pytest.mark.parametrize("command", [("run", "persist"), ("status",), ("provision",), ("migrate",)])
-async def test_servers_that_do_not_answer(command: tuple[str, ...]) -> None:
+async def test_unreachable_servers_are_named(command: tuple[str, ...]) -> None:
     found = await mnemon(*command, **NOWHERE)
     assert found.code == 3
     assert "Traceback" not in found.err
@@ -155,39 +155,39 @@ async def test_status_json_of_servers_that_do_not_answer() -> None:
 @pytest.mark.parametrize(
     "command", [("run", "bogus"), ("up", "--only", "persist,bogus"), ("up", "--only", "")]
 )
-async def test_names_that_are_none(command: tuple[str, ...], tmp_path: Path) -> None:
+async def test_invalid_names_are_refused(command: tuple[str, ...], tmp_path: Path) -> None:
     found = await mnemon(*command, *(("--data", tmp_path) if command[0] == "up" else ()))
     assert found.code == 2
     assert "Choose from: persist, index, dedupe, compact, extract, maintain, retrieve" in found.err
 
 
-async def test_a_folder_that_is_a_file(tmp_path: Path) -> None:
+async def test_data_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = await mnemon("up", "--data", tmp_path / "file")
     assert found.code == 2
     assert "cannot be used" in found.err
 
 
-async def test_a_folder_that_is_not_there_is_not_begun(tmp_path: Path) -> None:
+async def test_missing_data_folder_is_not_created(tmp_path: Path) -> None:
     found = await mnemon("reindex", "--data", tmp_path / "none")
     assert found.code == 3
     assert f"mnemon up --data {tmp_path / 'none'}" in found.err
     assert not (tmp_path / "none").exists()
 
 
-async def test_nobody_is_asked_about_what_cannot_be_done(tmp_path: Path) -> None:
+async def test_impossible_command_asks_no_confirmation(tmp_path: Path) -> None:
     found = await mnemon("erase", "acme", "u1", "--data", tmp_path)
     assert found.code == 3
     assert "for good?" not in found.err
 
 
-async def test_a_wrong_variable(tmp_path: Path) -> None:
+async def test_invalid_variable_is_named(tmp_path: Path) -> None:
     found = await mnemon("up", "--data", tmp_path, PG_HOST="localhost", PG_PORT="high")
     assert found.code == 2
     assert "PG_PORT" in found.err
 
 
-async def test_version_and_help() -> None:
+async def test_version_and_help_are_printed() -> None:
     assert (await mnemon("--version")).out == f"mnemon {version('mnemon')}\n"
     for command in ("up", "run", "provision", "migrate", "status"):
         told = await mnemon(command, "--help")

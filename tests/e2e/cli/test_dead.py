@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.dead_letters.writer import bury
 from mnemon_infra.broker.outcomes import Dead
 from mnemon_infra.config import Deployment
-from tests.e2e.conftest import Finished, mnemon
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+from tests.support.processes.stack import Finished, mnemon
+from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[Finished]]
 
@@ -33,12 +32,9 @@ def run(deployment: Deployment) -> Run:
     return run
 
 
-@pytest.fixture
-def stock(connection: Client) -> Stock:
-    return Stock(connection)
-
-
-async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, deployment: Deployment) -> None:
+async def test_dead_letter_is_listed_shown_and_redriven(
+    run: Run, stock: Stock, deployment: Deployment
+) -> None:
     nothing = await run("list")
     assert (nothing.code, nothing.out) == (0, "no dead letters\n")
     await bury_said(stock, "Привет")
@@ -71,7 +67,7 @@ async def test_a_letter_from_its_list_to_the_memory(run: Run, stock: Stock, depl
     assert [each.id for each in await kept(stock.connection)] == [2]
 
 
-async def test_all_of_them(run: Run, stock: Stock) -> None:
+async def test_dead_redrive_all_redrives_every_letter(run: Run, stock: Stock) -> None:
     for tenant in ("acme", "acme", "globex"):
         await bury_said(stock, "x", f"{tenant}.u1.-")
     await bury_trigger(stock.connection, "work.index.acme.u1", b"1", "index-sweep")
@@ -104,7 +100,7 @@ async def test_all_of_them(run: Run, stock: Stock) -> None:
         assert (nothing.code, nothing.out) == (0, "no dead letters\n")
 
 
-async def test_wrong_use_changes_nothing(run: Run, stock: Stock) -> None:
+async def test_invalid_dead_command_changes_nothing(run: Run, stock: Stock) -> None:
     for _ in range(2):
         await bury_said(stock, "x")
     for arguments, said in (
@@ -119,7 +115,7 @@ async def test_wrong_use_changes_nothing(run: Run, stock: Stock) -> None:
     assert [each.id for each in await kept(stock.connection)] == [1, 2]
 
 
-async def test_what_this_version_cannot_read_either(run: Run, stock: Stock) -> None:
+async def test_redrive_of_unreadable_event_keeps_the_letter(run: Run, stock: Stock) -> None:
     await stock.publish("chat.acme.u1.-.message.v9", b"\x1b[2J" + b"x" * 7_000_000)
     await bury_next(stock.connection)
     shown = json.loads((await run("show", "1", "--json")).out)
@@ -131,7 +127,7 @@ async def test_what_this_version_cannot_read_either(run: Run, stock: Stock) -> N
     assert "\N{REPLACEMENT CHARACTER}[2Jxxx" in gone, "it would clear the terminal"
 
 
-async def test_status_names_who_has_stopped(stock: Stock, deployment: Deployment) -> None:
+async def test_status_names_consumers_stopped_by_dead_letters(stock: Stock, deployment: Deployment) -> None:
     until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
     await stock.connection.jetstream().pause_consumer("LOG", "persist", until)
     status = await mnemon(

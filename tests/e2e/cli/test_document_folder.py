@@ -10,8 +10,8 @@ from nats.aio.client import Client
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import Finished, mnemon
-from tests.integration.conftest import Stock, indexed
+from tests.support.processes.stack import Finished, mnemon
+from tests.support.stock_client import Stock, indexed
 
 
 async def asked(deployment: Deployment, *arguments: str | Path) -> Finished:
@@ -45,7 +45,7 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-async def test_a_repository_is_indexed_and_only_what_changed_is_sent_again(
+async def test_repository_is_indexed_and_only_changes_are_sent_again(
     deployment: Deployment, connection: Client, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
@@ -106,7 +106,7 @@ async def test_a_folder_of_the_same_name_removes_nothing_unasked(
         assert counts(confirmed) == (1, 0, 0, 1)
 
 
-async def test_what_is_for_one_file_is_refused_for_a_folder(tmp_path: Path) -> None:
+async def test_option_of_single_file_is_refused_for_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("Text")
     for arguments in ((tmp_path, "--id", "x"), (tmp_path / "a.md", "--dry-run")):
         done = await mnemon("document", "add", *arguments, "--tenant", "acme", "--user", "u1")

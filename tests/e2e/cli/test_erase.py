@@ -7,15 +7,15 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from tests.e2e.conftest import mnemon
-from tests.integration.conftest import Stock, indexed
+from tests.support.processes.stack import mnemon
+from tests.support.stock_client import Stock, indexed
 
 STORES = "log", "database", "vectors", "dead_letters", "work", "model_batches"
 NOTHING = dict.fromkeys(STORES, 0)
 ALL = ("persist", "index", "dedupe", "retrieve")
 
 
-async def test_a_user_is_erased_and_nothing_is_left(
+async def test_erase_removes_everything_of_a_user(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     stock = Stock(connection)
@@ -54,7 +54,7 @@ async def test_a_user_is_erased_and_nothing_is_left(
         assert "dead_letters" in again.out
 
 
-async def test_what_is_not_done_yet_is_said(connection: Client, deployment: Deployment) -> None:
+async def test_erase_reports_pending_work(connection: Client, deployment: Deployment) -> None:
     await Stock(connection).say("I like tea")
     async with run_consumers(("retrieve",), deployment):
         erased = await mnemon("erase", "acme", "u1", "--yes", MNEMON_NATS_URL=str(deployment.nats_url))

@@ -19,7 +19,7 @@ from mnemon.operations.exports.mirror_folder import STATE
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.connection import connect
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 TEA = "] Likes green tea without sugar\n"
 
@@ -77,7 +77,7 @@ def tenant() -> str:
     return f"follow{uuid4().hex[:8]}"
 
 
-async def test_a_users_file_is_as_the_memory_is(shared: Up, tmp_path: Path, tenant: str) -> None:
+async def test_followed_file_matches_the_memory(shared: Up, tmp_path: Path, tenant: str) -> None:
     folder = tmp_path / "files"
     anna, bo = folder / tenant / "anna.md", folder / tenant / "%42o.md"
     async with client(shared, tenant) as memory:
@@ -118,7 +118,7 @@ async def test_a_users_file_is_as_the_memory_is(shared: Up, tmp_path: Path, tena
             assert {each.name for each in folder.rglob("*.md")} == {"%42o.md"}
 
 
-async def test_a_killed_one_goes_on_where_it_ended(shared: Up, tmp_path: Path, tenant: str) -> None:
+async def test_killed_follower_resumes_at_its_position(shared: Up, tmp_path: Path, tenant: str) -> None:
     folder = tmp_path / "files"
     files = {user: folder / tenant / f"{user}.md" for user in ("anna", "bo", "eve")}
     async with client(shared, tenant) as memory:
@@ -161,7 +161,7 @@ async def test_a_folder_of_another_log_is_compared_with_memory(
             await follower.end(signal.SIGTERM)
 
 
-async def test_tenants_are_apart(shared: Up, tmp_path: Path, tenant: str) -> None:
+async def test_followed_folders_separate_tenants(shared: Up, tmp_path: Path, tenant: str) -> None:
     other = f"{tenant}other"
     both, one = tmp_path / "both", tmp_path / "one"
     async with (
@@ -179,7 +179,9 @@ async def test_tenants_are_apart(shared: Up, tmp_path: Path, tenant: str) -> Non
         assert [each.name for each in one.iterdir() if not each.name.startswith(".")] == [tenant]
 
 
-async def test_many_changes_are_few_writings(shared: Up, tmp_path: Path, tenant: str) -> None:
+async def test_follower_combines_many_changes_into_few_writes(
+    shared: Up, tmp_path: Path, tenant: str
+) -> None:
     assert shared.endpoints
     folder, subject = tmp_path / "files", memory_subject(tenant, "anna", "profile.set")
     connection = await connect(shared.endpoints.nats, name="test")
@@ -194,7 +196,7 @@ async def test_many_changes_are_few_writings(shared: Up, tmp_path: Path, tenant:
         await connection.close()
 
 
-async def test_a_folder_that_is_not_for_it_is_refused(shared: Up, tmp_path: Path, tenant: str) -> None:
+async def test_follower_refuses_a_folder_of_other_content(shared: Up, tmp_path: Path, tenant: str) -> None:
     (tmp_path / "diary.md").write_text("mine")
     wrong = await mnemon(
         "export", "markdown", "--tenant", tenant, "--follow", "-o", tmp_path, "--data", shared.data

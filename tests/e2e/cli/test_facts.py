@@ -15,8 +15,8 @@ from mnemon.cli.memory.facts import save, search
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.tools import MemoryTools
-from tests.e2e.conftest import Finished, mnemon
-from tests.integration.conftest import Stock, indexed
+from tests.support.processes.stack import Finished, mnemon
+from tests.support.stock_client import Stock, indexed
 
 
 async def asked(deployment: Deployment, *arguments: str) -> Finished:
@@ -44,7 +44,9 @@ async def test_a_refused_fact_ends_with_1_as_text_and_as_json(deployment: Deploy
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: tuple[str, ...]) -> None:
+async def test_command_names_the_parts_it_could_not_search(
+    deployment: Deployment, form: tuple[str, ...]
+) -> None:
     async with run_consumers(("persist", "retrieve"), deployment):
         found = await asked(deployment, "search", "nuts", *form)
     assert found.code == 0
@@ -53,7 +55,9 @@ async def test_what_could_not_be_searched_is_said(deployment: Deployment, form: 
         assert json.loads(found.out)["degraded"] == ["memories"]
 
 
-async def test_the_examples_find_what_the_example_keeps(deployment: Deployment, tmp_path: Path) -> None:
+async def test_search_example_finds_the_fact_of_the_save_example(
+    deployment: Deployment, tmp_path: Path
+) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
         await asked(deployment, "save", quoted(save.__doc__))
@@ -111,7 +115,7 @@ async def at_a_terminal(deployment: Deployment, typed: str, *arguments: str) -> 
         os.close(terminal)
 
 
-async def test_a_level_of_memory_is_a_scope(
+async def test_search_takes_a_memory_level_as_scope(
     deployment: Deployment, tmp_path: Path, connection: Client
 ) -> None:
     stock = Stock(connection)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 CHAT = {
     "name": "Helper",
@@ -19,7 +19,7 @@ CHAT = {
 }
 
 
-async def test_a_chat_comes_in_and_goes_out(shared: Up, tmp_path: Path) -> None:
+async def test_chat_is_imported_and_exported(shared: Up, tmp_path: Path) -> None:
     chat, refused, out = (tmp_path / name for name in ("result.json", "refused.jsonl", "out.jsonl"))
     chat.write_text(json.dumps(CHAT))
     telegram = ("import", "telegram", chat, "--tenant", "brought", "--json")

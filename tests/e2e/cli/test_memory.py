@@ -5,10 +5,10 @@ from pathlib import Path
 
 import nats
 
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 
-async def test_history_shows_what_was_said(shared: Up) -> None:
+async def test_history_shows_published_messages(shared: Up) -> None:
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     body = {"role": "user", "content": "Привет", "name": "Иван", "sent_at": "2026-11-21T10:00:00Z"}

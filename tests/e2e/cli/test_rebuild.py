@@ -10,7 +10,7 @@ from psycopg import connect as connect_database
 from mnemon_bench.workloads.all_events import fill
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 EVENTS = 20_000
 
@@ -44,7 +44,7 @@ async def filled(stack: Up) -> None:
     await connection.close()
 
 
-async def test_killed_in_the_middle_verified_and_switched(up: Up) -> None:
+async def test_killed_rebuild_resumes_verifies_and_switches(up: Up) -> None:
     await up.start("--only", "persist")
     await filled(up)
     process = await asyncio.create_subprocess_exec(

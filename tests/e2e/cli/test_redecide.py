@@ -8,11 +8,11 @@ from nats.aio.client import Client
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import read
-from tests.e2e.conftest import mnemon
-from tests.integration.conftest import Stock
+from tests.support.processes.stack import mnemon
+from tests.support.stock_client import Stock
 
 
-async def test_facts_and_settings_are_changed_and_told(
+async def test_redecide_changes_facts_and_settings_and_reports_them(
     connection: Client, deployment: Deployment, database_url: str, tmp_path: Path
 ) -> None:
     stock = Stock(connection)

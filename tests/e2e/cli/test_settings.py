@@ -9,7 +9,7 @@ import pytest
 from nats.aio.client import Client
 
 from mnemon_contracts.settings.document import DEFAULTS, flat
-from tests.e2e.conftest import Finished, Up, mnemon
+from tests.support.processes.stack import Finished, Up, mnemon
 
 
 class Settings:
@@ -39,7 +39,7 @@ def settings(nats_url: str, connection: Client) -> Settings:
     return Settings(nats_url)
 
 
-async def test_a_running_process_heeds_it_within_a_second(stack: Up) -> None:
+async def test_setting_reaches_a_running_process_within_a_second(stack: Up) -> None:
     assert stack.endpoints
     settings = Settings(stack.endpoints.nats)
     async with await nats.connect(stack.endpoints.nats) as client:
@@ -77,7 +77,7 @@ async def test_a_running_process_heeds_it_within_a_second(stack: Up) -> None:
         await until("acme", "c ")
 
 
-async def test_set_get_unset(settings: Settings) -> None:
+async def test_setting_is_set_read_and_unset(settings: Settings) -> None:
     assert flat(await settings.json("get")) == DEFAULTS
     await settings.done("set", "recent_messages=3", "time_stamps.zone=Europe/Moscow", "embedding.model=null")
     await settings.done("set", "limits.per_user=60", 'time_stamps.template="{text}"', "--tenant", "акме 1")
@@ -102,7 +102,7 @@ async def test_set_get_unset(settings: Settings) -> None:
     }
 
 
-async def test_what_is_wrong_is_named_and_changes_nothing(settings: Settings) -> None:
+async def test_invalid_setting_is_named_and_changes_nothing(settings: Settings) -> None:
     for arguments, named in (
         (("set", "recent_messages=true"), "recent_messages: "),
         (("set", "policy.min_length=300"), "policy.max_length: 240 is less than min_length, which is 300"),
@@ -120,7 +120,9 @@ async def test_what_is_wrong_is_named_and_changes_nothing(settings: Settings) ->
     assert await settings.json("history") == await settings.json("history", "--tenant", "acme") == []
 
 
-async def test_history_and_rollback(settings: Settings, connection: Client) -> None:
+async def test_settings_history_lists_revisions_and_rollback_restores_one(
+    settings: Settings, connection: Client
+) -> None:
     first = await settings.done("set", "recent_messages=3", "limits.per_user=60")
     second = await settings.done("set", "recent_messages=4")
     await settings.done("set", "recent_messages=5", "--tenant", "acme")

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 
-async def test_a_fact_is_saved_read_found_and_gone(stack: Up) -> None:
+async def test_try_saves_reads_finds_and_forgets_a_fact(stack: Up) -> None:
     tried = await mnemon("try", "anna", "--json", "--data", str(stack.data))
 
     assert tried.code == 0, tried
@@ -17,7 +17,7 @@ async def test_a_fact_is_saved_read_found_and_gone(stack: Up) -> None:
     assert json.loads(left.out)["facts"] == []
 
 
-async def test_a_fact_that_was_there_before_stays(stack: Up) -> None:
+async def test_try_keeps_existing_facts(stack: Up) -> None:
     where = ("--data", str(stack.data))
     await mnemon("save", "Keeps bees behind the house", "--tenant", "try", "--user", "bo", *where)
 
@@ -28,20 +28,20 @@ async def test_a_fact_that_was_there_before_stays(stack: Up) -> None:
     assert len(json.loads(left.out)["facts"]) == 1
 
 
-async def test_what_is_refused_ends_with_1(stack: Up) -> None:
+async def test_try_with_refused_text_exits_with_1(stack: Up) -> None:
     tried = await mnemon("try", "--text", "Her Wi-Fi password is Sunflower77", "--data", str(stack.data))
 
     assert (tried.code, "rejected" in tried.out) == (1, True)
 
 
-async def test_a_stack_is_started_where_none_runs(tmp_path: Path) -> None:
+async def test_try_starts_a_stack_where_none_runs(tmp_path: Path) -> None:
     tried = await mnemon("try", "--data", str(tmp_path / "memory"))
 
     assert tried.code == 0, tried
     assert "Starting a stack" in tried.out
 
 
-async def test_an_old_file_comes_in_first_and_stays(stack: Up, tmp_path: Path) -> None:
+async def test_try_imports_a_given_file_first(stack: Up, tmp_path: Path) -> None:
     old, where = tmp_path / "42.md", ("--data", str(stack.data))
     old.write_text("- Plays chess on Sundays\n- What is my name?\n")
 

@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change
-from tests.e2e.conftest import PATIENCE, Finished, mnemon
+from tests.support.processes.stack import PATIENCE, Finished, mnemon
 
 MILLION = 1_000_000
 PRICES = [
@@ -83,7 +83,7 @@ async def asking(connection: Client, deployment: Deployment) -> AsyncIterator[As
         yield Asking(connection)
 
 
-async def test_usage(run: Run, asking: Asking) -> None:
+async def test_usage_sums_calls_and_costs(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 400_000, 100_000))
     asking.ask(Usage(MILLION, 0, 0), batch_id="b1")
     asking.ask(Usage(MILLION, 0, 0), batch_id="b1")
@@ -128,7 +128,7 @@ async def test_usage(run: Run, asking: Asking) -> None:
     assert [(row["purpose"], row["calls"]) for row in own["usage"]] == [("compact", 1), ("extract", 1)]
 
 
-async def test_without_prices_it_says_how_to_set_them(run: Run, asking: Asking) -> None:
+async def test_usage_without_prices_says_how_to_set_them(run: Run, asking: Asking) -> None:
     asking.ask(Usage(1000, 0, 10), model="qwen3:8b")
     asking.ask(Usage(1000, 0, 10), model="it's mine")
     asking.ask(Usage(1000, 0, 10))
@@ -154,7 +154,7 @@ async def test_without_prices_it_says_how_to_set_them(run: Run, asking: Asking) 
     assert set_now[0] == PRICES[0] | {"batch": 0.5}
 
 
-async def test_who_is_out_of_budget(run: Run, asking: Asking) -> None:
+async def test_usage_names_tenants_out_of_budget(run: Run, asking: Asking) -> None:
     asking.ask(Usage(MILLION, 0, 0))
     asking.ask(Usage(MILLION, 0, 0), tenant="globex")
     await asking.set_spending({"usd_per_day": 1.0})
@@ -175,7 +175,7 @@ async def test_who_is_out_of_budget(run: Run, asking: Asking) -> None:
     assert "out of budget acme: 1.0000 US$ of 1 spent today" in (await run("status")).out
 
 
-async def test_nothing_and_wrong_use(run: Run) -> None:
+async def test_usage_handles_no_calls_and_invalid_options(run: Run) -> None:
     nothing = await run("usage", "--days", "2")
     assert nothing.code == 0
     assert nothing.out.startswith("no calls of language models, ")
@@ -205,7 +205,7 @@ async def test_prices_are_set_and_shown_as_a_list(run: Run) -> None:
         assert (refused.code, named in refused.err) == (2, True), refused.err
 
 
-async def test_status_says_what_extraction_has_in_hand(run: Run, deployment: Deployment) -> None:
+async def test_status_counts_windows_of_extraction(run: Run, deployment: Deployment) -> None:
     with psycopg.connect(
         str(deployment.database_dsn), options=f"-csearch_path={deployment.database_schema}", autocommit=True
     ) as connection:

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import Up
 from tests.support.processes.chat_session import Talk, talk
+from tests.support.processes.stack import Up
 
 
-async def test_a_talk(data: Path) -> None:
+async def test_chat_command_talks_through_a_pipe(data: Path) -> None:
     with ProviderServer() as model:
         servers = {"MNEMON_MODEL_URL": model.openai_url, "MNEMON_MODEL": "a-model"}
         async with talk("chat", "--data", data, "--user", "anna", **servers) as anna:

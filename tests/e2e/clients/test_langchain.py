@@ -14,7 +14,7 @@ from pydantic import PrivateAttr
 from mnemon import MemoryClient
 from mnemon.langchain import MemoryMiddleware, MemoryUser
 from mnemon_contracts.verbs.function_tools import definitions
-from tests.e2e.conftest import Up
+from tests.support.processes.stack import Up
 
 
 class Model(BaseChatModel):
@@ -37,7 +37,7 @@ class Model(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=self.answers.pop(0))])
 
 
-async def test_an_agent_remembers(shared: Up) -> None:
+async def test_langchain_agent_remembers_between_runs(shared: Up) -> None:
     assert shared.endpoints
     save = {"name": "memory_save", "args": {"text": "Plays the cello in a quartet"}, "id": "c1"}
     get = {"name": "memory_get", "args": {"id": "pf_404"}, "id": "c2"}
@@ -83,7 +83,7 @@ async def test_an_agent_remembers(shared: Up) -> None:
         assert {hit.scope for hit in found.hits} == {"memories"}, "facts stay"
 
 
-async def test_it_goes_on_without(shared: Up) -> None:
+async def test_langchain_agent_answers_without_a_memory_server(shared: Up) -> None:
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     memory = MemoryClient(connection, tenant="langchain")

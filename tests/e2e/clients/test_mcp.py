@@ -19,8 +19,8 @@ from nats.aio.subscription import Subscription
 
 from mnemon import MemoryClient
 from mnemon_contracts.verbs.function_tools import definitions
-from tests.e2e.conftest import Up, mnemon
 from tests.support.processes.chat_session import talk
+from tests.support.processes.stack import Up, mnemon
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ async def overheard(up: Up, subject: str) -> AsyncIterator[Subscription]:
     await connection.close()
 
 
-async def test_over_standard_input_and_output(shared: Up) -> None:
+async def test_mcp_serves_over_stdio(shared: Up) -> None:
     arguments = ["-m", "mnemon", "mcp", "--tenant", "mcp", "--user", "anna", "--data", str(shared.data)]
     # As clients did it before 2026: others of these tests speak as they do since.
     async with Client(StdioServerParameters(command=sys.executable, args=arguments), mode="legacy") as client:
@@ -94,7 +94,7 @@ async def test_over_standard_input_and_output(shared: Up) -> None:
             assert text(result).startswith(problem)
 
 
-async def test_over_http(shared: Up) -> None:
+async def test_mcp_serves_over_http(shared: Up) -> None:
     assert shared.endpoints
     async with talk("mcp", "--tenant", "mcp", "--http", "0", "--data", shared.data) as command:
         url = re.search(r"http://\S+", await command.heard("answers at"))
@@ -126,7 +126,7 @@ async def test_over_http(shared: Up) -> None:
             assert "Send the header Mnemon-User" in text(await nobody.call_tool("memory_read", {}))
 
 
-async def test_what_is_missing_is_said(tmp_path: Path) -> None:
+async def test_mcp_names_missing_requirements(tmp_path: Path) -> None:
     whose = await mnemon("mcp", "--tenant", "mcp", "--data", tmp_path)
     assert (whose.code, whose.out) == (2, "")
     assert "--user NAME" in whose.err

@@ -13,7 +13,7 @@ import nats
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 NODE = Path(__file__).parent / "node"
 CONTRACTS = Path(__file__).parents[3] / "docs" / "contracts.md"
@@ -51,7 +51,7 @@ def node(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_plain_nats_py(shared: Up) -> None:
+async def test_stock_nats_py_client_publishes_and_asks(shared: Up) -> None:
     assert shared.endpoints
     connection = await nats.connect(shared.endpoints.nats)
     subject = "chat.stock.u1.-.message.v1"
@@ -63,7 +63,7 @@ async def test_plain_nats_py(shared: Up) -> None:
     await connection.close()
 
 
-async def test_node_scripts(shared: Up, node: Path) -> None:
+async def test_node_scripts_publish_and_ask(shared: Up, node: Path) -> None:
     assert shared.endpoints
     code, _, err = await run("npm", "install", "--no-audit", "--no-fund", "--loglevel=error", folder=node)
     if code:
@@ -89,7 +89,7 @@ async def test_node_scripts(shared: Up, node: Path) -> None:
 @pytest.mark.skipif(
     not LOCOMO.is_dir(), reason="the LoCoMo files are not at hand: set LOCOMO_DATA to their folder"
 )
-async def test_locomo_comes_back_by_history(shared: Up) -> None:
+async def test_imported_locomo_sample_comes_back_by_history(shared: Up) -> None:
     assert shared.endpoints
     files = sorted(LOCOMO.glob("*.json"))
     done = await mnemon("import", "locomo", *files, "--tenant", "locomo", "--data", shared.data, "--json")
@@ -111,7 +111,7 @@ async def test_locomo_comes_back_by_history(shared: Up) -> None:
     await connection.close()
 
 
-async def test_an_import_says_what_is_wrong(tmp_path: Path) -> None:
+async def test_import_names_invalid_input(tmp_path: Path) -> None:
     file = tmp_path / "conv.json"
     missing = await mnemon("import", "locomo", file, "--tenant", "acme")
     assert missing.code == 2

@@ -12,7 +12,7 @@ import pytest
 
 from mnemon import MemoryClient
 from mnemon_bench.provider_server.server import ProviderServer
-from tests.e2e.conftest import PATIENCE, Up
+from tests.support.processes.stack import PATIENCE, Up
 from tests.support.servers.telegram_server import Telegram
 
 BOT = Path(__file__).parents[3] / "docs" / "examples" / "telegram_bot.py"
@@ -56,7 +56,7 @@ async def _stopped(up: Up) -> AsyncIterator[None]:
 # In the loop of the stack that is stopped and started.
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.timeout(300)  # it waits out what is away
-async def test_it_remembers_over_restarts(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_telegram_bot_remembers_over_restarts(shared: Up, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.endpoints
     # The bot is a process of its own otherwise; to import aiogram twice costs more than all of this test.
     main = _loaded(BOT).main

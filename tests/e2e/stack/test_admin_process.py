@@ -6,7 +6,7 @@ import re
 import httpx
 import psutil
 
-from tests.e2e.conftest import PATIENCE, Up
+from tests.support.processes.stack import PATIENCE, Up
 
 
 def serving(stack: Up) -> list[psutil.Process]:
@@ -14,7 +14,7 @@ def serving(stack: Up) -> list[psutil.Process]:
     return [child for child in children if "mnemon.admin" in child.cmdline()]
 
 
-async def test_a_link_logs_in_once_whatever_becomes_of_the_process(shared: Up) -> None:
+async def test_login_link_works_once_over_restarts_of_the_process(shared: Up) -> None:
     assert shared.endpoints is not None
     address = shared.endpoints.http
     assert address == json.loads((shared.data / "endpoints.json").read_text())["http"]

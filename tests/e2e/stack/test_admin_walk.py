@@ -21,9 +21,9 @@ from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.data_folder import Endpoints
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up
 from tests.support.admin.chromium import browsing, needed
 from tests.support.admin.sample_memory import REFUSED, TENANT, USER, bury, mend, spend, talk
+from tests.support.processes.stack import PATIENCE, Up
 
 KEPT: Final = os.environ.get("MNEMON_SCREENSHOTS")
 """The folder that pictures are kept in; what the tests are run with is forgotten when they begin."""
@@ -65,7 +65,7 @@ async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
 
 @needed
 @pytest.mark.timeout(600)
-async def test_a_day_at_the_admin_page(shared: Up, tmp_path: Path) -> None:
+async def test_admin_pages_work_in_a_browser(shared: Up, tmp_path: Path) -> None:
     endpoints = shared.endpoints
     assert endpoints is not None
     expect.set_options(timeout=PATIENCE * 1000)

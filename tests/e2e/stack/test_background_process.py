@@ -5,7 +5,7 @@ import json
 import nats
 import psutil
 
-from tests.e2e.conftest import Up, until
+from tests.support.processes.stack import Up, until
 
 
 async def persisted(url: str, text: str) -> list[str]:
@@ -20,7 +20,7 @@ async def persisted(url: str, text: str) -> list[str]:
     return [message["content"] for message in reply["messages"]]
 
 
-async def test_it_is_started_again_after_kill_9_and_ends_with_a_killed_parent(stack: Up) -> None:
+async def test_background_process_restarts_after_kill_and_ends_with_its_parent(stack: Up) -> None:
     assert stack.endpoints is not None
     first = stack.beside()
     assert first is not None
@@ -41,13 +41,13 @@ async def test_it_is_started_again_after_kill_9_and_ends_with_a_killed_parent(st
     await until(lambda: not second.is_running() or second.status() == psutil.STATUS_ZOMBIE)
 
 
-async def test_without_background_consumers_there_is_none(up: Up) -> None:
+async def test_up_without_background_consumers_starts_no_background_process(up: Up) -> None:
     await up.start("--only", "retrieve")
     assert up.beside() is None
     assert await up.stop() == 0
 
 
-async def test_background_consumers_alone(up: Up) -> None:
+async def test_up_runs_background_consumers_alone(up: Up) -> None:
     await up.start("--only", "persist")
     assert up.beside() is not None
     assert await up.stop() == 0

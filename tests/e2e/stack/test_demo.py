@@ -58,7 +58,7 @@ def left_behind(folder: Path) -> list[str]:
     return [*map(str, folder.rglob("*")), *processes]
 
 
-async def test_the_numbers_are_those_of_the_sample(folder: Path) -> None:
+async def test_demo_counts_match_the_sample(folder: Path) -> None:
     demo = await start_demo(folder, "--json")
     output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
     assert (demo.returncode, errors.decode()) == (0, "")
@@ -151,7 +151,7 @@ async def test_a_language_model_is_named_by_two_variables(folder: Path) -> None:
     assert left_behind(folder) == []
 
 
-async def test_a_pipe_gets_the_whole_story(folder: Path) -> None:
+async def test_demo_prints_every_step_into_a_pipe(folder: Path) -> None:
     demo = await start_demo(folder)
     output, errors = await asyncio.wait_for(demo.communicate(), PATIENCE)
     assert (demo.returncode, errors.decode()) == (0, "")
@@ -196,7 +196,7 @@ async def is_running(demo: Process, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "moment"), [(signal.SIGTERM, is_starting), (signal.SIGINT, is_running)])
-async def test_when_stopped_it_leaves_nothing_behind(
+async def test_stopped_demo_leaves_no_process_and_no_folder(
     folder: Path, number: signal.Signals, moment: Callable[[Process, Path], Awaitable[None]]
 ) -> None:
     demo = await start_demo(folder)
@@ -208,7 +208,7 @@ async def test_when_stopped_it_leaves_nothing_behind(
     assert left_behind(folder) == []
 
 
-async def test_the_program_to_start_from_works(folder: Path) -> None:
+async def test_demo_program_of_the_readme_runs(folder: Path) -> None:
     code = (files("mnemon.demo") / "first_bot.py").read_text(encoding="utf-8")
     async with (
         embedded(folder, Deployment.model_construct()) as stack,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import Up
 from tests.support.code_blocks import Block, blocks
 from tests.support.command_lines import invocations, parse
+from tests.support.processes.stack import Up
 
 ROOT = Path(__file__).parents[3]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "quick-start.md")
@@ -114,7 +114,7 @@ async def test_every_block_does_what_the_page_says(
             assert without_times(out)[: len(lines)] == lines, block
 
 
-def test_what_is_not_run_is_there_and_can_be_read() -> None:
+def test_skipped_blocks_exist_and_parse() -> None:
     texts = {block.text.strip() for block in documented() if block.language == "sh"}
     assert NOT_RUN.keys() <= texts
     for text in NOT_RUN:
@@ -122,7 +122,7 @@ def test_what_is_not_run_is_there_and_can_be_read() -> None:
             parse(arguments)
 
 
-def test_no_block_is_of_a_kind_that_nobody_looks_at() -> None:
+def test_every_block_has_a_known_kind() -> None:
     assert {block.language for block in documented()} == {"sh", "python", "text"}
     assert not [page for page in PAGES if re.search(r"^(    |\t)\S", strip(page.read_text()), re.MULTILINE)]
 

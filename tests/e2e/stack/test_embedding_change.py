@@ -5,7 +5,7 @@ import json
 
 import nats
 
-from tests.e2e.conftest import PATIENCE, Up, mnemon
+from tests.support.processes.stack import PATIENCE, Up, mnemon
 
 
 async def found(address: str, query: str, seq: int) -> list[str]:

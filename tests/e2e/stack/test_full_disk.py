@@ -19,7 +19,7 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import PublishFailed
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 Disk = Callable[[int], Path]
 
@@ -70,7 +70,7 @@ def filled(place: Path) -> Iterator[None]:
     filler.unlink()
 
 
-async def test_a_disk_that_is_full_at_the_start_is_said_and_left_alone(disk: Disk) -> None:
+async def test_full_disk_at_start_is_reported_and_left_unchanged(disk: Disk) -> None:
     place = disk(64)
     finished = await mnemon("up", "--data", place / "data")
     assert finished.code == 3
@@ -101,7 +101,7 @@ async def said_by(memory: MemoryClient, up_to: int) -> list[str]:
     return [message.content.split()[1] for message in history.messages]
 
 
-async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_stays(disk: Disk) -> None:
+async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk: Disk) -> None:
     place = disk(200)
     up = Up(place / "data")
     endpoints = await up.start()
@@ -142,7 +142,7 @@ async def test_a_disk_that_becomes_full_or_read_only_is_said_and_what_it_holds_s
     assert await up.stop() == 0
 
 
-async def test_a_stack_whose_server_cannot_start_for_want_of_room_is_said_to_run(disk: Disk) -> None:
+async def test_stack_with_server_stopped_by_full_disk_is_reported_as_running(disk: Disk) -> None:
     place = disk(200)
     up = Up(place / "data")
     await up.start("--only", "persist")

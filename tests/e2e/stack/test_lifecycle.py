@@ -12,7 +12,7 @@ import psutil
 import psycopg
 import pytest
 
-from tests.e2e.conftest import PATIENCE, Up, mnemon, until
+from tests.support.processes.stack import PATIENCE, Up, mnemon, until
 
 
 async def say(url: str, text: str) -> int:
@@ -33,7 +33,7 @@ async def history(url: str, seq: int) -> list[str]:
     return [message["content"] for message in reply["messages"]]
 
 
-async def test_what_it_announces_answers(shared: Up) -> None:
+async def test_announced_endpoints_answer(shared: Up) -> None:
     assert shared.endpoints is not None
     assert json.loads((shared.data / "endpoints.json").read_text()) == {
         "nats": shared.endpoints.nats,
@@ -55,7 +55,7 @@ async def ends_in_seconds(up: Up, number: signal.Signals) -> None:
     assert up.servers() == {}
 
 
-async def test_a_signal_ends_all_of_it_in_seconds_and_while_it_starts_leaves_nothing(fresh_up: Up) -> None:
+async def test_signal_ends_all_processes_also_during_start(fresh_up: Up) -> None:
     await fresh_up.begin()
     await until(lambda: (fresh_up.data / "run").exists())
     assert await fresh_up.stop(signal.SIGINT) == 0
@@ -68,7 +68,7 @@ async def test_a_signal_ends_all_of_it_in_seconds_and_while_it_starts_leaves_not
     await ends_in_seconds(fresh_up, signal.SIGINT)
 
 
-async def test_a_second_one_says_who_holds_the_folder(shared: Up) -> None:
+async def test_second_up_names_the_holder_of_the_folder(shared: Up) -> None:
     second = await mnemon("up", "--data", shared.data)
     assert second.code == 2
     assert f"in use by process {shared.process.pid}, since 20" in second.err
@@ -76,7 +76,7 @@ async def test_a_second_one_says_who_holds_the_folder(shared: Up) -> None:
     assert set(shared.servers()) == {"nats-server", "postgres"}
 
 
-async def test_after_kill_9_the_next_one_ends_the_orphans_and_recovers(stack: Up) -> None:
+async def test_up_after_kill_ends_orphans_and_recovers(stack: Up) -> None:
     assert stack.endpoints is not None
     before, address = stack.pids(), stack.endpoints.nats
     await say(address, "kept")
@@ -107,7 +107,7 @@ async def test_after_kill_9_the_next_one_ends_the_orphans_and_recovers(stack: Up
     assert await history(endpoints.nats, seq) == ["kept", "after"]
 
 
-async def test_a_server_that_ends_is_started_again(stack: Up) -> None:
+async def test_ended_server_is_restarted(stack: Up) -> None:
     endpoints = stack.endpoints
     assert endpoints is not None
     said = ["before"]
@@ -173,19 +173,19 @@ async def test_fixed_ports_a_named_consumer_and_a_configured_server(
     assert set(up.servers()) == {"nats-server", "postgres"}
 
 
-async def test_the_log_is_json_where_nobody_watches(shared: Up) -> None:
+async def test_log_without_terminal_is_json(shared: Up) -> None:
     lines = [json.loads(line) for line in shared.log.splitlines() if line.startswith("{")]
     assert lines
     assert all({"event", "level", "logger", "timestamp"} <= line.keys() for line in lines)
 
 
-async def test_the_folder_is_not_open_to_others(shared: Up) -> None:
+async def test_data_folder_denies_other_accounts(shared: Up) -> None:
     assert (shared.data / "endpoints.json").stat().st_mode & 0o077 == 0
     assert shared.data.stat().st_mode & 0o066 == 0
     assert (shared.data / "postgres").stat().st_mode & 0o077 == 0
 
 
-async def test_it_ends_with_3_after_a_fault_that_it_cannot_go_on_with(up: Up) -> None:
+async def test_up_exits_with_3_after_a_fatal_fault(up: Up) -> None:
     endpoints = await up.start()
     await say(endpoints.nats, "hi")
     async with await nats.connect(endpoints.nats) as client:
@@ -198,7 +198,7 @@ async def test_it_ends_with_3_after_a_fault_that_it_cannot_go_on_with(up: Up) ->
     assert (await mnemon("up", "--data", up.data)).code == 3
 
 
-async def test_a_server_that_ends_while_consumers_start_does_not_end_it(up: Up) -> None:
+async def test_up_survives_a_server_that_ends_while_consumers_start(up: Up) -> None:
     await up.begin()
     await until(lambda: up.beside() is not None)
     up.servers()["nats-server"].kill()

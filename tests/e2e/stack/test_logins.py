@@ -10,7 +10,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import NotConnected, PublishFailed
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import Up, mnemon
+from tests.support.processes.stack import Up, mnemon
 
 PATIENT = Timeouts(publish=20, ask=20, save=30)
 
@@ -43,7 +43,7 @@ async def everything(url: str, tenant: str) -> None:
         await memory.erase("u1")
 
 
-async def test_bots_and_commands_log_in_and_nobody_else_does(up: Up) -> None:
+async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
     issued = json.loads((await mnemon("auth", "tenant", "acme", "--data", up.data, "--json")).out)
     endpoints = await up.start()
     secrets = [
@@ -77,7 +77,7 @@ async def test_bots_and_commands_log_in_and_nobody_else_does(up: Up) -> None:
     assert "permission denied" not in up.log
 
 
-async def test_logins_given_out_while_it_runs_wait_for_the_next_start(stack: Up) -> None:
+async def test_new_logins_take_effect_at_the_next_start(stack: Up) -> None:
     assert stack.endpoints
     issued = await mnemon("auth", "tenant", "acme", "--data", stack.data, "--json")
     assert issued.code == 0
@@ -100,7 +100,7 @@ async def test_logins_given_out_while_it_runs_wait_for_the_next_start(stack: Up)
         (("list", "--file"), 0),
     ],
 )
-async def test_what_does_not_go_says_why(up: Up, arguments: tuple[str, ...], code: int) -> None:
+async def test_refused_login_commands_say_why(up: Up, arguments: tuple[str, ...], code: int) -> None:
     place = (up.data / "users.conf",) if arguments[-1] == "--file" else ()
     ended = await mnemon("auth", *arguments, *place)
     assert ended.code == code

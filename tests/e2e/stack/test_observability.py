@@ -16,8 +16,8 @@ from mnemon_contracts.settings.models import Compaction, Extraction
 from mnemon_infra.monitoring.dashboard import queries
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.e2e.conftest import PATIENCE, Up, until
 from tests.support.ports import free_port
+from tests.support.processes.stack import PATIENCE, Up, until
 from tests.support.servers.prometheus import Prometheus, prometheus
 from tests.support.servers.trace_collector import Collector, collecting
 
@@ -32,7 +32,7 @@ TRACED = {
 
 
 @pytest.mark.timeout(400)
-async def test_a_trace_and_metrics_of_a_running_stack(up: Up, tmp_path: Path) -> None:
+async def test_running_stack_exports_one_trace_and_metrics(up: Up, tmp_path: Path) -> None:
     port = free_port(1)
     with collecting() as collector:
         await up.start(

@@ -10,18 +10,18 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import inbox_prefix
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.provisioning.topology import begin_again, provision
+from mnemon_infra.broker.provisioning.topology import provision, reset_consumer
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.logins import FolderLogins
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.e2e.conftest import PATIENCE, mnemon
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
+from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.stock_client import Stock
 
 IN_V2 = "chat.acme.u1.-.message.v2"
 
@@ -49,7 +49,7 @@ async def rows(deployment: Deployment) -> list[tuple[str, str]]:
         return [(event_id, content) for event_id, content in await found.fetchall()]
 
 
-async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
+async def test_event_of_newer_version_is_redriven_after_the_upgrade(
     connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     stock = Stock(connection)
@@ -74,11 +74,11 @@ async def test_what_only_a_newer_version_knows_is_remembered_once_it_is_there(
             await persisted(connection)
             once = [("LOG:3", "good"), ("m2", "with one"), ("LOG:1", "without an id")]
             assert await rows(deployment) == once
-            await begin_again(connection, LOG, "persist")
+            await reset_consumer(connection, LOG, "persist")
     assert await kept(connection) == []
 
 
-async def test_where_everybody_logs_in(database_url: str, tmp_path: Path) -> None:
+async def test_redrive_works_with_logins(database_url: str, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edited() as users:
         acme = users.issue_tenant("acme")
     server = NatsServer(tmp_path, None)

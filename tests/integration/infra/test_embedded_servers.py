@@ -56,15 +56,13 @@ def test_a_folder_is_held_once(data: Path) -> None:
         pass
 
 
-def test_half_an_announcement_is_none(data: Path) -> None:
+def test_truncated_endpoints_file_is_ignored(data: Path) -> None:
     assert Endpoints.read(data) is None
     (data / "endpoints.json").write_text('{"nats": "nats://')
     assert Endpoints.read(data) is None
 
 
-async def test_a_pid_that_is_another_s_by_now_is_left_alone(
-    data: Path, stranger: subprocess.Popen[bytes]
-) -> None:
+async def test_reused_pid_is_left_alone(data: Path, stranger: subprocess.Popen[bytes]) -> None:
     server = NatsServer(data, None)
     server.pid_path.parent.mkdir()
     server.pid_path.write_text(str(stranger.pid))
@@ -73,7 +71,7 @@ async def test_a_pid_that_is_another_s_by_now_is_left_alone(
     await server.stop()
 
 
-async def test_a_stale_lock_of_postgresql_that_names_a_stranger(
+async def test_stale_postgresql_lock_with_reused_pid_is_cleared(
     data: Path, stranger: subprocess.Popen[bytes]
 ) -> None:
     server = Postgres(data, None)
@@ -87,7 +85,7 @@ async def test_a_stale_lock_of_postgresql_that_names_a_stranger(
     await server.stop()
 
 
-async def test_what_a_killed_postgresql_shares_yet_is_the_reason_that_is_named(data: Path) -> None:
+async def test_shared_memory_of_killed_postgresql_is_named(data: Path) -> None:
     server = Postgres(data, None)
     await server.start()
     postmaster = psutil.Process(int(server.pid_path.read_text()))
@@ -147,7 +145,7 @@ async def test_a_port_that_is_taken_is_named(data: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["with space, comma", "память", "long" * 30, "per%20cent+plus"])
-async def test_any_folder_will_do(data: Path, name: str) -> None:
+async def test_servers_start_in_folders_of_any_name(data: Path, name: str) -> None:
     folder = data / name
     folder.mkdir()
     database, broker = Postgres(folder, None), NatsServer(folder, None)
@@ -160,7 +158,7 @@ async def test_any_folder_will_do(data: Path, name: str) -> None:
     await database.stop()
 
 
-async def test_what_a_killed_initialisation_left_is_cleared(data: Path) -> None:
+async def test_leftovers_of_killed_initialisation_are_cleared(data: Path) -> None:
     abandoned = data / "postgres.new-abandoned"
     abandoned.mkdir()
     server = Postgres(data, None)

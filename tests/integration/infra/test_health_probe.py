@@ -15,7 +15,7 @@ from mnemon_infra.database.generations.generation_repository import begin
 from mnemon_infra.health import probe
 from mnemon_infra.health.probe import ProcessProbe
 from mnemon_infra.telemetry import metrics
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 @pytest_asyncio.fixture
@@ -27,7 +27,7 @@ async def watching(
     yield ProcessProbe(("persist", "retrieve"), deployment, lambda: None)
 
 
-async def test_it_says_why_it_is_not_ready(
+async def test_probe_names_why_it_is_not_ready(
     watching: ProcessProbe, deployment: Deployment, connection: Client, stock: Stock
 ) -> None:
     assert await watching.look() == ["it is starting"]
@@ -55,7 +55,7 @@ async def test_it_says_why_it_is_not_ready(
         assert await watching.look() == ["it is ending"]
 
 
-async def test_what_a_server_that_is_away_had_said_is_shown_no_more(
+async def test_metrics_of_an_absent_server_are_dropped(
     watching: ProcessProbe, deployment: Deployment, connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(probe, "PATIENCE", 0.5)

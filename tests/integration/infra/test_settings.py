@@ -78,7 +78,7 @@ async def test_without_a_bucket_the_error_says_what_to_do(nats_url: str) -> None
     await connection.close()
 
 
-async def test_a_change_is_everywhere_within_a_second(nats_url: str, connection: Client) -> None:
+async def test_setting_reaches_every_process_within_a_second(nats_url: str, connection: Client) -> None:
     async with AsyncExitStack() as ends:
         everywhere = [await ends.enter_async_context(watching(nats_url)) for _ in range(3)]
         assert [each.value for each in everywhere] == [SettingsV1()] * 3
@@ -91,14 +91,14 @@ async def test_a_change_is_everywhere_within_a_second(nats_url: str, connection:
         assert min(took) < 1
 
 
-async def test_who_comes_later_has_it_from_the_start(nats_url: str, connection: Client) -> None:
+async def test_new_process_reads_current_settings(nats_url: str, connection: Client) -> None:
     await write(connection, SettingsV1(recent_messages=3))
     await change(connection, setting(recent_messages=4), "acme")
     async with watching(nats_url) as live:
         assert (live.value.recent_messages, live.of("acme").recent_messages) == (3, 4)
 
 
-async def test_a_tenant_has_what_differs(live: LiveSettings, connection: Client) -> None:
+async def test_tenant_overrides_only_differing_settings(live: LiveSettings, connection: Client) -> None:
     await change(connection, setting(limits__per_user=60, wait_for_log_ms=7), "acme")
     await until(lambda: live.of("acme").limits.per_user == 60)
     assert live.of("globex") is live.value
@@ -116,7 +116,7 @@ async def test_a_tenant_has_what_differs(live: LiveSettings, connection: Client)
     assert live.of("acme").wait_for_log_ms == 7
 
 
-async def test_null_goes_before_a_value_of_all(live: LiveSettings, connection: Client) -> None:
+async def test_null_of_tenant_overrides_the_default(live: LiveSettings, connection: Client) -> None:
     await change(connection, setting(retrieval__threshold=0.4))
     await change(connection, setting(retrieval__threshold=None), "acme")
     await until(lambda: live.value.retrieval.threshold == 0.4 and live.of("acme") is not live.value)
@@ -134,14 +134,12 @@ async def test_any_tenant_may_have_its_own(live: LiveSettings, connection: Clien
     assert live.value == SettingsV1()
 
 
-async def test_no_such_tenant(connection: Client) -> None:
+async def test_invalid_tenant_is_refused(connection: Client) -> None:
     with pytest.raises(InvalidId):
         await change(connection, setting(recent_messages=3), "")
 
 
-async def test_what_no_longer_goes_with_the_default_is_left_out(
-    live: LiveSettings, connection: Client
-) -> None:
+async def test_override_in_conflict_with_default_is_ignored(live: LiveSettings, connection: Client) -> None:
     await change(connection, setting(limits__per_user=60, recent_messages=3), "acme")
     await until(lambda: live.of("acme").limits.per_user == 60)
     await change(connection, setting(limits__profile=100))
@@ -157,7 +155,7 @@ async def test_what_no_longer_goes_with_the_default_is_left_out(
     assert live.of("acme").limits == FactLimits(per_user=60, profile=10)
 
 
-async def test_what_is_invalid_is_refused_and_changes_nothing(connection: Client) -> None:
+async def test_invalid_change_is_refused(connection: Client) -> None:
     await write(connection, SettingsV1(recent_messages=3))
     refusals = [
         (setting(recent_messages=0), None, "recent_messages"),
@@ -174,7 +172,7 @@ async def test_what_is_invalid_is_refused_and_changes_nothing(connection: Client
     assert await history(connection, "acme") == []
 
 
-async def test_who_changes_at_the_same_time_loses_nothing(nats_url: str, connection: Client) -> None:
+async def test_concurrent_changes_lose_nothing(nats_url: str, connection: Client) -> None:
     numbers = [name for name, value in DEFAULTS.items() if name.startswith("context.sections.")]
     second = await connect(nats_url, name="second")
     calls = 0
@@ -201,7 +199,7 @@ async def test_who_changes_at_the_same_time_loses_nothing(nats_url: str, connect
 
 
 @pytest.mark.parametrize("rubbish", [b'{"recent_messages": "many"}', b"many", b"[]", b'{"policy": 5}'])
-async def test_rubbish_of_another_program_is_left_alone(
+async def test_foreign_keys_are_ignored(
     nats_url: str, connection: Client, live: LiveSettings, bucket: KeyValue, rubbish: bytes
 ) -> None:
     await write(connection, SettingsV1(recent_messages=3))
@@ -222,7 +220,7 @@ async def test_rubbish_of_another_program_is_left_alone(
     await until(lambda: live.value == SettingsV1(recent_messages=3, wait_for_log_ms=9))
 
 
-async def test_what_is_deleted_is_back_to_the_default(
+async def test_deleted_setting_returns_to_the_default(
     connection: Client, live: LiveSettings, bucket: KeyValue
 ) -> None:
     await change(connection, setting(recent_messages=3))
@@ -237,7 +235,7 @@ async def test_what_is_deleted_is_back_to_the_default(
     await until(lambda: live.of("acme") == SettingsV1(wait_for_log_ms=5))
 
 
-async def test_after_a_restart_of_the_server_all_is_current_again(tmp_path: Path) -> None:
+async def test_settings_are_current_after_a_server_restart(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, None)
     await server.start()
     admin = await connect(server.url, name="admin")

@@ -17,7 +17,7 @@ from mnemon_infra.settings.store import LiveSettings, change, read
 from tests.support.settings_edit import setting
 
 
-async def test_history_says_what_was_changed_and_when(connection: Client) -> None:
+async def test_history_lists_changes_with_times(connection: Client) -> None:
     begun = datetime.now(UTC) - timedelta(seconds=1)
     first = await change(connection, setting(recent_messages=3, limits__per_user=100))
     other = await change(connection, setting(recent_messages=9), "acme")
@@ -33,7 +33,7 @@ async def test_history_says_what_was_changed_and_when(connection: Client) -> Non
     assert [each.revision for each in await history(connection, "acme")] == [other]
 
 
-async def test_history_says_who_has_set_something(connection: Client) -> None:
+async def test_history_names_the_tenants_with_settings(connection: Client) -> None:
     bucket = await connection.jetstream().key_value(SETTINGS)
     await change(connection, setting(recent_messages=3))
     await bucket.put("default", b'{"recent_messages": 4}')
@@ -54,7 +54,7 @@ async def test_rollback_puts_a_former_value_in_force_again(connection: Client) -
     assert (await read(connection)).wait_for_log_ms == 5
 
 
-async def test_there_is_no_way_back_to_what_is_none(connection: Client) -> None:
+async def test_rollback_to_missing_revision_is_refused(connection: Client) -> None:
     bucket = await connection.jetstream().key_value(SETTINGS)
     await change(connection, setting(recent_messages=3))
     other = await change(connection, setting(recent_messages=4), "acme")
@@ -70,7 +70,7 @@ async def test_there_is_no_way_back_to_what_is_none(connection: Client) -> None:
         await rollback(connection, rubbish)
 
 
-async def test_the_same_again_is_no_change(connection: Client) -> None:
+async def test_equal_value_makes_no_revision(connection: Client) -> None:
     revision = await change(connection, setting(recent_messages=3))
     assert await change(connection, setting(recent_messages=3)) == revision
     assert len(await history(connection)) == 1
@@ -99,7 +99,7 @@ def _entries_arrive_late(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_entries_arrive_late")
-async def test_what_is_still_on_its_way_is_not_missed(connection: Client) -> None:
+async def test_history_waits_for_late_entries(connection: Client) -> None:
     revisions = [await change(connection, setting(recent_messages=messages)) for messages in (3, 4, 5)]
     assert [each.revision for each in await history(connection)] == revisions
     await change(connection, setting(recent_messages=6), "acme")

@@ -37,7 +37,7 @@ async def memory(mnemon: Deployment) -> AsyncIterator[MemoryClient]:
         yield memory
 
 
-async def test_a_bot_in_few_lines(memory: MemoryClient) -> None:
+async def test_client_publishes_and_reads_context(memory: MemoryClient) -> None:
     await memory.publish("u42", "user", "My sister's name is Vera.")
     await memory.publish("u42", "assistant", "Noted.")
     said = await memory.publish("u42", "user", "What is it?")
@@ -257,7 +257,7 @@ async def guarded(tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
     await server.stop()
 
 
-async def test_a_permitted_bot_publishes_and_asks(guarded: dict[str, Any]) -> None:
+async def test_bot_with_permissions_publishes_and_asks(guarded: dict[str, Any]) -> None:
     async with MemoryClient.connect(**guarded, tenant="Acme", inbox_prefix="_INBOX_bot") as memory:
         assert await memory.publish("u1", "user", "a") == 1
         with pytest.raises(AskFailed, match="nobody answers"):

@@ -8,7 +8,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, EventRejected
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 MESSAGE = "chat.acme.u1.-.message.v1"
 
@@ -67,7 +67,7 @@ async def test_publish_raises_what_was_rejected(stock: Stock, monkeypatch: pytes
     assert (refused.value.seq, refused.value.reason) == (2, "invalid_body")
 
 
-async def test_what_nobody_applies_is_waiting(deployment: Deployment, stock: Stock) -> None:
+async def test_unapplied_event_is_reported_as_waiting(deployment: Deployment, stock: Stock) -> None:
     memory = MemoryClient(stock.connection, tenant="acme")
     async with run_consumers(("retrieve",), deployment):
         with pytest.raises(AskFailed, match="is stored, and not applied yet") as unknown:

@@ -57,33 +57,30 @@ async def contents(connection: Client) -> list[str]:
     return [content for _, content, _ in await stored(connection)]
 
 
-@pytest.fixture
-def memory(connection: Client) -> MemoryClient:
-    return MemoryClient(connection, tenant="acme")
-
-
-async def test_a_publish_gives_its_position(memory: MemoryClient, connection: Client) -> None:
-    assert [await memory.publish("u1", "user", content) for content in ("a", "b")] == [1, 2]
+async def test_a_publish_gives_its_position(memory_client: MemoryClient, connection: Client) -> None:
+    assert [await memory_client.publish("u1", "user", content) for content in ("a", "b")] == [1, 2]
     assert await contents(connection) == ["a", "b"]
 
 
-async def test_the_same_id_twice_is_one_message(memory: MemoryClient, connection: Client) -> None:
-    first = await memory.publish("u1", "user", "a", id="x")
-    assert await memory.publish("u1", "user", "a", id="x") == first
+async def test_the_same_id_twice_is_one_message(memory_client: MemoryClient, connection: Client) -> None:
+    first = await memory_client.publish("u1", "user", "a", id="x")
+    assert await memory_client.publish("u1", "user", "a", id="x") == first
     assert await contents(connection) == ["a"]
 
 
-async def test_every_message_has_an_id_and_names_the_stream(memory: MemoryClient, connection: Client) -> None:
-    await memory.publish("u1", "user", "a")
-    await memory.publish_many(messages(range(3), ids=False))
+async def test_every_message_has_an_id_and_names_the_stream(
+    memory_client: MemoryClient, connection: Client
+) -> None:
+    await memory_client.publish("u1", "user", "a")
+    await memory_client.publish_many(messages(range(3), ids=False))
     headers = [headers for _, _, headers in await stored(connection)]
     assert len({each["Nats-Msg-Id"] for each in headers}) == 4
     assert headers[0]["Nats-Expected-Stream"] == LOG
     assert headers[-1]["Nats-Expected-Stream"] == LOG
 
 
-async def test_any_id_finds_its_subject(memory: MemoryClient, connection: Client) -> None:
-    await memory.publish("Пётр 1.2", "user", "a", conversation="-")
+async def test_any_id_finds_its_subject(memory_client: MemoryClient, connection: Client) -> None:
+    await memory_client.publish("Пётр 1.2", "user", "a", conversation="-")
     assert [subject for subject, _, _ in await stored(connection)] == [
         "chat.acme.Пётр%201%2E2.%2D.message.v1"
     ]
@@ -101,26 +98,28 @@ async def test_any_id_finds_its_subject(memory: MemoryClient, connection: Client
     ],
 )
 async def test_a_wrong_message_is_named_and_not_sent(
-    memory: MemoryClient, connection: Client, arguments: dict[str, object], field: str
+    memory_client: MemoryClient, connection: Client, arguments: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidBody) as refused:
-        await memory.publish(**{"user": "u1", "role": "user", "content": "a", **arguments})  # type: ignore[arg-type]
+        await memory_client.publish(**{"user": "u1", "role": "user", "content": "a", **arguments})  # type: ignore[arg-type]
     assert refused.value.field == field
     assert await contents(connection) == []
 
 
 @pytest.mark.parametrize("user", ["", "a\0b", "x" * 256, "\ud800", 42])
 async def test_a_wrong_user_is_named_and_not_sent(
-    memory: MemoryClient, connection: Client, user: str
+    memory_client: MemoryClient, connection: Client, user: str
 ) -> None:
     with pytest.raises(InvalidId, match="user: "):
-        await memory.publish(user, "user", "a")
+        await memory_client.publish(user, "user", "a")
     assert await contents(connection) == []
 
 
-async def test_many_go_in_atomic_batches_in_their_order(memory: MemoryClient, connection: Client) -> None:
+async def test_many_go_in_atomic_batches_in_their_order(
+    memory_client: MemoryClient, connection: Client
+) -> None:
     told: list[Published] = []
-    done = await memory.publish_many(messages(range(2500), ids=False), progress=told.append)
+    done = await memory_client.publish_many(messages(range(2500), ids=False), progress=told.append)
     assert done == Published(2500, 0, 2500)
     assert [each.count for each in told] == [1000, 2000, 2500]
     log = await stored(connection)
@@ -128,7 +127,7 @@ async def test_many_go_in_atomic_batches_in_their_order(memory: MemoryClient, co
     assert len({headers["Nats-Batch-Id"] for _, _, headers in log}) == 3
 
 
-async def test_two_or_three_batches_are_ahead_of_the_log(memory: MemoryClient) -> None:
+async def test_two_or_three_batches_are_ahead_of_the_log(memory_client: MemoryClient) -> None:
     published = Published()
     ahead: list[int] = []
 
@@ -141,34 +140,34 @@ async def test_two_or_three_batches_are_ahead_of_the_log(memory: MemoryClient) -
             ahead.append(number - published.count)
             yield event
 
-    assert (await memory.publish_many(told(), progress=note)).count == 6 * BATCH_MESSAGES
+    assert (await memory_client.publish_many(told(), progress=note)).count == 6 * BATCH_MESSAGES
     assert 2 * BATCH_MESSAGES < max(ahead) <= 3 * BATCH_MESSAGES
 
 
 async def test_many_may_come_one_by_one_and_of_several_kinds(
-    memory: MemoryClient, connection: Client
+    memory_client: MemoryClient, connection: Client
 ) -> None:
     async def live() -> AsyncIterator[ChatEvent]:
         yield ChatEvent("u1", StartedV1(discard_previous=True), "c1")
         yield ChatEvent("u1", MessageV1(role="user", content="a"), "c1")
 
-    assert (await memory.publish_many(live())).count == 2
+    assert (await memory_client.publish_many(live())).count == 2
     info = await connection.jetstream().stream_info(LOG, subjects_filter=">")
     assert info.state.subjects == {"chat.acme.u1.c1.started.v1": 1, "chat.acme.u1.c1.message.v1": 1}
 
 
-async def test_none_is_no_batch(memory: MemoryClient) -> None:
-    assert await memory.publish_many([]) == Published()
+async def test_empty_sequence_publishes_nothing(memory_client: MemoryClient) -> None:
+    assert await memory_client.publish_many([]) == Published()
 
 
-async def test_large_messages_make_small_batches(memory: MemoryClient, connection: Client) -> None:
+async def test_large_messages_make_small_batches(memory_client: MemoryClient, connection: Client) -> None:
     content = "{} " + "x" * (BODY_LIMIT - 1000)
-    assert (await memory.publish_many(messages(range(10), content=content))).count == 10
+    assert (await memory_client.publish_many(messages(range(10), content=content))).count == 10
     batches = [headers["Nats-Batch-Id"] for _, _, headers in await stored(connection)]
     assert max(batches.count(batch) for batch in batches) <= BATCH_BYTES // (BODY_LIMIT - 1000)
 
 
-async def test_events_are_taken_as_the_log_takes_them(memory: MemoryClient) -> None:
+async def test_events_are_taken_as_the_log_takes_them(memory_client: MemoryClient) -> None:
     taken = 0
     ahead = []
 
@@ -178,52 +177,56 @@ async def test_events_are_taken_as_the_log_takes_them(memory: MemoryClient) -> N
             taken += 1
             yield event
 
-    await memory.publish_many(counted(), progress=lambda published: ahead.append(taken - published.count))
+    await memory_client.publish_many(
+        counted(), progress=lambda published: ahead.append(taken - published.count)
+    )
     assert len(ahead) == 10
     assert max(ahead) <= 2 * BATCH_MESSAGES + 1
 
 
-async def test_what_is_there_already_is_left_out_of_a_batch(memory: MemoryClient, connection: Client) -> None:
-    await memory.publish_many(messages(range(500)))
-    done = await memory.publish_many(messages(range(1500)))
+async def test_existing_messages_are_left_out_of_a_batch(
+    memory_client: MemoryClient, connection: Client
+) -> None:
+    await memory_client.publish_many(messages(range(500)))
+    done = await memory_client.publish_many(messages(range(1500)))
     assert (done.count, done.duplicates, done.last_seq) == (1500, 500, 1500)
     assert await contents(connection) == [str(number) for number in range(1500)]
 
 
-async def test_an_id_twice_in_a_batch_is_one_message(memory: MemoryClient, connection: Client) -> None:
-    done = await memory.publish_many([*messages(range(3)), *messages(range(2, 5))])
+async def test_an_id_twice_in_a_batch_is_one_message(memory_client: MemoryClient, connection: Client) -> None:
+    done = await memory_client.publish_many([*messages(range(3)), *messages(range(2, 5))])
     assert (done.count, done.duplicates) == (6, 1)
     assert await contents(connection) == ["0", "1", "2", "3", "4"]
 
 
 @pytest.mark.parametrize("old", [range(3), range(2, 3), range(1)])
 async def test_the_last_position_is_the_highest_whatever_was_there_already(
-    memory: MemoryClient, connection: Client, old: range
+    memory_client: MemoryClient, connection: Client, old: range
 ) -> None:
-    await memory.publish_many(messages(range(3)))
+    await memory_client.publish_many(messages(range(3)))
     for events in ([*messages(range(3, 6)), *messages(old)], [*messages(old), *messages(range(6, 9))]):
-        done = await memory.publish_many(events)
+        done = await memory_client.publish_many(events)
         end = (await connection.jetstream().stream_info(LOG)).state.last_seq
         assert (done.count, done.duplicates, done.last_seq) == (3 + len(old), len(old), end)
 
 
-async def test_the_last_position_is_the_highest_of_all_batches(memory: MemoryClient) -> None:
+async def test_the_last_position_is_the_highest_of_all_batches(memory_client: MemoryClient) -> None:
     told: list[Published] = []
     old = [*messages(range(BATCH_MESSAGES))]
-    await memory.publish_many(old)
+    await memory_client.publish_many(old)
     new = messages(range(BATCH_MESSAGES, 2 * BATCH_MESSAGES))
-    done = await memory.publish_many([*new, *old], progress=told.append)
+    done = await memory_client.publish_many([*new, *old], progress=told.append)
     assert [each.last_seq for each in told] == [2 * BATCH_MESSAGES] * 2
     assert done == Published(2 * BATCH_MESSAGES, BATCH_MESSAGES, 2 * BATCH_MESSAGES)
 
 
-async def test_what_is_before_an_event_that_cannot_be_sent_is_published(
-    memory: MemoryClient, connection: Client
+async def test_events_before_an_invalid_one_are_published(
+    memory_client: MemoryClient, connection: Client
 ) -> None:
     wrong = ChatEvent("", MessageV1(role="user", content="x"))
     told: list[Published] = []
     with pytest.raises(InvalidId, match="user"):
-        await memory.publish_many([*messages(range(1500)), wrong], progress=told.append)
+        await memory_client.publish_many([*messages(range(1500)), wrong], progress=told.append)
     assert told[-1].count == 1500
     assert await contents(connection) == [str(number) for number in range(1500)]
 
@@ -264,7 +267,7 @@ async def test_a_batch_that_is_cut_halfway_is_sent_again_whole(connection: Clien
 
 @pytest.mark.parametrize(("batch", "number"), [(1, 500), (2, 1), (3, 999)])
 async def test_a_batch_of_which_a_part_is_lost_is_sent_again_whole(
-    memory: MemoryClient, connection: Client, monkeypatch: pytest.MonkeyPatch, batch: int, number: int
+    memory_client: MemoryClient, connection: Client, monkeypatch: pytest.MonkeyPatch, batch: int, number: int
 ) -> None:
     seen, lost = list[str](), list[str]()
     publish = connection.publish
@@ -281,7 +284,7 @@ async def test_a_batch_of_which_a_part_is_lost_is_sent_again_whole(
             await publish(subject, payload, **options)
 
     monkeypatch.setattr(connection, "publish", lose_one)
-    done = await memory.publish_many(messages(range(3000), ids=False))
+    done = await memory_client.publish_many(messages(range(3000), ids=False))
     monkeypatch.undo()
 
     assert done == Published(3000, 0, 3000)
@@ -311,7 +314,7 @@ def refusal(code: int, err_code: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("answer", [refusal(500, 10074), refusal(503, 10077), refusal(400, 10176)])
-async def test_what_may_succeed_another_time_is_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+async def test_transient_error_is_retried(nats_url: str, answer: dict[str, Any]) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([answer, answer, {"seq": 7}])
         await own.subscribe("chat.>", cb=answering.answer)
@@ -320,7 +323,7 @@ async def test_what_may_succeed_another_time_is_tried_again(nats_url: str, answe
 
 
 @pytest.mark.parametrize("answer", [refusal(400, 10071), refusal(404, 10059), refusal(499, 10177)])
-async def test_what_is_refused_for_good_is_not_tried_again(nats_url: str, answer: dict[str, Any]) -> None:
+async def test_permanent_refusal_is_not_retried(nats_url: str, answer: dict[str, Any]) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([answer])
         await own.subscribe("chat.>", cb=answering.answer)
@@ -330,7 +333,7 @@ async def test_what_is_refused_for_good_is_not_tried_again(nats_url: str, answer
         assert answering.asked == 1
 
 
-async def test_what_fails_for_too_long_is_given_up_and_may_be_sent_again(nats_url: str) -> None:
+async def test_lasting_failure_is_raised_and_the_message_can_be_sent_again(nats_url: str) -> None:
     async with await connect(nats_url, name="test") as own:
         answering = Answering([refusal(503, 10077)])
         await own.subscribe("chat.>", cb=answering.answer)

@@ -16,8 +16,8 @@ from mnemon_infra.broker.streams.log_reader import last_position, pages
 from mnemon_infra.settings.store import change, write
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
-from tests.e2e.conftest import PATIENCE
 from tests.support.chaos.load import TIMEOUTS
+from tests.support.processes.stack import PATIENCE
 from tests.support.settings_edit import setting
 
 TENANT: Final = "beta"

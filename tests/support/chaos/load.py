@@ -26,8 +26,8 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import PATIENCE, Up, until
 from tests.support.processes.runner import Runner, running
+from tests.support.processes.stack import PATIENCE, Up, until
 
 TENANT = "acme"
 TIMEOUTS = Timeouts(publish=2.0, retry=PATIENCE, ask=30.0)

@@ -22,11 +22,11 @@ from mnemon_infra.process.data_folder import Endpoints
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.timeouts import Timeouts
-from tests.e2e.conftest import Up, mnemon
 from tests.support.chaos.end_state import State, differences, settled_state
 from tests.support.chaos.load import DyingUp
 from tests.support.chaos.story import Story
 from tests.support.processes.runner import Runner, running
+from tests.support.processes.stack import Up, mnemon
 
 TIMEOUTS = Timeouts(publish=2.0, retry=90.0, ask=10.0, save=7.0)
 

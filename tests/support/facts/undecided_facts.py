@@ -9,8 +9,8 @@ from typing import Any
 
 from mnemon_bench.provider_server.answers import ReceivedRequest, answer, shown_pairs
 from mnemon_consumers.app import run_consumers
-from tests.integration.conftest import indexed
-from tests.support.pipelines.extraction import Extracting
+from tests.support.pipelines.extraction import ExtractionHarness
+from tests.support.stock_client import indexed
 
 
 def relating(relation: str) -> Callable[[ReceivedRequest], str]:
@@ -27,14 +27,14 @@ def answering(pairs: Any) -> Callable[[ReceivedRequest], str]:
 
 
 @asynccontextmanager
-async def remembering(extracting: Extracting, *consumers: str) -> AsyncIterator[None]:
+async def remembering(extracting: ExtractionHarness, *consumers: str) -> AsyncIterator[None]:
     """All that reads or writes facts, in this process."""
     names = consumers or ("persist", "index", "dedupe", "extract", "retrieve")
     async with run_consumers(names, extracting.deployment):
         yield
 
 
-async def save(extracting: Extracting, number: int, text: str, *undecided: int, **fact: Any) -> int:
+async def save(extracting: ExtractionHarness, number: int, text: str, *undecided: int, **fact: Any) -> int:
     """Save a fact as dedupe does, with the facts that may say the same."""
     decision = {"proposal_id": f"p{number}", "undecided": [f"ar_00{each}" for each in undecided]}
     saved = {"id": f"s{number}", "fact_id": f"ar_00{number}", "fact": {"text": text, **fact}}
@@ -44,19 +44,19 @@ async def save(extracting: Extracting, number: int, text: str, *undecided: int, 
     )
 
 
-async def facts(extracting: Extracting) -> dict[str, str]:
+async def facts(extracting: ExtractionHarness) -> dict[str, str]:
     end = (await extracting.connection.jetstream().stream_info("LOG")).state.last_seq
     reply = await extracting.stock.ask("read", min_seq=end)
     return {each["id"]: each["text"] for each in reply["facts"]}
 
 
-async def read_window(extracting: Extracting, number: int) -> None:
+async def read_window(extracting: ExtractionHarness, number: int) -> None:
     """Something is said in a conversation of its own, and read: the `number`-th time in all."""
     await extracting.stock.say(f"hello again, number {number}", f"acme.u1.talk{number}")
     await extracting.has(number, "window.answered")
 
 
-async def settled(extracting: Extracting) -> None:
+async def settled(extracting: ExtractionHarness) -> None:
     """Wait until dedupe has decided on all comparisons, and all is projected and found."""
     stream_context = extracting.connection.jetstream()
     async with asyncio.timeout(30):

@@ -14,7 +14,7 @@ from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 PATIENCE = 30.0
 FACT = {"text": "User likes tea", "kind": "preference", "tier": "archive", "importance": 5}

@@ -6,9 +6,9 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, letters
-from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 FAULT = Dead("invalid_body", "an older version could not read it")
 
@@ -19,7 +19,7 @@ async def bury_next(
     """Make a dead letter of the next message that waits for a consumer; returns it."""
     waiting = await connection.jetstream().pull_subscribe_bind(durable, stream)
     [message] = await waiting.fetch(1, timeout=5)
-    await settle(connection, durable, [(message, Delivery.of(message), dead)])
+    await settle_batch(connection, durable, [(message, Delivery.of(message), dead)])
     await waiting.unsubscribe()
     return (await kept(connection))[-1]
 

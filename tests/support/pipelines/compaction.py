@@ -22,8 +22,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 PATIENCE = 30.0
 KEY = "sk-one-that-must-not-be-seen"
@@ -50,7 +50,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Compacting:
+class CompactionHarness:
     """A deployment whose models are a local server's."""
 
     stock: Stock

@@ -25,8 +25,8 @@ from mnemon_infra.durables import BATCHES
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 PATIENCE = 30.0
 KEY = "sk-one-that-must-not-be-seen"
@@ -35,7 +35,7 @@ WAITING = "SELECT count(*) FROM windows WHERE NOT is_answered AND batch_id IS NU
 
 
 @dataclass(frozen=True)
-class Extracting:
+class ExtractionHarness:
     """A deployment whose models are a local server's."""
 
     stock: Stock

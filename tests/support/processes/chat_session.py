@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 
 
 class Talk:

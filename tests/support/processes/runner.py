@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.e2e.conftest import PATIENCE, until
+from tests.support.processes.stack import PATIENCE, until
 
 
 class Runner:

@@ -4,7 +4,8 @@ import base64
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -109,3 +110,16 @@ class Endpoint:
     @property
     def deployment(self) -> Deployment:
         return Deployment(embedding_url=self.url, embedding_api_key=KEY)
+
+
+@contextmanager
+def serve_embeddings() -> Iterator[Endpoint]:
+    """Run an endpoint in a thread."""
+    endpoint = Endpoint()
+    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    yield endpoint
+    endpoint.released.set()
+    endpoint.server.shutdown()
+    serving.join()
+    endpoint.server.server_close()

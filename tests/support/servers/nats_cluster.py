@@ -16,7 +16,7 @@ from mnemon_infra.broker.provisioning.topology import BUCKETS, STREAMS
 from mnemon_infra.durables import DURABLES
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.process.data_folder import replace
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 
 SERVERS = 3
 

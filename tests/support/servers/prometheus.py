@@ -14,8 +14,8 @@ from urllib.request import urlopen
 
 import yaml
 
-from tests.e2e.conftest import PATIENCE
 from tests.support.ports import free_port
+from tests.support.processes.stack import PATIENCE
 
 MONITORING = Path(__file__).parents[3] / "infra" / "monitoring"
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qsl
 
-from tests.e2e.conftest import PATIENCE
+from tests.support.processes.stack import PATIENCE
 
 _BOT = {"id": 123, "is_bot": True, "first_name": "Mnemon", "username": "mnemon_bot"}
 

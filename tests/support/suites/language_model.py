@@ -114,7 +114,7 @@ class LanguageSuite:
         assert used[2].cached == len(INSTRUCTIONS.split())
 
     @pytest.mark.parametrize("status", [429, 500, 503])
-    async def test_a_failure_is_tried_again(
+    async def test_failed_request_is_retried(
         self, status: int, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.faults.requests.append(HttpFault(status, retry_after=1 if status == 429 else None))
@@ -125,7 +125,7 @@ class LanguageSuite:
         assert server.state.asked == {"I like tea": 1}
 
     @pytest.mark.parametrize("status", [429, 500])
-    async def test_a_failure_that_lasts_is_told(
+    async def test_lasting_failure_is_raised(
         self, status: int, server: ProviderServer, model: LanguageModel
     ) -> None:
         wait = 0.1 if status == 429 else None
@@ -135,7 +135,7 @@ class LanguageSuite:
         assert not isinstance(raised.value, ModelRefused)
         assert raised.value.retry_after == wait
 
-    async def test_who_is_slow_is_not_waited_for(self, server: ProviderServer) -> None:
+    async def test_slow_server_times_out(self, server: ProviderServer) -> None:
         server.state.faults.requests.extend([HttpFault(seconds=60)] * 10)
         started = time.monotonic()
         async with self.opened(server, model_timeout=0.2) as model:
@@ -143,7 +143,7 @@ class LanguageSuite:
                 await model.complete(asking("I like tea"))
         assert time.monotonic() - started < 20
 
-    async def test_who_is_not_there_is_told(self, server: ProviderServer, model: LanguageModel) -> None:
+    async def test_unreachable_server_is_reported(self, server: ProviderServer, model: LanguageModel) -> None:
         server.close()
         with pytest.raises(ModelUnavailable):
             await model.complete(asking("I like tea"))

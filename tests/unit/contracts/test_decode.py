@@ -230,7 +230,7 @@ json_values = st.recursive(
 
 
 @given(texts, st.dictionaries(texts, json_values, max_size=4))
-def test_what_is_sent_is_what_is_read(content: str, metadata: dict[str, Any]) -> None:
+def test_encoded_event_decodes_equal(content: str, metadata: dict[str, Any]) -> None:
     sent = MessageV1.strictly(role="user", content=content, metadata=metadata)
     assert decode(MESSAGE, sent.body()) == sent
     assert json.loads(sent.body())["content"] == content

@@ -43,7 +43,7 @@ def functions(form: ToolFormat) -> list[tuple[str, str, dict[str, Any] | None]]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_the_shape_that_the_provider_requires(form: ToolFormat) -> None:
+def test_tools_have_the_shape_of_the_provider(form: ToolFormat) -> None:
     shown = functions(form)
     assert [name for name, _, _ in shown] == list(TOOLS)
     for name, description, parameters in shown:
@@ -71,7 +71,7 @@ def test_only_google_has_schemas_of_openapi() -> None:
         assert tool.get("parameters", {"properties": True})["properties"], "an object names its properties"
 
 
-def test_what_a_model_is_told_of_saving() -> None:
+def test_save_tool_describes_its_fields() -> None:
     parameters = TOOLS["memory_save"].parameters()
     assert parameters["required"] == ["text"]
     assert parameters["properties"]["importance"]["enum"] == ["high", "normal", "low"]

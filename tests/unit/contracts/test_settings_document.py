@@ -51,7 +51,7 @@ from mnemon_contracts.subjects import InvalidId, InvalidSubject
         ({"compaction": {"messages": 17}}, "compaction.messages"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(document: Document, field: str) -> None:
+def test_invalid_setting_is_refused_by_name(document: Document, field: str) -> None:
     with pytest.raises(InvalidBody) as refused:
         in_force(document)
     assert refused.value.field == field
@@ -68,7 +68,7 @@ def test_what_cannot_be_is_refused_by_name(document: Document, field: str) -> No
         {"compaction": {"messages": 16}},
     ],
 )
-def test_what_may_just_be(document: Document) -> None:
+def test_boundary_values_are_accepted(document: Document) -> None:
     shown = flat(in_force(document).model_dump(mode="json"))
     assert shown == {**DEFAULTS, **flat(document)}
 
@@ -93,7 +93,7 @@ def test_documents_lie_one_over_another() -> None:
     assert default == {"recent_messages": 20, "limits": {"profile": 40}, "retrieval": {"threshold": 0.5}}
 
 
-def test_what_is_valid_alone_may_not_be_over_another() -> None:
+def test_combined_documents_are_validated() -> None:
     assert in_force({"limits": {"profile": 100}}).limits.profile == 100
     with pytest.raises(InvalidBody, match=r"limits\.profile: 100 is more than per_user, which is 60"):
         in_force({"limits": {"profile": 100}}, {"limits": {"per_user": 60}})
@@ -110,7 +110,7 @@ def test_a_group_and_a_value_in_its_place() -> None:
     assert laid_over({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
 
 
-def test_set_and_unset() -> None:
+def test_document_sets_and_unsets_values() -> None:
     document = with_value(with_value({}, "context.sections.facts", 9), "recent_messages", 3)
     assert document == {"context": {"sections": {"facts": 9}}, "recent_messages": 3}
     assert without(document, "context.sections.facts") == {"recent_messages": 3}
@@ -120,7 +120,7 @@ def test_set_and_unset() -> None:
     assert without(two, "context.sections.facts") == {"context": {"budget": 5}, "recent_messages": 3}
 
 
-def test_what_a_newer_version_has_set_stays() -> None:
+def test_setting_of_newer_version_stays() -> None:
     document = read_document(b'{"colour": "red", "limits": {"per_moon": 5}}')
     changed = with_value(document, "limits.per_user", 100)
     assert changed == {"colour": "red", "limits": {"per_moon": 5, "per_user": 100}}
@@ -162,7 +162,7 @@ def test_only_what_differs_is_stored() -> None:
 @pytest.mark.parametrize(
     "body", [b"[]", b"5", b"null", b"{", b"\xff", b'{"a": "\\ud800"}', b"[" * 9999, b'{"a": NaN}']
 )
-def test_what_is_no_document(body: bytes) -> None:
+def test_malformed_document_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody):
         read_document(body)
 
@@ -174,7 +174,7 @@ def test_every_tenant_has_a_key_of_its_own(tenant: str) -> None:
     assert tenant_of(key) == tenant
 
 
-def test_keys_that_are_no_tenant() -> None:
+def test_keys_without_tenant_are_refused() -> None:
     assert settings_key(None) == DEFAULT_KEY
     assert tenant_of(DEFAULT_KEY) is None
     with pytest.raises(InvalidId):

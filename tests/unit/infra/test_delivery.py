@@ -24,7 +24,7 @@ def test_where_and_how_often_a_message_was_delivered(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", REPLIES)
-def test_it_is_what_nats_py_reads(reply: str) -> None:
+def test_delivery_equals_metadata_of_nats_py(reply: str) -> None:
     message = Msg(Client(), "chat.acme.u1.-.message.v1", reply, b"{}")
     delivery, metadata = Delivery.of(message), message.metadata
     assert (delivery.stream, delivery.deliveries) == (metadata.stream, metadata.num_delivered)
@@ -32,7 +32,7 @@ def test_it_is_what_nats_py_reads(reply: str) -> None:
     assert delivery.stored_at == pytest.approx(metadata.timestamp.timestamp())
 
 
-def test_what_the_headers_say() -> None:
+def test_delivery_reads_headers() -> None:
     headers = {"Nats-Msg-Id": "m1", "traceparent": "00-1-2-01", "X-Bot": "b"}
     message = Msg(Client(), "chat.acme.u1.-.message.v1", f"$JS.ACK.{POSITION}", b"{}", headers)
     delivery = Delivery.of(message)

@@ -54,13 +54,13 @@ def test_nothing_starts_before_what_it_needs() -> None:
             assert how["condition"] == expected, (name, other)
 
 
-def test_whatever_stays_is_looked_after() -> None:
+def test_every_permanent_service_restarts() -> None:
     staying = {name: service for name, service in SERVICES.items() if service["restart"] != "no"}
     assert [name for name, service in staying.items() if not service.get("healthcheck")] == []
     assert staying.keys() | {"setup"} == SERVICES.keys()
 
 
-def test_variables_are_those_that_are_read() -> None:
+def test_compose_sets_only_known_variables() -> None:
     read = {
         str(alias)
         for name, field in Deployment.model_fields.items()
@@ -71,7 +71,7 @@ def test_variables_are_those_that_are_read() -> None:
         assert ours <= read, name
 
 
-def test_ours_may_do_nothing_and_write_nowhere() -> None:
+def test_services_run_without_privileges_on_read_only_disks() -> None:
     for name, service in OURS.items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -125,7 +125,7 @@ def test_a_dead_letter_of_the_largest_event_fits() -> None:
     assert f"max_payload: {MAX_PAYLOAD // 2**20}MB" in COMPOSE["configs"]["nats"]["content"]
 
 
-def test_what_the_image_is_built_of_reaches_it() -> None:
+def test_dockerignore_keeps_the_sources() -> None:
     reaching = set(re.findall(r"^!(\S+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE))
     built = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
     project = PROJECT["project"]

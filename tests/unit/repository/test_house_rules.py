@@ -81,7 +81,7 @@ def lines_that_match(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
     ]
 
 
-def test_every_name_says_what_is_in_it(files: list[Path]) -> None:
+def test_no_file_has_a_vague_name(files: list[Path]) -> None:
     parts = {Path(part).stem.lower() for path in files for part in path.relative_to(ROOT).parts}
     assert parts & FORBIDDEN_NAMES == set()
 
@@ -112,7 +112,7 @@ def test_imports_run_one_way() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_every_habit_is_a_recipe() -> None:
+def test_every_recipe_exists() -> None:
     recipes = re.findall(r"^([a-z-]+)(?: [^:]*)?:$", (ROOT / "justfile").read_text(), re.MULTILINE)
     assert set(recipes) >= RECIPES
 

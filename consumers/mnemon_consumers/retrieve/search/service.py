@@ -224,7 +224,7 @@ class Search:
             str(each.payload["fact_id"]): each
             for each in await self._candidates(Collection.MEMORIES, question, ids)
         }
-        seen = await self._memory.facts_by_id(question.owner, tuple(found), question.min_seq)
+        seen = await self._memory.load_facts_by_id(question.owner, tuple(found), question.min_seq)
         standing = [fact for fact in seen.value if fact.tier in tiers]
         share = _share(question, [(found[fact.id], fact.text) for fact in standing])
         ranked = facts.ranked(standing, found, share, question.settings, question.now)
@@ -240,7 +240,7 @@ class Search:
         Raises:
             DatabaseUnavailable: the facts cannot be read now.
         """
-        known = (await self._memory.facts(question.owner, question.min_seq)).value
+        known = (await self._memory.load_facts(question.owner, question.min_seq)).value
         tier_of = {point_id(*question.owner, "fact", each.id): each.tier for each in known}
         wanted = frozenset(place for place, tier in tier_of.items() if tier in tiers)
         others = tier_of.keys() - wanted
@@ -257,7 +257,7 @@ class Search:
         candidates = await self._candidates(Collection.MESSAGES, question, ids)
         found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
         wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
-        seen = await self._memory.surroundings(question.owner, wanted, question.min_seq)
+        seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value
         if ids is not None:
@@ -295,7 +295,7 @@ class Search:
             DatabaseUnavailable: the messages cannot be read now.
         """
         conversation, limit = question.window
-        seen = await self._memory.messages(question.owner, conversation, limit, question.min_seq)
+        seen = await self._memory.load_messages(question.owner, conversation, limit, question.min_seq)
         newest = seen.value.messages[max(0, len(seen.value.messages) - limit) :]
         return frozenset(each.event_id for each in newest)
 
@@ -304,7 +304,7 @@ class Search:
             str(each.payload["summary_id"]): each
             for each in await self._candidates(Collection.SUMMARIES, question)
         }
-        seen = await self._memory.summaries_by_id(question.owner, tuple(found), question.min_seq)
+        seen = await self._memory.load_summaries_by_id(question.owner, tuple(found), question.min_seq)
         share = _share(question, [(found[each.id], each.text) for each in seen.value])
         # The newer of equal summaries comes first.
         hits = [
@@ -324,7 +324,7 @@ class Search:
     async def _documents(self, question: MemorySearch) -> _Answer:
         found = await self._candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
-        seen = await self._memory.documents_by_id(question.owner, ids, question.min_seq)
+        seen = await self._memory.load_documents_by_id(question.owner, ids, question.min_seq)
         # The places of a chunk of a former version do not apply to the present text: skip such chunks.
         documents = {document.event_id: document for document in seen.value}
         shown = [

@@ -149,7 +149,7 @@ async def _find(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
     results: list[str] = []
     if request.task_id is not None:
         task = request.task_id, TASK_RESULTS, request.min_seq
-        results = (await memory.task_results(owner, *task)).value
+        results = (await memory.load_task_results(owner, *task)).value
     said = decide.last_user_message(parts.messages.value.messages) if parts.messages else None
     query = query_of(request.query, said, results)
     if query is None:

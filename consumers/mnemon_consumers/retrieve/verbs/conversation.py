@@ -36,7 +36,7 @@ class ConversationVerbs:
         if request.as_of is not None:
             return available(self._history_as_of(owner, request, request.as_of))
         wanted = request.conversation, request.limit, request.min_seq
-        at_hand = self._memory.messages_at_hand(owner, *wanted)
+        at_hand = self._memory.find_cached_messages(owner, *wanted)
         return (
             _shown(at_hand, request.limit)
             if at_hand is not None
@@ -46,11 +46,11 @@ class ConversationVerbs:
     async def _history(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> bytes:
-        return _shown(await self._memory.messages(owner, conversation, limit, min_seq), limit)
+        return _shown(await self._memory.load_messages(owner, conversation, limit, min_seq), limit)
 
     async def _history_as_of(self, owner: Owner, request: HistoryV1, moment: SnapshotMoment) -> bytes:
         async with self._past.at(owner, moment, request.min_seq) as (memory, _, _):
-            seen = await memory.messages(owner, request.conversation, request.limit, None)
+            seen = await memory.load_messages(owner, request.conversation, request.limit, None)
             return _shown(seen, request.limit)
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -63,7 +63,7 @@ class ConversationVerbs:
                     "event_seq", f"there is no event at {request.event_seq}: the log ends at {end}"
                 )
             wanted = max(request.min_seq or 0, request.event_seq or 0) or None
-            seen = await self._memory.counts(owner_of(address), wanted)
+            seen = await self._memory.load_counts(owner_of(address), wanted)
             counts = seen.value
             applied = self._memory.applied_position
             # Letters are read after the position: a letter is stored before the position passes its event.

@@ -44,7 +44,7 @@ class DocumentVerb:
     ) -> Reply:
         if request.limit == 0 and document_id is not None:
             return DocumentReplyV1.model_construct(seen_seq=min_seq or 0, document_id=document_id)
-        seen = await self._memory.documents(owner_of(address), min_seq)
+        seen = await self._memory.load_documents(owner_of(address), min_seq)
         entries = [
             entry
             for entry in seen.value
@@ -94,7 +94,7 @@ class DocumentVerb:
     async def _remove(self, address: Address, request: DocumentV1) -> Reply:
         if request.document_id is None:
             raise InvalidBody("document_id", "which document?")
-        seen = await self._memory.documents(owner_of(address), await self._log.end())
+        seen = await self._memory.load_documents(owner_of(address), await self._log.end())
         if all(entry.id != request.document_id for entry in seen.value):
             raise Refusal("not_found", f"there is no document {request.document_id!r}")
         position = await self._log.publish(address, DocumentRemovedV1(document_id=request.document_id))

@@ -30,7 +30,7 @@ class ProfileVerbs:
             min_seq = request.min_seq
             if request.fields:
                 min_seq = await self._log.publish(address, ProfileSetV1(fields=request.fields))
-            seen = await self._memory.profile(owner_of(address), min_seq)
+            seen = await self._memory.load_profile(owner_of(address), min_seq)
             return ProfileReplyV1.model_construct(seen_seq=seen.seq, profile=seen.value)
 
         return available(read_or_set())

@@ -66,7 +66,7 @@ async def _found(
     only_documents: tuple[SearchScope, ...] = ("documents",)
     limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
     # The position is read first: events that are indexed during the search may be missing from the hits.
-    indexed = await view.memory.indexed(owner, min_seq)
+    indexed = await view.memory.reach_indexed_position(owner, min_seq)
     found = await view.search.find(
         owner,
         request.query,

@@ -39,7 +39,7 @@ class TaskVerb:
                 return available(self._end(address, request))
 
     async def _list(self, address: Address, min_seq: int | None, task_id: str | None = None) -> Reply:
-        seen: Seen[list[StoredTask]] = await self._memory.tasks(owner_of(address), min_seq)
+        seen: Seen[list[StoredTask]] = await self._memory.load_tasks(owner_of(address), min_seq)
         tasks = tuple(
             Task.model_construct(task_id=task.id, text=task.text, due_at=task.due_at, done=task.done)
             for task in seen.value
@@ -56,7 +56,7 @@ class TaskVerb:
     async def _end(self, address: Address, request: TasksV1) -> Reply:
         if request.task_id is None:
             raise InvalidBody("task_id", "which task?")
-        seen = await self._memory.tasks(owner_of(address), await self._log.end())
+        seen = await self._memory.load_tasks(owner_of(address), await self._log.end())
         known = next((task for task in seen.value if task.id == request.task_id), None)
         if known is None:
             raise Refusal("not_found", f"there is no task {request.task_id!r}")

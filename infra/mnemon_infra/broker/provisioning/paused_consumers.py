@@ -9,7 +9,7 @@ from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.durables import DURABLES
 
 
-class Stopped(NamedTuple):
+class PausedConsumer(NamedTuple):
     """A paused consumer of a stream. `waiting` is the number of messages that are not handled yet."""
 
     stream: str
@@ -18,7 +18,7 @@ class Stopped(NamedTuple):
     waiting: int
 
 
-async def stopped(connection: Client) -> list[Stopped]:
+async def list_paused(connection: Client) -> list[PausedConsumer]:
     """List the consumers that are paused now.
 
     Raises:
@@ -26,7 +26,7 @@ async def stopped(connection: Client) -> list[Stopped]:
     """
     stream_context = connection.jetstream()
     return [
-        Stopped(
+        PausedConsumer(
             stream,
             info.name,
             datetime.fromisoformat(info.config.pause_until),
@@ -38,7 +38,7 @@ async def stopped(connection: Client) -> list[Stopped]:
     ]
 
 
-async def go_on(connection: Client, consumer: str) -> bool:
+async def resume_consumer(connection: Client, consumer: str) -> bool:
     """Resume one of mnemon's consumers. Return False if none has this name.
 
     Raises:

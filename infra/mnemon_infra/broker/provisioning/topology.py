@@ -116,12 +116,12 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
         raise TooFewServers(f"{problem}. Set MNEMON_REPLICAS to what the NATS servers can keep") from error
 
 
-async def drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
+async def list_drift(connection: Client, replicas: int | None = None) -> list[ProvisionedChange]:
     """List the changes that `provision` would make, without making them."""
     return await _reconcile(connection, replicas, change=False)
 
 
-async def begin_again(connection: Client, stream: str, name: str) -> int:
+async def reset_consumer(connection: Client, stream: str, name: str) -> int:
     """Have a consumer read its stream from the start. Return the number of messages that it will read.
 
     Raises:
@@ -137,14 +137,17 @@ async def begin_again(connection: Client, stream: str, name: str) -> int:
 async def _reconcile(connection: Client, replicas: int | None, *, change: bool) -> list[ProvisionedChange]:
     stream_context = connection.jetstream()
     changes = [
-        await _stream(stream_context, config.evolve(num_replicas=replicas), change) for config in STREAMS
+        await _reconcile_stream(stream_context, config.evolve(num_replicas=replicas), change)
+        for config in STREAMS
     ]
-    changes += [await _consumer(stream_context, durable, change) for durable in DURABLES.values()]
-    changes += [await _bucket(stream_context, config, replicas, change) for config in BUCKETS]
+    changes += [await _reconcile_consumer(stream_context, durable, change) for durable in DURABLES.values()]
+    changes += [await _reconcile_bucket(stream_context, config, replicas, change) for config in BUCKETS]
     return changes
 
 
-async def _stream(stream_context: JetStreamContext, config: StreamConfig, change: bool) -> ProvisionedChange:
+async def _reconcile_stream(
+    stream_context: JetStreamContext, config: StreamConfig, change: bool
+) -> ProvisionedChange:
     what = f"stream {config.name}"
     try:
         info = await stream_context.stream_info(str(config.name))
@@ -152,10 +155,10 @@ async def _stream(stream_context: JetStreamContext, config: StreamConfig, change
         if change:
             await stream_context.add_stream(config)
         return ProvisionedChange(what, "created")
-    return _changed(what, await _updated(stream_context, info.config, config, change))
+    return _describe_change(what, await _update_stream(stream_context, info.config, config, change))
 
 
-async def _consumer(
+async def _reconcile_consumer(
     stream_context: JetStreamContext, durable: DurableConsumer, change: bool
 ) -> ProvisionedChange:
     what = f"consumer {durable.name} of {durable.stream}"
@@ -167,13 +170,13 @@ async def _consumer(
             await stream_context.add_consumer(durable.stream, config)
         return ProvisionedChange(what, "created")
     actual = info.config.as_dict() if info.config else {}
-    difference = _difference(_stated(config), actual)
+    difference = _list_differences(_stated_fields(config), actual)
     if difference and change:
         await stream_context.add_consumer(durable.stream, config)
-    return _changed(what, difference)
+    return _describe_change(what, difference)
 
 
-async def _bucket(
+async def _reconcile_bucket(
     stream_context: JetStreamContext, config: KeyValueConfig, replicas: int | None, change: bool
 ) -> ProvisionedChange:
     what = f"bucket {config.bucket}"
@@ -184,27 +187,27 @@ async def _bucket(
             await stream_context.create_key_value(config.evolve(replicas=replicas or 1))
         return ProvisionedChange(what, "created")
     ours = StreamConfig(num_replicas=replicas)  # nats-py sets the other fields
-    return _changed(what, await _updated(stream_context, info.config, ours, change))
+    return _describe_change(what, await _update_stream(stream_context, info.config, ours, change))
 
 
-async def _updated(
+async def _update_stream(
     stream_context: JetStreamContext, actual: StreamConfig, wanted: StreamConfig, change: bool
 ) -> list[str]:
     """Return the differences; with `change`, update the stream."""
-    stated = _stated(wanted)
-    difference = _difference(stated, actual.as_dict())
+    stated = _stated_fields(wanted)
+    difference = _list_differences(stated, actual.as_dict())
     if difference and change:
         await stream_context.update_stream(actual.evolve(**{name: getattr(wanted, name) for name in stated}))
     return difference
 
 
-def _stated(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
+def _stated_fields(config: StreamConfig | ConsumerConfig) -> dict[str, Any]:
     """Return the fields that mnemon sets; the server decides the others."""
     defaults = type(config)().as_dict()
     return {name: value for name, value in config.as_dict().items() if value != defaults.get(name)}
 
 
-def _difference(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
+def _list_differences(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[str]:
     return [
         f"{name}: {actual.get(name)!r} should be {value!r}"
         for name, value in wanted.items()
@@ -212,6 +215,6 @@ def _difference(wanted: Mapping[str, Any], actual: Mapping[str, Any]) -> list[st
     ]
 
 
-def _changed(what: str, difference: Iterable[str]) -> ProvisionedChange:
+def _describe_change(what: str, difference: Iterable[str]) -> ProvisionedChange:
     detail = "; ".join(difference)
     return ProvisionedChange(what, "updated" if detail else "unchanged", detail)

@@ -1,29 +1,10 @@
 """Summaries where a model answers with something else: asked once more, then written by the rules."""
 
-from collections.abc import AsyncIterator, Iterator
-
 import pytest
-import pytest_asyncio
 
 from mnemon_bench.provider_server.answers import ReceivedRequest
 from mnemon_bench.provider_server.faults import HttpFault
-from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
-from tests.support.pipelines.compaction import MODEL, Compacting
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest_asyncio.fixture
-async def compacting(
-    stock: Stock, deployment: Deployment, server: ProviderServer
-) -> AsyncIterator[Compacting]:
-    yield await Compacting.on(stock, deployment, server)
+from tests.support.pipelines.compaction import MODEL, CompactionHarness
 
 
 @pytest.mark.parametrize(
@@ -35,10 +16,10 @@ async def compacting(
         '{"summary": "They talked."}',
     ],
 )
-async def test_what_is_no_summary_is_asked_for_once_more_and_then_the_rules_write_it(
-    compacting: Compacting, answer: str
+async def test_unusable_answer_is_retried_once_then_rules_write_the_summary(
+    compaction: CompactionHarness, answer: str
 ) -> None:
-    usual = compacting.server.state.answering
+    usual = compaction.server.state.answering
     asked: list[str] = []
 
     def answering(question: ReceivedRequest) -> str:
@@ -47,49 +28,51 @@ async def test_what_is_no_summary_is_asked_for_once_more_and_then_the_rules_writ
         asked.append(question.text)
         return answer
 
-    compacting.server.state.answering = answering
-    async with compacting.running():
-        await compacting.talk(17, ["u1", "u2"])
-        await compacting.settled()
-    (summary,) = await compacting.summaries()
+    compaction.server.state.answering = answering
+    async with compaction.running():
+        await compaction.talk(17, ["u1", "u2"])
+        await compaction.settled()
+    (summary,) = await compaction.summaries()
     assert summary["lineage"]["model"] == "offline/rules"
     assert "u1 says number 0" in summary["text"]
-    assert len(await compacting.log_of("model.called", "u1")) == 2, "both answers are paid for"
+    assert len(await compaction.log_of("model.called", "u1")) == 2, "both answers are paid for"
     first, second = asked
     assert second.startswith(first)
     assert "was refused" in second
-    (other,) = await compacting.summaries("u2")
+    (other,) = await compaction.summaries("u2")
     assert other["lineage"]["model"] == f"openai/{MODEL}"
-    assert not await compacting.letters()
+    assert not await compaction.letters()
 
 
-async def test_the_second_answer_of_a_model_is_taken_where_it_is_a_summary(compacting: Compacting) -> None:
-    compacting.server.state.answering = lambda question: (
+async def test_usable_second_answer_becomes_the_summary(
+    compaction: CompactionHarness,
+) -> None:
+    compaction.server.state.answering = lambda question: (
         "They talked of numbers." if "was refused" in question.text else "```\nThey talked.\n```"
     )
-    async with compacting.running():
-        await compacting.talk(17)
-        await compacting.settled()
-    (summary,) = await compacting.summaries()
+    async with compaction.running():
+        await compaction.talk(17)
+        await compaction.settled()
+    (summary,) = await compaction.summaries()
     assert summary["text"] == "They talked of numbers."
     assert summary["lineage"]["model"] == f"openai/{MODEL}"
-    assert len(await compacting.log_of("model.called")) == 2
+    assert len(await compaction.log_of("model.called")) == 2
 
 
-async def test_a_refused_answer_is_counted_though_the_model_is_away_when_asked_again(
-    compacting: Compacting,
+async def test_refused_answer_is_counted_when_the_retry_fails(
+    compaction: CompactionHarness,
 ) -> None:
-    faults = compacting.server.state.faults.requests
+    faults = compaction.server.state.faults.requests
 
     def answering(question: ReceivedRequest) -> str:
         faults.extend([HttpFault(status=500)] * 3)
-        compacting.server.state.answering = usual
+        compaction.server.state.answering = usual
         return ""
 
-    usual = compacting.server.state.answering
-    compacting.server.state.answering = answering
-    async with compacting.running():
-        await compacting.talk(17)
-        await compacting.has(1, "summary.written")
-        await compacting.settled()
-    assert len(await compacting.log_of("model.called")) == 2
+    usual = compaction.server.state.answering
+    compaction.server.state.answering = answering
+    async with compaction.running():
+        await compaction.talk(17)
+        await compaction.has(1, "summary.written")
+        await compaction.settled()
+    assert len(await compaction.log_of("model.called")) == 2

@@ -6,46 +6,29 @@ import signal
 import sys
 import time
 from asyncio.subprocess import Process
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.compact import handler
 from mnemon_consumers.compact.in_flight import Working
 from mnemon_contracts.streams import WORK
 from mnemon_infra.broker import broker
 from mnemon_infra.broker.provisioning.topology import consumer_config
-from mnemon_infra.config import Deployment
 from mnemon_infra.durables import DURABLES, GRACEFUL_TIMEOUT
-from tests.integration.conftest import Stock
-from tests.support.pipelines.compaction import KEY, MODEL, PATIENCE, Compacting, covers_once, live
+from tests.support.pipelines.compaction import KEY, MODEL, PATIENCE, CompactionHarness, covers_once, live
 
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest_asyncio.fixture
-async def compacting(
-    stock: Stock, deployment: Deployment, server: ProviderServer
-) -> AsyncIterator[Compacting]:
-    yield await Compacting.on(stock, deployment, server)
-
-
 @asynccontextmanager
-async def worker(compacting: Compacting) -> AsyncIterator[Process]:
+async def worker(compaction: CompactionHarness) -> AsyncIterator[Process]:
     """`mnemon run compact`, a process of its own."""
-    located = compacting.deployment
+    located = compaction.deployment
     assert located.database_dsn is not None
     environment = os.environ | {
         "MNEMON_NATS_URL": str(located.nats_url),
@@ -70,90 +53,92 @@ async def redelivered_after(connection: Client, seconds: float) -> None:
     await connection.jetstream().add_consumer(WORK, config.evolve(ack_wait=seconds))
 
 
-async def test_a_worker_that_dies_while_the_model_is_asked(compacting: Compacting) -> None:
-    gate = compacting.gate()
-    await redelivered_after(compacting.connection, 2)
-    async with compacting.running("persist"):
-        await compacting.talk(17)
-        async with worker(compacting) as process:
+async def test_worker_death_during_a_call_loses_no_summary(compaction: CompactionHarness) -> None:
+    gate = compaction.gate()
+    await redelivered_after(compaction.connection, 2)
+    async with compaction.running("persist"):
+        await compaction.talk(17)
+        async with worker(compaction) as process:
             await gate.is_asked()
             process.send_signal(signal.SIGKILL)
             await process.wait()
         gate.opened.set()
-        async with compacting.running("compact"):
-            await compacting.settled()
+        async with compaction.running("compact"):
+            await compaction.settled()
 
-    summaries = await compacting.summaries()
+    summaries = await compaction.summaries()
     assert len(summaries) == 1
-    covers_once(summaries, await compacting.said(), 6)
-    assert len(await compacting.log_of("model.called")) == 1, "what the dead one paid is not known"
+    covers_once(summaries, await compaction.said(), 6)
+    assert len(await compaction.log_of("model.called")) == 1, "what the dead one paid is not known"
 
 
-async def test_workers_that_die_at_any_time(compacting: Compacting) -> None:
-    compacting.server.state.seconds = 0.05
-    await redelivered_after(compacting.connection, 2)
+async def test_worker_deaths_at_any_time_lose_no_summary(compaction: CompactionHarness) -> None:
+    compaction.server.state.seconds = 0.05
+    await redelivered_after(compaction.connection, 2)
     users = [f"u{number}" for number in range(6)]
-    async with compacting.running("persist"):
+    async with compaction.running("persist"):
         for death in range(4):
-            async with worker(compacting) as process:
-                await compacting.talk(30, users, first=death * 30)
-                await compacting.has_more(death * 20 + 4, "summary.written")
+            async with worker(compaction) as process:
+                await compaction.talk(30, users, first=death * 30)
+                await compaction.has_more(death * 20 + 4, "summary.written")
                 process.send_signal(signal.SIGKILL)
                 await process.wait()
-        async with compacting.running("compact"):
-            await compacting.settled()
+        async with compaction.running("compact"):
+            await compaction.settled()
 
     for user in users:
-        summaries = await compacting.summaries(user)
-        left = covers_once(summaries, await compacting.said(user), 6)
+        summaries = await compaction.summaries(user)
+        left = covers_once(summaries, await compaction.said(user), 6)
         assert 10 < len(left) <= 16
         assert len(live(summaries)) <= 6
         names = [each["summary_id"] for each in summaries]
         assert len(set(names)) == len(names)
 
 
-async def test_a_worker_that_ends_hands_over_what_the_model_has_not_answered(compacting: Compacting) -> None:
-    gate = compacting.gate()
-    async with compacting.running("persist"):
-        await compacting.talk(17)
-        async with worker(compacting) as process:
+async def test_stopping_worker_hands_over_open_calls(
+    compaction: CompactionHarness,
+) -> None:
+    gate = compaction.gate()
+    async with compaction.running("persist"):
+        await compaction.talk(17)
+        async with worker(compaction) as process:
             await gate.is_asked()
             begun = time.monotonic()
             process.send_signal(signal.SIGTERM)
             await process.wait()
             assert time.monotonic() - begun < GRACEFUL_TIMEOUT
-        assert not await compacting.summaries()
+        assert not await compaction.summaries()
         gate.opened.set()
         # Well before the server would give up waiting for the one that has ended.
-        async with compacting.running("compact"):
-            await compacting.has(1, "summary.written")
+        async with compaction.running("compact"):
+            await compaction.has(1, "summary.written")
 
 
-async def test_a_worker_that_ends_keeps_what_the_model_answers_soon(compacting: Compacting) -> None:
-    gate = compacting.gate()
-    async with compacting.running("persist"):
-        async with worker(compacting) as process:
-            await compacting.talk(17)
+async def test_stopping_worker_waits_for_imminent_answers(compaction: CompactionHarness) -> None:
+    gate = compaction.gate()
+    async with compaction.running("persist"):
+        async with worker(compaction) as process:
+            await compaction.talk(17)
             await gate.is_asked()
             process.send_signal(signal.SIGTERM)
             await asyncio.sleep(0.5)
             gate.opened.set()
             assert await process.wait() == 0
-        assert len(await compacting.summaries()) == 1
-    assert set(compacting.server.state.asked.values()) == {1}
+        assert len(await compaction.summaries()) == 1
+    assert set(compaction.server.state.asked.values()) == {1}
 
 
-async def test_those_who_wait_for_models_end_at_the_same_time(
-    compacting: Compacting, monkeypatch: pytest.MonkeyPatch
+async def test_stopping_worker_ends_all_calls_together(
+    compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
     monkeypatch.setattr(handler, "Working", partial(Working, 3.0))
-    state = compacting.server.state
+    state = compaction.server.state
     state.seconds = 20
     asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}
-    await compacting.set(**{f"extraction__{name}": value for name, value in asking.items()})
-    async with compacting.running("persist", "compact", "extract"):
-        await compacting.talk(17)
+    await compaction.set(**{f"extraction__{name}": value for name, value in asking.items()})
+    async with compaction.running("persist", "compact", "extract"):
+        await compaction.talk(17)
         async with asyncio.timeout(PATIENCE):
             while state.most_in_flight < 2:
                 await asyncio.sleep(0.02)

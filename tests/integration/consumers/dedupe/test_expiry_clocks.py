@@ -18,7 +18,7 @@ from mnemon_contracts.streams import WORK
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
 from mnemon_infra.health import clock_skew
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 HOURS = 2
 PATIENCE = 20.0
@@ -74,7 +74,7 @@ async def ended(connection: Client, trigger: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_a_process_whose_clock_is_fast_expires_nothing(
+async def test_process_with_fast_clock_expires_no_fact(
     stock: Stock, connection: Client, maintained: Deployment, expired: Subscription, clock: Fast
 ) -> None:
     now = datetime.now(UTC)
@@ -99,7 +99,7 @@ async def test_a_process_whose_clock_is_fast_expires_nothing(
     assert not [each for each in (await examine_deployment(maintained)).problems if "clock" in each]
 
 
-async def test_expiry_goes_by_the_time_of_the_log(
+async def test_facts_expire_by_the_time_of_the_log(
     stock: Stock, connection: Client, deployment: Deployment, expired: Subscription
 ) -> None:
     seldom = deployment.model_copy(update={"maintain_seconds": 86_400})

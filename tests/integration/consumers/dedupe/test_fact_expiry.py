@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 @pytest.mark.parametrize(

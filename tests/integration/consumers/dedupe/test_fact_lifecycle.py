@@ -31,8 +31,8 @@ from mnemon_infra.settings.store import change, write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock
 from tests.support.facts.preset_embedder import Given
+from tests.support.stock_client import Stock
 
 PATIENCE = 20.0
 SIMILAR = (
@@ -130,7 +130,7 @@ async def memory(stock: Stock, deployment: Deployment, tmp_path: Path) -> AsyncI
         yield memory
 
 
-async def test_moving_house_is_an_update_with_lineage_and_the_former_home_is_kept(
+async def test_changed_home_updates_the_fact_and_keeps_the_former_version(
     memory: Remembering,
 ) -> None:
     first = await memory.save("Живу в Москве")
@@ -147,7 +147,7 @@ async def test_moving_house_is_an_update_with_lineage_and_the_former_home_is_kep
     assert [version["text"] for version in reply["versions"]] == ["Живу в Москве"]
 
 
-async def test_the_same_of_another_person_is_a_fact_of_its_own(memory: Remembering) -> None:
+async def test_same_statement_about_another_person_is_a_separate_fact(memory: Remembering) -> None:
     for text in (
         "Живу в Москве",
         "Мама живёт в Москве",
@@ -170,7 +170,7 @@ async def test_a_refinement_rewrites_the_fact(memory: Remembering) -> None:
     assert [version["text"] for version in reply["versions"]] == ["Работаю программистом"]
 
 
-async def test_the_same_in_other_words_is_kept_once(memory: Remembering) -> None:
+async def test_paraphrase_is_kept_once(memory: Remembering) -> None:
     for text in ("Пользователь любит Python", "Питон — любимый язык пользователя"):
         await memory.save(text)
     assert list((await memory.facts()).values()) == ["Питон — любимый язык пользователя"]
@@ -205,7 +205,7 @@ async def test_a_forgotten_fact_is_gone_from_both_stores(memory: Remembering) ->
     assert again["id"] not in (kept["id"], gone["id"])  # ids are not given twice
 
 
-async def test_what_is_saved_while_the_fact_it_meets_is_forgotten_is_kept(memory: Remembering) -> None:
+async def test_fact_saved_while_its_duplicate_is_forgotten_is_kept(memory: Remembering) -> None:
     again: dict[str, Any]
     for number in range(12):
         first = await memory.save(f"The user keeps a thing-{number} in the garden")
@@ -244,7 +244,7 @@ async def test_an_expired_fact_is_hidden_at_once_and_then_removed(memory: Rememb
     assert memory.rows_with("thing-3") == 0
 
 
-async def test_beyond_the_limit_the_least_and_oldest_of_the_archive_gives_way(memory: Remembering) -> None:
+async def test_full_archive_evicts_the_least_important_oldest_fact(memory: Remembering) -> None:
     limits = FactLimits(per_user=3, profile=2, working=2)
     await write(memory.stock.connection, SettingsV1(limits=limits))
     await memory.save("The user keeps a thing-1 somewhere", tier="archive", importance=5)
@@ -262,7 +262,7 @@ async def test_beyond_the_limit_the_least_and_oldest_of_the_archive_gives_way(me
     assert (memory.rows_with("thing-1"), memory.rows_with("thing-2")) == (0, 0)
 
 
-async def test_a_limit_that_was_lowered_is_kept_by_the_schedule(memory: Remembering) -> None:
+async def test_lowered_limit_is_enforced_by_the_schedule(memory: Remembering) -> None:
     for number in range(1, 5):
         last = await memory.save(f"The user keeps a thing-{number} somewhere", tier="profile")
     connection = memory.stock.connection
@@ -284,7 +284,7 @@ async def test_a_limit_that_was_lowered_is_kept_by_the_schedule(memory: Remember
     }
 
 
-async def test_what_cannot_be_decided_keeps_nothing_else_from_it(memory: Remembering) -> None:
+async def test_undecidable_proposal_blocks_no_other(memory: Remembering) -> None:
     text = {"text": "The user keeps a thing-1 somewhere"}
     await memory.stock.publish("memory.acme.u1.fact.proposed.v1", text, Nats_Msg_Id="x" * 300)
     await memory.stock.publish(
@@ -295,9 +295,7 @@ async def test_what_cannot_be_decided_keeps_nothing_else_from_it(memory: Remembe
     assert list(await memory.facts()) == [saved["id"]]
 
 
-async def test_vectors_that_are_lost_are_made_anew(
-    stock: Stock, deployment: Deployment, tmp_path: Path
-) -> None:
+async def test_lost_vectors_are_rebuilt(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     async with remembering(stock, deployment, tmp_path / "vectors") as memory:
         said = await stock.say("the lantern stands on the pier")
         saved = await memory.save("The user keeps a thing-1 in the garden")

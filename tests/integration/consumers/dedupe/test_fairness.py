@@ -22,8 +22,8 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock
-from tests.support.pipelines.compaction import Compacting
+from tests.support.pipelines.compaction import CompactionHarness
+from tests.support.stock_client import Stock
 
 FLOOD = 700
 PATIENCE = 60.0
@@ -69,9 +69,7 @@ async def test_a_fact_is_decided_on_before_another_users_flood_is_over(
         assert len(await decisions(connection, "flood", FLOOD)) == len(flood)
 
 
-async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_else(
-    stock: Stock, deployment: Deployment
-) -> None:
+async def test_only_the_user_with_too_many_requests_is_refused(stock: Stock, deployment: Deployment) -> None:
     await write(stock.connection, SettingsV1(rates=Rates(requests_per_user=2), wait_for_log_ms=10_000))
     seq = await stock.say("something that nobody has persisted yet")
     async with run_consumers(("retrieve",), deployment):
@@ -86,13 +84,13 @@ async def test_who_asks_too_much_at_once_is_refused_for_the_moment_and_nobody_el
         assert len(await stock.contents(min_seq=seq)) == 1
 
 
-async def test_a_user_with_many_conversations_has_half_of_the_room_and_the_rest_is_for_others(
+async def test_user_with_many_conversations_takes_half_of_the_slots(
     stock: Stock, deployment: Deployment
 ) -> None:
     room = deployment.model_requests
     with ProviderServer() as server:
         server.state.seconds = 0.5
-        compacting = await Compacting.on(stock, deployment, server)
+        compacting = await CompactionHarness.on(stock, deployment, server)
         flood = room // 2 + 1
         for number in range(flood):
             await compacting.talk(17, ("flood",), conversation=f"c{number}")

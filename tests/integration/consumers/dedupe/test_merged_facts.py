@@ -4,8 +4,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest_asyncio
-
 from mnemon.operations.exports import markdown
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_consumers.persist.decide import plan
@@ -16,17 +14,12 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep_candidates import with_expired_facts
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock, indexed
 from tests.integration.mnemon.operations.test_import_export import another, bring, exported
 from tests.support.admin.http_browser import browsing, words
+from tests.support.stock_client import Stock, indexed
 
 COAST, SEA = "Grew up on the coast of Wales", "Spent her childhood by the Welsh sea"
 NAMES = "persist", "index", "dedupe", "retrieve"
-
-
-@pytest_asyncio.fixture
-async def located(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
 
 
 async def learn(stock: Stock, number: int, text: str, conversation: str, **fact: Any) -> int:
@@ -54,15 +47,15 @@ async def facts(stock: Stock) -> dict[str, str]:
     return {each["id"]: each["text"] for each in (await stock.ask("read", min_seq=end))["facts"]}
 
 
-async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
-    stock: Stock, located: Deployment, tmp_path: Path, database_url: str
+async def test_merged_fact_keeps_former_versions_over_export_and_import(
+    stock: Stock, vectors_deployment: Deployment, tmp_path: Path, database_url: str
 ) -> None:
-    async with run_consumers(NAMES, located):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
-        lines = await exported(stock.connection, located)
-        written = await exported(stock.connection, located, markdown.generate_lines)
+        lines = await exported(stock.connection, vectors_deployment)
+        written = await exported(stock.connection, vectors_deployment, markdown.generate_lines)
     assert [line for line in written if SEA in line]
     assert not [line for line in written if COAST in line]
     async with another(tmp_path / "there", database_url, NAMES) as (_, connection):
@@ -76,9 +69,9 @@ async def test_a_merged_fact_goes_out_and_comes_in_with_what_it_was(
 
 
 async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
-    stock: Stock, located: Deployment
+    stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(NAMES, located):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -86,8 +79,10 @@ async def test_a_fact_merged_from_two_conversations_outlives_one_of_them(
         assert await facts(stock) == {"ar_001": SEA}
 
 
-async def test_a_fact_merged_from_one_conversation_goes_with_it(stock: Stock, located: Deployment) -> None:
-    async with run_consumers(NAMES, located):
+async def test_fact_merged_from_one_conversation_is_erased_with_it(
+    stock: Stock, vectors_deployment: Deployment
+) -> None:
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "one")
         await merge(stock)
@@ -95,10 +90,10 @@ async def test_a_fact_merged_from_one_conversation_goes_with_it(stock: Stock, lo
         assert await facts(stock) == {}
 
 
-async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
-    stock: Stock, located: Deployment
+async def test_fact_saved_by_a_tool_too_outlives_the_conversation(
+    stock: Stock, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(NAMES, located):
+    async with run_consumers(NAMES, vectors_deployment):
         await learn(stock, 1, COAST, "one")
         by = {"proposal_id": "p2", "undecided": ["ar_001"]}
         saved = {"id": "s2", "fact_id": "ar_002", "fact": {"text": SEA}, "decision": by}
@@ -109,8 +104,10 @@ async def test_a_fact_that_was_told_to_a_tool_too_outlives_the_conversation(
         assert await facts(stock) == {"ar_001": SEA}
 
 
-async def test_the_admin_page_shows_what_a_fact_was_merged_of(stock: Stock, located: Deployment) -> None:
-    async with run_consumers(CONSUMERS, located), browsing(located) as browser:
+async def test_the_admin_page_shows_what_a_fact_was_merged_of(
+    stock: Stock, vectors_deployment: Deployment
+) -> None:
+    async with run_consumers(CONSUMERS, vectors_deployment), browsing(vectors_deployment) as browser:
         await learn(stock, 1, COAST, "one")
         await learn(stock, 2, SEA, "two")
         await merge(stock)
@@ -119,7 +116,7 @@ async def test_the_admin_page_shows_what_a_fact_was_merged_of(stock: Stock, loca
     assert COAST in seen.partition("Former versions")[2]
 
 
-async def test_the_date_of_a_former_version_ends_no_merged_fact(database: Database) -> None:
+async def test_expiry_of_former_version_does_not_expire_the_merged_fact(database: Database) -> None:
     over, later = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)
     former, fact = Fact(text=COAST, expires_at=over), Fact(text=SEA, expires_at=later)
     saved = FactSavedV1.model_validate({"fact_id": "f", "fact": former, "decision": {"proposal_id": "p"}})

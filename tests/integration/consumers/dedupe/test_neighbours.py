@@ -24,7 +24,7 @@ HARP = "Plays the harp in a small band"
 
 
 @pytest.fixture
-async def finding(tmp_path: Path) -> AsyncIterator[VectorIndex]:
+async def vector_index(tmp_path: Path) -> AsyncIterator[VectorIndex]:
     async with opened(Deployment(vectors_folder=tmp_path / "vectors"), Embedding()) as finding:
         yield finding
 
@@ -57,8 +57,8 @@ def apply(neighbours: Neighbours, known: UserState, *decided: Decided) -> None:
         known.apply(each[1], str(each[1].id), AT)
 
 
-async def turn(finding: VectorIndex, known: UserState, *decided: Decided) -> None:
-    neighbours = Neighbours(finding, ANNA, known)
+async def turn(vector_index: VectorIndex, known: UserState, *decided: Decided) -> None:
+    neighbours = Neighbours(vector_index, ANNA, known)
     apply(neighbours, known, *decided)
     await neighbours.write()
 
@@ -67,18 +67,18 @@ async def near(neighbours: Neighbours, text: str, at: datetime = AT) -> dict[str
     return {each.fact_id: round(each.similarity, 3) for each in await neighbours.nearest(text, at)}
 
 
-async def versions(finding: VectorIndex) -> dict[str, str]:
+async def versions(vector_index: VectorIndex) -> dict[str, str]:
     return {
         str(each.payload["fact_id"]): str(each.payload["event_id"])
-        async for page in finding.vectors.scroll(Collection.MEMORIES, ANNA)
+        async for page in vector_index.vectors.scroll(Collection.MEMORIES, ANNA)
         for each in page
     }
 
 
-async def test_a_fact_of_an_earlier_turn_is_found(finding: VectorIndex) -> None:
+async def test_a_fact_of_an_earlier_turn_is_found(vector_index: VectorIndex) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA), saved("ar_002", HARP))
-    later = Neighbours(finding, ANNA, known)
+    await turn(vector_index, known, saved("ar_001", TEA), saved("ar_002", HARP))
+    later = Neighbours(vector_index, ANNA, known)
     await later.look_up([MORE_TEA])
 
     found = await near(later, MORE_TEA)
@@ -86,22 +86,24 @@ async def test_a_fact_of_an_earlier_turn_is_found(finding: VectorIndex) -> None:
     assert found["ar_001"] > 0.8 > found["ar_002"]
 
 
-async def test_a_fact_of_the_same_turn_is_as_near_as_one_that_the_engine_has(finding: VectorIndex) -> None:
+async def test_neighbour_from_the_turn_equals_neighbour_from_the_engine(
+    vector_index: VectorIndex,
+) -> None:
     known, written = UserState(), UserState()
-    await turn(finding, written, saved("ar_001", TEA))
-    by_engine = Neighbours(finding, ANNA, written)
+    await turn(vector_index, written, saved("ar_001", TEA))
+    by_engine = Neighbours(vector_index, ANNA, written)
     await by_engine.look_up([MORE_TEA])
-    here = Neighbours(finding, ("acme", "boris"), known)
+    here = Neighbours(vector_index, ("acme", "boris"), known)
     await here.look_up([TEA, MORE_TEA])
     apply(here, known, saved("ar_001", TEA))
 
     assert await near(here, MORE_TEA) == await near(by_engine, MORE_TEA)
 
 
-async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(finding: VectorIndex) -> None:
+async def test_fact_reworded_in_the_turn_matches_by_its_new_words_only(vector_index: VectorIndex) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA))
-    neighbours = Neighbours(finding, ANNA, known)
+    await turn(vector_index, known, saved("ar_001", TEA))
+    neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up([MORE_TEA, HARP])
     apply(neighbours, known, updated("ar_001", TEA, HARP))
 
@@ -111,10 +113,10 @@ async def test_what_was_reworded_in_the_turn_is_near_by_its_new_words_only(findi
     assert (await near(neighbours, HARP))["ar_001"] == 1
 
 
-async def test_what_was_only_said_again_stays_as_near_as_it_was(finding: VectorIndex) -> None:
+async def test_confirmed_fact_keeps_its_similarity(vector_index: VectorIndex) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA))
-    neighbours = Neighbours(finding, ANNA, known)
+    await turn(vector_index, known, saved("ar_001", TEA))
+    neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up([MORE_TEA])
     before = await near(neighbours, MORE_TEA)
     apply(neighbours, known, updated("ar_001", TEA, TEA, importance=9))
@@ -122,10 +124,12 @@ async def test_what_was_only_said_again_stays_as_near_as_it_was(finding: VectorI
     assert await near(neighbours, MORE_TEA) == before != {}
 
 
-async def test_what_ended_in_the_turn_is_near_to_nothing(finding: VectorIndex) -> None:
+async def test_fact_ended_in_the_turn_is_no_neighbour(vector_index: VectorIndex) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA), saved("ar_002", TEA, expires_at=AT + timedelta(days=1)))
-    neighbours = Neighbours(finding, ANNA, known)
+    await turn(
+        vector_index, known, saved("ar_001", TEA), saved("ar_002", TEA, expires_at=AT + timedelta(days=1))
+    )
+    neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up([MORE_TEA])
     apply(
         neighbours,
@@ -137,13 +141,13 @@ async def test_what_ended_in_the_turn_is_near_to_nothing(finding: VectorIndex) -
     assert await near(neighbours, MORE_TEA, AT + timedelta(days=2)) == {}
 
 
-async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ended(
-    finding: VectorIndex,
+async def test_turn_writes_only_last_versions_of_live_facts(
+    vector_index: VectorIndex,
 ) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA), saved("ar_002", HARP))
+    await turn(vector_index, known, saved("ar_001", TEA), saved("ar_002", HARP))
     known.findable = True
-    neighbours = Neighbours(finding, ANNA, known)
+    neighbours = Neighbours(vector_index, ANNA, known)
     apply(
         neighbours,
         known,
@@ -154,28 +158,30 @@ async def test_a_turn_leaves_the_last_version_of_each_fact_and_none_of_what_ende
     )
     await neighbours.write()
 
-    assert await versions(finding) == {"ar_001": "updated-ar_001-9", "ar_003": "saved-ar_003"}
+    assert await versions(vector_index) == {"ar_001": "updated-ar_001-9", "ar_003": "saved-ar_003"}
     assert known.findable
 
 
-async def test_a_point_of_a_former_version_stands_for_no_fact(finding: VectorIndex) -> None:
+async def test_point_of_former_version_matches_no_fact(vector_index: VectorIndex) -> None:
     known = UserState()
-    await turn(finding, known, saved("ar_001", TEA))
+    await turn(vector_index, known, saved("ar_001", TEA))
     known.findable = True
-    stale = await points(finding, [fact(ANNA, "ar_001", "of long ago", TEA)])
-    await finding.vectors.upsert(Collection.MEMORIES, stale)
-    neighbours = Neighbours(finding, ANNA, known)
+    stale = await points(vector_index, [fact(ANNA, "ar_001", "of long ago", TEA)])
+    await vector_index.vectors.upsert(Collection.MEMORIES, stale)
+    neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up([MORE_TEA])
 
     assert await near(neighbours, MORE_TEA) == {}
 
 
-async def test_facts_without_points_are_made_findable_before_the_first_search(finding: VectorIndex) -> None:
+async def test_facts_without_points_are_made_findable_before_the_first_search(
+    vector_index: VectorIndex,
+) -> None:
     known = UserState()
     known.apply(saved("ar_001", TEA)[1], "saved-ar_001", AT)
-    neighbours = Neighbours(finding, ANNA, known)
+    neighbours = Neighbours(vector_index, ANNA, known)
     await neighbours.look_up([MORE_TEA])
 
     assert (await near(neighbours, MORE_TEA)).keys() == {"ar_001"}
-    assert await versions(finding) == {"ar_001": "saved-ar_001"}
+    assert await versions(vector_index) == {"ar_001": "saved-ar_001"}
     assert known.findable

@@ -67,7 +67,7 @@ async def anna(connection: Client, database: Database, tmp_path: Path) -> AsyncI
         yield Anna(connection, finding, settings, Deciding(database, finding, settings))
 
 
-async def test_what_a_turn_leaves_waits_and_is_not_known_as_decided(anna: Anna) -> None:
+async def test_unfinished_proposals_of_a_turn_stay_undecided(anna: Anna) -> None:
     last = await anna.propose(*(f"Has read book number {each}" for each in range(TURN + 1)))
 
     waits = await anna.decide()
@@ -84,7 +84,7 @@ async def test_what_a_turn_leaves_waits_and_is_not_known_as_decided(anna: Anna) 
     ("event", "body"),
     [("fact.proposed.v1", b"no JSON"), ("fact.proposed.v1", b"{}"), ("fact.guessed.v9", b"{}")],
 )
-async def test_an_event_that_cannot_be_read_holds_nothing_up(anna: Anna, event: str, body: bytes) -> None:
+async def test_unreadable_event_blocks_no_decision(anna: Anna, event: str, body: bytes) -> None:
     await anna.propose("Keeps bees behind the house")
     await anna.connection.jetstream().publish(f"memory.acme.anna.{event}", body, stream=LOG)
     last = await anna.propose("Plays the harp in a small band")
@@ -96,11 +96,11 @@ async def test_an_event_that_cannot_be_read_holds_nothing_up(anna: Anna, event: 
     assert saved.state.subjects == {"memory.acme.anna.fact.saved.v1": 2}
 
 
-async def test_a_user_of_whom_nothing_was_decided_here_is_not_known(anna: Anna) -> None:
+async def test_user_without_decisions_here_is_unknown(anna: Anna) -> None:
     assert not anna.deciding.has_decided(ANNA, 0)
 
 
-async def test_what_the_log_did_not_take_is_not_known_as_decided(anna: Anna) -> None:
+async def test_decision_refused_by_the_log_stays_undecided(anna: Anna) -> None:
     """The decision's id was in the log before: what this process believes of the user is not so."""
     last = await anna.propose("Keeps bees")
     decision = scoped(*ANNA, decision_id(scoped(*ANNA, "p0")))

@@ -12,8 +12,8 @@ from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_poison import letters, persisted
+from tests.support.stock_client import Stock
 
 REFUSED = (
     {"role": "otter", "content": "x"},

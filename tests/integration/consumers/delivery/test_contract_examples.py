@@ -15,7 +15,7 @@ from mnemon_contracts.streams import DEAD
 from mnemon_contracts.subjects import ask_subject, chat_subject, memory_subject
 from mnemon_infra.config import Deployment
 from tests.contracts.test_examples import FROM_A_NEWER_BOT
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 NO_RESULT = {"not_found", "refused"}
 """Errors of a request that is right, and asks for what this user does not have."""

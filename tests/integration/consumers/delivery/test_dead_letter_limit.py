@@ -12,8 +12,8 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -32,7 +32,7 @@ def stopped(connection: Client) -> Stopped:
     return wait
 
 
-async def test_too_many_dead_letters_stop_it(
+async def test_consumer_stops_beyond_the_dead_letter_limit(
     connection: Client, stock: Stock, deployment: Deployment, stopped: Stopped
 ) -> None:
     await stock.say("before")
@@ -60,7 +60,7 @@ async def test_too_many_dead_letters_stop_it(
     assert sorted(letters) == list(range(2, 12)), "each once"
 
 
-async def test_as_many_as_there_may_be_do_not(
+async def test_consumer_runs_at_the_dead_letter_limit(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     for _ in range(3):
@@ -72,7 +72,7 @@ async def test_as_many_as_there_may_be_do_not(
     assert len(await kept(connection)) == 3
 
 
-async def test_provisioning_lets_it_rest(
+async def test_provisioning_keeps_a_stopped_consumer_paused(
     connection: Client, stock: Stock, deployment: Deployment, stopped: Stopped
 ) -> None:
     """A process that starts meanwhile brings consumers up to date: that is no reason to go on."""

@@ -30,9 +30,11 @@ async def state_of(database: Database, *places: str) -> State:
     return replace(state, texts=await texts_of(database))
 
 
-async def test_any_interleaving_gives_the_state_of_the_log(database: Database, beside: Database) -> None:
-    schemas = await _schema_of(database), await _schema_of(beside)
-    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, beside, schemas)
+async def test_any_interleaving_gives_the_state_of_the_log(
+    database: Database, other_database: Database
+) -> None:
+    schemas = await _schema_of(database), await _schema_of(other_database)
+    machine: Any = partial(Interleaving, asyncio.get_running_loop(), database, other_database, schemas)
     await asyncio.to_thread(
         run_state_machine_as_test,
         machine,
@@ -53,7 +55,7 @@ async def _schema_of(database: Database) -> str:
     return str(schema)
 
 
-async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Database) -> None:
+async def test_removed_merged_summary_replaces_no_summary(database: Database) -> None:
     log = [
         LoggedEvent(1, "first", "message", "c1"),
         LoggedEvent(2, "clear", "cleared", "c1"),
@@ -69,7 +71,7 @@ async def test_a_merged_summary_that_is_gone_stands_for_nothing(database: Databa
     assert await texts_of(database) == {"of the second"}
 
 
-async def test_what_is_swept_once_may_come_again(database: Database) -> None:
+async def test_swept_event_may_be_delivered_again(database: Database) -> None:
     """Whatever the log takes after the end of a fact, its trigger sweeps; a task can be added anew."""
     early = [
         LoggedEvent(1, "saved", "fact.saved"),
@@ -88,7 +90,7 @@ async def test_what_is_swept_once_may_come_again(database: Database) -> None:
     assert await last_watermark(database, TENANT, USER) == 4
 
 
-async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> None:
+async def test_clear_waits_for_earlier_events(database: Database) -> None:
     """The start of c2 is late: the content of what was said in it must not be swept with c1's."""
     log = [
         LoggedEvent(1, "in c1", "message", "c1"),
@@ -107,7 +109,7 @@ async def test_a_clear_waits_for_what_comes_before_it(database: Database) -> Non
 
 
 @pytest.mark.parametrize("copies", [1, 3])
-async def test_one_event_twice_in_a_batch(database: Database, copies: int) -> None:
+async def test_event_twice_in_a_batch_is_applied_once(database: Database, copies: int) -> None:
     events = [LoggedEvent(seq, "same", "message", "c1") for seq in range(1, copies + 1)]
     await write(database, plan([delivery_of(event) for event in reversed(events)]).rows)
     (view,) = await database.read(user_memory.newest_messages([NewestMessages(TENANT, USER, "c1", 10)]))

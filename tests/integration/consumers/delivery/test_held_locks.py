@@ -24,10 +24,10 @@ from mnemon_infra.database.locks import _key, locked
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.registry import LanguageModels
 from mnemon_infra.settings.store import LiveSettings, change
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import persisted
-from tests.support.pipelines.extraction import MODEL, WAITING, Extracting
+from tests.support.pipelines.extraction import MODEL, WAITING, ExtractionHarness
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 OWNER = "acme", "u1"
 PATIENCE = 30.0
@@ -73,13 +73,13 @@ REQUESTS: dict[str, Callable[[Stock, str], Awaitable[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-async def test_who_changes_a_user_s_facts_waits_for_the_user_s_lock(
-    stock: Stock, deciding: Deployment, name: str
+async def test_fact_change_waits_for_the_lock_of_its_user(
+    stock: Stock, mnemon_with_vectors: Deployment, name: str
 ) -> None:
     saved = await stock.ask("save", text="Likes otters")
     assert saved["decision"] == "saved"
     before = await facts(stock)
-    async with Database(deciding) as database:
+    async with Database(mnemon_with_vectors) as database:
         async with locked(database, *OWNER):
             asked = asyncio.ensure_future(REQUESTS[name](stock, saved["id"]))
             await is_waited_for(database, *OWNER)
@@ -89,8 +89,10 @@ async def test_who_changes_a_user_s_facts_waits_for_the_user_s_lock(
     assert "error" not in reply
 
 
-async def test_who_changes_facts_of_another_user_does_not_wait(stock: Stock, deciding: Deployment) -> None:
-    async with Database(deciding) as database, locked(database, *OWNER):
+async def test_fact_change_ignores_locks_of_other_users(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
+    async with Database(mnemon_with_vectors) as database, locked(database, *OWNER):
         saved = await stock.ask("save", "acme.u2", text="Likes otters")
         assert (await stock.ask("forget", "acme.u2", id=saved["id"])).get("error") is None
         assert await waiters(database, *OWNER) == 0
@@ -117,7 +119,7 @@ async def test_facts_expire_under_the_user_s_lock(
                 await asyncio.sleep(0.02)
 
 
-async def test_a_conversation_that_another_process_compacts_is_left_to_it(
+async def test_conversation_locked_by_another_process_is_not_compacted(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await change(connection, setting(compaction__provider="offline"))
@@ -138,11 +140,11 @@ async def test_a_conversation_that_another_process_compacts_is_left_to_it(
         assert await last_position(connection, SUMMARIES)
 
 
-async def test_batches_that_another_process_claims_or_looks_after_are_left_to_it(
+async def test_batches_claimed_by_another_process_are_skipped(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     with ProviderServer() as server:
-        extracting = Extracting.on(stock, deployment, server)
+        extracting = ExtractionHarness.on(stock, deployment, server)
         await extracting.set(provider="openai", model=MODEL, mode="batch", pool_seconds=0)
         owners = [("acme", f"u{number}") for number in range(3)]
         for _, user in owners:

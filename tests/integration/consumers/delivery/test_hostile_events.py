@@ -8,9 +8,9 @@ from nats.aio.client import Client
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.delivery.test_hostile_input import NOTHING, UNSTORABLE, audit, memory_of
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock, indexed
 
 MOST: Final = 2**63 - 1
 BEYOND: Final = 10**30
@@ -59,7 +59,7 @@ EVENTS: Final[tuple[tuple[str, Any, str], ...]] = (
 )
 
 
-async def test_hostile_events_about_memory(
+async def test_hostile_memory_events_harm_only_their_user(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

@@ -2,11 +2,9 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-import pytest
 from nats.aio.client import Client
 from pydantic import JsonValue
 
@@ -17,7 +15,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_contracts.subjects import origin_of
-from mnemon_infra.broker.provisioning.topology import begin_again
+from mnemon_infra.broker.provisioning.topology import reset_consumer
 from mnemon_infra.broker.streams.applied_position import log_end
 from mnemon_infra.broker.streams.log_reader import pages
 from mnemon_infra.config import Deployment
@@ -26,9 +24,9 @@ from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.generations import made_by_of
 from mnemon_infra.vectors.port import Collection, Point
-from tests.integration.conftest import Stock, indexed
 from tests.support.admin.http_browser import browsing
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock, indexed
 
 SAID: Final = b'{"role":"user","content":"the otter swims"}'
 MESSAGE: Final = "chat.acme.ana.-.message.v1"
@@ -164,15 +162,10 @@ async def audit(deployment: Deployment) -> Audit:
         return await run_audit(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-async def test_fifty_hostile_messages(
-    stock: Stock, connection: Client, nats_url: str, with_vectors: Deployment
+async def test_fifty_hostile_messages_harm_only_themselves(
+    stock: Stock, connection: Client, nats_url: str, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         await stock.say("Eva likes the sea", "globex.eva.-")
         await stock.ask("save", "globex.eva", text="Likes herring")
         await stock.ask("document", "globex.eva", action="add", text="What Eva likes: a page.")
@@ -199,12 +192,12 @@ async def test_fifty_hostile_messages(
         assert len(letters) == sum(bool(each.reason) for each in HOSTILE) + 2
         assert all(letters[seq].subject == each.subject for seq, each in positions.items() if each.reason)
 
-        async with browsing(with_vectors) as browser:
+        async with browsing(vectors_deployment) as browser:
             await browser.see("/dead")
             for letter in letters.values():
                 await browser.see(f"/dead/{letter.id}")
 
-        assert (await audit(with_vectors)).faults.named == []
+        assert (await audit(vectors_deployment)).faults.named == []
         said = await stock.contents("acme.ana", limit=100)
         assert [each for each in said if each in ("the otter, one", "the otter, two")] == [
             "the otter, one", "the otter, two"
@@ -228,7 +221,7 @@ async def test_fifty_hostile_messages(
         assert not any(verified["found"].values())
         assert await positions_of(connection, ("acme", "ana")) == [receipt["seen_seq"]], "a tombstone remains"
         assert await stock.contents("acme.ana") == []
-        assert (await audit(with_vectors)).faults.named == []
+        assert (await audit(vectors_deployment)).faults.named == []
         assert await memory_of(stock, "globex.eva") == before
 
 
@@ -243,38 +236,40 @@ async def plant(deployment: Deployment, owner: tuple[str, str], seq: int) -> Non
         await vectors.upsert(Collection.MESSAGES, [Point(place, owner, payload, some.sparse, some.dense)])
 
 
-async def test_a_reindex_leaves_such_points_out(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_reindex_skips_points_with_hostile_ids(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(("persist", "index"), with_vectors):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         end = await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
-        await plant(with_vectors, ("acme", "ana"), poison)
-    await begin_again(connection, LOG, "index")
-    await reset_vectors(with_vectors)
-    async with run_consumers(("persist", "index"), with_vectors):
+        await plant(vectors_deployment, ("acme", "ana"), poison)
+    await reset_consumer(connection, LOG, "index")
+    await reset_vectors(vectors_deployment)
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, end)
-        audited = (await audit(with_vectors)).vectors
+        audited = (await audit(vectors_deployment)).vectors
         assert audited is not None
         assert audited[Collection.MESSAGES].points == 1
 
 
-async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_old_points_with_unstorable_ids_are_ignored(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     owner = "acme", "ana"
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         await stock.say("the otter swims", "acme.ana.-")
         poison = await stock.publish(MESSAGE, SAID, Nats_Msg_Id="a\0b")
         await indexed(stock, await stock.say("the otter dives", "acme.ana.-"))
-        await plant(with_vectors, owner, poison)
-        made_by = await made_by_of(with_vectors)
+        await plant(vectors_deployment, owner, poison)
+        made_by = await made_by_of(vectors_deployment)
         assert made_by is not None
-        async with open_vectors(with_vectors, model=made_by.model, dimension=made_by.dimension) as vectors:
+        async with open_vectors(
+            vectors_deployment, model=made_by.model, dimension=made_by.dimension
+        ) as vectors:
             found = await stock.ask("search", "acme.ana", query="otter", scope=["messages"])
             assert {each["text"] for each in found["hits"]} == {"the otter swims", "the otter dives"}
             assert not found.get("degraded")
-            audited = await audit(with_vectors)
+            audited = await audit(vectors_deployment)
             assert audited.faults.named == []
             assert audited.vectors is not None
             assert audited.vectors[Collection.MESSAGES].dead == 1
@@ -284,10 +279,10 @@ async def test_points_of_earlier_versions_with_ids_that_no_row_can_have(
             assert await vectors.count(Collection.MESSAGES, owner) == 0
 
 
-async def test_a_conversation_goes_in_every_spelling(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_conversation_erasure_covers_every_spelling_of_its_id(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await stock.say("kept", "acme.ana.other")
         kept_on = [
             await stock.publish("chat.acme.ana.othe%72.message.v1", SAID),
@@ -309,12 +304,12 @@ async def test_a_conversation_goes_in_every_spelling(
         assert await positions_of(connection, ("acme", "eva")) == kept_on[1:]
 
 
-async def test_letters_of_earlier_versions_with_wild_cards_in_their_subject_take_nobody_else_along(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_old_letters_with_wildcards_are_purged_alone(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await stock.publish("chat.acme.*.-.message.v1", b"{")
     theirs = await stock.publish("chat.acme.eva.-.message.v1", b"{")
-    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await stock.contents(min_seq=await stock.say("last"))
         jetstream = connection.jetstream()
         encoded = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.%2A.>")

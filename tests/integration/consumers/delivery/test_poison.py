@@ -15,7 +15,7 @@ from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 MESSAGE = "chat.acme.u1.-.message.v1"
@@ -72,7 +72,9 @@ def headers(letter: RawStreamMsg) -> Mapping[str, str]:
     return letter.headers
 
 
-async def test_five_among_a_thousand(connection: Client, stock: Stock, deployment: Deployment) -> None:
+async def test_five_poison_messages_among_a_thousand_become_letters(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
     """Nothing is taken before all of it is in the log: the batches are full, and each poison is in one."""
     positions = []
     for number, poison in enumerate(POISON):
@@ -100,7 +102,7 @@ async def test_five_among_a_thousand(connection: Client, stock: Stock, deploymen
         assert (original["Nats-Msg-Id"], original["X-Bot"]) == (f"p{number}", "Пётр")
 
 
-async def test_a_redelivery_makes_no_second_letter(
+async def test_redelivered_poison_makes_no_second_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     for poison in POISON:
@@ -116,7 +118,7 @@ async def test_a_redelivery_makes_no_second_letter(
     assert len(await letters(connection)) == 5
 
 
-async def test_what_only_the_database_refuses(
+async def test_event_refused_by_the_database_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     await fill(connection, 200)
@@ -133,7 +135,7 @@ async def test_what_only_the_database_refuses(
     assert letter.data == REFUSED
 
 
-async def test_the_largest_poison_that_the_server_takes(
+async def test_largest_poison_message_becomes_a_letter(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     """With the headers of a dead letter it is more than the server takes, which ends the connection."""
@@ -151,7 +153,9 @@ async def test_the_largest_poison_that_the_server_takes(
     assert not letter.data
 
 
-async def test_the_longest_subject(connection: Client, stock: Stock, deployment: Deployment) -> None:
+async def test_poison_with_longest_subject_becomes_a_letter(
+    connection: Client, stock: Stock, deployment: Deployment
+) -> None:
     """With `dead.persist.` before it, it is more than the server takes for a command."""
     subject = f"chat.acme.u1.{'c' * 4000}.message.v1"
     await stock.publish(subject, {"role": "user", "content": "x"})
@@ -167,7 +171,7 @@ async def test_the_longest_subject(connection: Client, stock: Stock, deployment:
     assert headers(letter)["Mnemon-Subject"] == subject
 
 
-async def test_a_trigger_that_names_no_user(connection: Client, deployment: Deployment) -> None:
+async def test_trigger_without_user_becomes_a_letter(connection: Client, deployment: Deployment) -> None:
     buried = await connection.subscribe("dead.>")
     await connection.jetstream().publish("work.persist.acme.u1.more", stream=WORK)
 

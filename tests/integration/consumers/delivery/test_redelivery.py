@@ -19,8 +19,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
 from tests.support.log.projected_state import texts_of
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -73,7 +73,7 @@ def rows(deployment: Deployment, columns: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("place", "marked", "event", "body"), WATERMARKS)
-async def test_below_a_watermark_it_stays_gone(
+async def test_redelivered_message_below_the_watermark_stays_gone(
     connection: Client,
     stock: Stock,
     deployment: Deployment,
@@ -109,7 +109,7 @@ async def test_below_a_watermark_it_stays_gone(
     ]
 
 
-async def test_after_the_sweep_the_content_does_not_come_back(
+async def test_redelivery_after_the_sweep_restores_no_content(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     await stock.say("old", id="m1")
@@ -126,7 +126,7 @@ async def test_after_the_sweep_the_content_does_not_come_back(
         await stock.say("old", id="m1")
 
 
-async def test_a_worker_that_died_between_commit_and_acknowledgement(
+async def test_event_of_worker_that_died_before_ack_is_applied_once(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     await stock.say("one")
@@ -149,7 +149,7 @@ async def test_a_worker_that_died_between_commit_and_acknowledgement(
     assert rows(deployment, "*") == before
 
 
-async def test_what_comes_to_light_by_an_erasure_is_swept_as_all_else(
+async def test_rows_exposed_by_an_erasure_are_swept(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     """It has the id of what was erased, and is written when that is seen; then what ended it counts."""

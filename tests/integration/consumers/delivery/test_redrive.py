@@ -33,8 +33,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections import applied_events
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -69,7 +69,7 @@ def rows(deployment: Deployment) -> list[tuple[int, str, str]]:
         return [tuple(row) for row in found]
 
 
-async def test_it_is_remembered_by_the_id_that_it_had(
+async def test_redriven_message_keeps_its_id(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     nameless = await bury_said(stock, "nameless")
@@ -85,7 +85,7 @@ async def test_it_is_remembered_by_the_id_that_it_had(
     assert await kept(connection) == []
 
 
-async def test_who_reads_the_log_from_its_beginning_finds_it_where_it_is_now(
+async def test_replay_finds_the_redriven_event_at_its_new_position(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     dead = await bury_said(stock, "nameless")
@@ -101,7 +101,7 @@ async def test_who_reads_the_log_from_its_beginning_finds_it_where_it_is_now(
 
 
 @pytest.mark.parametrize("removed", ["nothing", "the original"])
-async def test_killed_on_the_way_it_is_given_back_again(
+async def test_redrive_killed_midway_is_repeated(
     connection: Client, stock: Stock, deployment: Deployment, removed: str, is_applied: IsApplied
 ) -> None:
     dead = await bury_said(stock, "nameless")
@@ -122,7 +122,7 @@ async def test_killed_on_the_way_it_is_given_back_again(
     assert rows(deployment) == [(2, "LOG:1", "nameless")]
 
 
-async def test_given_back_twice_it_is_remembered_once(
+async def test_event_redriven_twice_is_stored_once(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     """The server no longer knows that it had it: the id is in the body, which it does not look into."""
@@ -134,7 +134,7 @@ async def test_given_back_twice_it_is_remembered_once(
     assert rows(deployment) == [(2, "m1", "named")]
 
 
-async def test_what_the_bot_sent_with_it_stays(
+async def test_redrive_keeps_headers_of_the_bot(
     connection: Client, stock: Stock, is_applied: IsApplied
 ) -> None:
     body = {"role": "user", "content": "x", "id": "m1"}
@@ -145,7 +145,7 @@ async def test_what_the_bot_sent_with_it_stays(
     assert sent == {"X-Bot": "Lena"}
 
 
-async def test_what_is_still_broken_becomes_one_letter_again(
+async def test_redriven_broken_event_becomes_one_letter(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     broken = await stock.publish("chat.acme.u1.-.message.v9", {"role": "user", "content": "x"})
@@ -163,7 +163,7 @@ async def test_what_is_still_broken_becomes_one_letter_again(
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
 
 
-async def test_what_the_server_would_take_for_a_repetition_stays_a_letter(
+async def test_event_in_the_duplicate_window_stays_a_letter(
     connection: Client, stock: Stock, is_applied: IsApplied
 ) -> None:
     body = {"role": "user", "content": "x", "id": "m1"}
@@ -176,7 +176,7 @@ async def test_what_the_server_would_take_for_a_repetition_stays_a_letter(
     assert (await connection.jetstream().stream_info(LOG)).state.messages == 1
 
 
-async def test_what_was_erased_is_not_brought_back(
+async def test_redrive_restores_no_erased_event(
     connection: Client, stock: Stock, is_applied: IsApplied
 ) -> None:
     dead = await bury_said(stock, "a secret")
@@ -197,7 +197,7 @@ async def test_the_largest_event_is_not_sent_where_it_would_end_the_connection(
     assert connection.is_connected
 
 
-async def test_a_trigger(connection: Client, is_applied: IsApplied) -> None:
+async def test_trigger_is_redriven(connection: Client, is_applied: IsApplied) -> None:
     dead = await bury_trigger(connection, "work.index.acme.u1", b"7", "index-sweep")
     assert (await connection.jetstream().stream_info(WORK)).state.messages == 0
     await given_back(connection, dead, is_applied)
@@ -256,7 +256,7 @@ async def written_anew(connection: Client, deployment: Deployment, end: int) -> 
         await persisted(connection, end)
 
 
-async def test_what_is_applied_meanwhile_stays_where_it_is(
+async def test_event_applied_meanwhile_is_not_redriven(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied
 ) -> None:
     """The rows were written anew by a version that can read it."""
@@ -284,7 +284,7 @@ async def delivery(connection: Client, dead: Letter) -> Delivery:
 
 
 @pytest.mark.parametrize("headers", [{}, {"Nats_Msg_Id": "a\0b"}], ids=["unreadable", "no id for PostgreSQL"])
-async def test_what_is_dropped_does_not_come_back(
+async def test_dropped_letter_does_not_return(
     connection: Client, stock: Stock, deployment: Deployment, is_applied: IsApplied, headers: dict[str, str]
 ) -> None:
     body = {"role": "user", "content": "x"} if headers else b"x"
@@ -297,7 +297,7 @@ async def test_what_is_dropped_does_not_come_back(
     assert [row[2] for row in rows(deployment)] == ["good"]
 
 
-async def test_which_letters(connection: Client, stock: Stock) -> None:
+async def test_letter_filter_selects_letters(connection: Client, stock: Stock) -> None:
     first = await bury_said(stock, "x")
     other = await bury_said(stock, "x", "acme.u%2E2.-")
     tenant = await bury_said(stock, "x", "globex.u1.-")

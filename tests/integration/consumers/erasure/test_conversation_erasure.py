@@ -31,13 +31,13 @@ from mnemon_infra.database.projections.sweep import sweep
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.rebuild.generations import made, site_alone
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
 from tests.support.log.projected_state import delivery_of, forget_all, shown, texts_of
 from tests.support.log.reference_fold import TENANT, USER, EventKind, LoggedEvent, State, fold
 from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.stock_client import Stock, indexed
 
 Value = TypeVar("Value")
 RUNS = int(os.environ.get("INTERLEAVINGS", scale_examples(25)))
@@ -98,22 +98,22 @@ async def schema_of(database: Database) -> str:
     return str(schema)
 
 
-async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
+async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     database: Database,
-    beside: Database,
+    other_database: Database,
 ) -> None:
     loop = asyncio.get_running_loop()
-    schemas = await schema_of(database), await schema_of(beside)
+    schemas = await schema_of(database), await schema_of(other_database)
 
     def run(work: Coroutine[Any, Any, Value]) -> Value:
         return asyncio.run_coroutine_threadsafe(work, loop).result(60)
 
     async def erased(before: Sequence[LoggedEvent], conversation: str, item: str) -> Delivery:
         """As the verb does it: what it has to know is looked up while all before it is there."""
-        await forget_all(beside)
-        await write(beside, plan([delivery_of(each) for each in before]).rows)
+        await forget_all(other_database)
+        await write(other_database, plan([delivery_of(each) for each in before]).rows)
         below = len(before) + 1
-        spans, discarded = await beside.read(spans_of(OWNER, conversation, below))
+        spans, discarded = await other_database.read(spans_of(OWNER, conversation, below))
         event = UserErasedV1(
             up_to_seq=below,
             conversation=conversation,
@@ -136,10 +136,10 @@ async def test_whatever_order_all_comes_in_the_rest_of_the_log_gives_the_same(
         left = [each for each in log if each.seq not in taking.derived]
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
-        await forget_all(beside)
+        await forget_all(other_database)
         kept = [each for each in deliveries.values() if not taking.takes(each)]
-        await write(beside, plan(kept).rows)
-        assert await state_of(beside, log, last) == expected
+        await write(other_database, plan(kept).rows)
+        assert await state_of(other_database, log, last) == expected
         for table in PROJECTIONS:
             page = await database.read(compared(table, *schemas, None, last))
             assert page.differences == []
@@ -175,7 +175,7 @@ async def decided(connection: Client) -> None:
     await persisted(connection)
 
 
-async def test_it_leaves_all_stores_and_what_is_left_can_be_rebuilt_and_audited(
+async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
     stock: Stock, connection: Client, database: Database, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

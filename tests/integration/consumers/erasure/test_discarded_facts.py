@@ -8,10 +8,10 @@ from nats.aio.client import Client
 from mnemon_contracts.streams import WORK
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
-pytestmark = pytest.mark.usefixtures("deciding")
+pytestmark = pytest.mark.usefixtures("mnemon_with_vectors")
 
 DRAWN, SAVED, CHANGED, CONFIRMED = (
     "Anna lives in Perm with a cat",
@@ -60,14 +60,16 @@ async def turn_on(connection: Client) -> None:
     await change(connection, setting(discard_facts=True))
 
 
-async def test_facts_stay_by_default(stock: Stock, connection: Client) -> None:
+async def test_facts_of_discarded_messages_stay_by_default(stock: Stock, connection: Client) -> None:
     await learned(stock)
     seq = await MemoryClient(connection, tenant="acme").start("u1", discard_previous=True)
     await settled(stock, seq)
     assert await facts(stock) == {DRAWN, SAVED, CHANGED, CONFIRMED}
 
 
-async def test_facts_go_that_only_discarded_messages_taught(stock: Stock, connection: Client) -> None:
+async def test_facts_only_from_discarded_messages_are_removed_on_setting(
+    stock: Stock, connection: Client
+) -> None:
     await turn_on(connection)
     await learned(stock)
     said = await stock.say("I live in Omsk now", "acme.u2.-")
@@ -94,7 +96,7 @@ async def test_a_conversation_that_discards_nothing_leaves_facts(stock: Stock, c
     assert await facts(stock) == {DRAWN, SAVED, CHANGED, CONFIRMED}
 
 
-async def test_a_setting_that_comes_later_takes_nothing(stock: Stock, connection: Client) -> None:
+async def test_later_setting_removes_no_fact(stock: Stock, connection: Client) -> None:
     await learned(stock)
     await settled(stock, await stock.publish("chat.acme.u1.-.started.v1", {"discard_previous": True}))
     await turn_on(connection)
@@ -115,7 +117,7 @@ async def test_a_tenant_has_its_own_setting(stock: Stock, connection: Client) ->
     assert await facts(stock) == {SAVED, CHANGED}
 
 
-async def test_what_is_confirmed_in_the_new_conversation_stays(stock: Stock, connection: Client) -> None:
+async def test_fact_confirmed_in_the_new_conversation_stays(stock: Stock, connection: Client) -> None:
     await learned(stock)
     await turn_on(connection)
     stream_context = connection.jetstream()

@@ -7,7 +7,7 @@ from nats.aio.client import Client
 
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_contracts.subjects import user_schedule, work_subject
-from mnemon_infra.broker.outcomes import Dead, settle
+from mnemon_infra.broker.outcomes import Dead, settle_batch
 from mnemon_infra.broker.streams.erasure_scope import ErasedConversation, ErasedUser, ErasureScope
 from mnemon_infra.broker.streams.purge import left_of, purge
 from mnemon_infra.broker.streams.schedules import once
@@ -17,7 +17,6 @@ from mnemon_infra.delivery import Delivery
 OWNER = "acme", "u1"
 OTHERS = ("acme", "u2"), ("globex", "u1"), ("acme", "u10")
 SWEEPS = tuple(work_subject(consumer, *OWNER) for consumer in ("persist", "index"))
-TO_READ = work_subject("extract", *OWNER), work_subject("dedupe", *OWNER)
 
 
 def of_conversation(owner: tuple[str, str], conversation: str) -> set[str]:
@@ -64,7 +63,7 @@ async def bury_all(connection: Client) -> set[str]:
         messages = await subscription.fetch(count, timeout=5) if count else []
         assert len(messages) == count
         dead = Dead("invalid_trigger", "an older version could not read it")
-        await settle(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
+        await settle_batch(connection, durable, [(each, Delivery.of(each), dead) for each in messages])
         await subscription.unsubscribe()
     return await letters_on(connection)
 
@@ -75,7 +74,7 @@ async def letters_on(connection: Client) -> set[str]:
     return {subject.split(".", 2)[2] for subject in info.state.subjects or {}}
 
 
-async def test_of_a_user_all_triggers_and_schedules_go_but_the_sweeps(connection: Client) -> None:
+async def test_user_erasure_purges_triggers_and_schedules_except_sweeps(connection: Client) -> None:
     kept = {*SWEEPS, "work.extract.17", "work.compact.17"}
     for other in OTHERS:
         kept |= {*of_user(other), await leave_schedule(connection, other)}
@@ -91,7 +90,7 @@ async def test_of_a_user_all_triggers_and_schedules_go_but_the_sweeps(connection
     assert (await left_of(connection, erased_user()))["work"] == 0
 
 
-async def test_of_a_conversation_its_own_triggers_go(connection: Client) -> None:
+async def test_conversation_erasure_purges_its_triggers(connection: Client) -> None:
     gone = of_conversation(OWNER, "home.1")
     kept = {*SWEEPS, *of_user(OWNER)} - gone
     for other in OTHERS:
@@ -105,7 +104,7 @@ async def test_of_a_conversation_its_own_triggers_go(connection: Client) -> None
     assert left["work"] == len(gone)
 
 
-async def test_dead_letters_of_a_user_s_triggers_go(connection: Client) -> None:
+async def test_user_erasure_purges_dead_letters_of_triggers(connection: Client) -> None:
     kept = {subject for other in OTHERS for subject in of_user(other)}
     await leave(connection, kept | of_user(OWNER))
     assert await bury_all(connection) == kept | of_user(OWNER)
@@ -117,7 +116,7 @@ async def test_dead_letters_of_a_user_s_triggers_go(connection: Client) -> None:
     assert left["dead_letters"] == len(of_user(OWNER))
 
 
-async def test_dead_letters_of_a_conversation_s_triggers_go(connection: Client) -> None:
+async def test_conversation_erasure_purges_dead_letters_of_triggers(connection: Client) -> None:
     gone = of_conversation(OWNER, "trip")
     await leave(connection, of_user(OWNER))
     await bury_all(connection)
@@ -127,7 +126,7 @@ async def test_dead_letters_of_a_conversation_s_triggers_go(connection: Client) 
     assert await letters_on(connection) == of_user(OWNER) - gone
 
 
-async def test_dead_letters_of_triggers_from_after_an_erasure_stay(connection: Client) -> None:
+async def test_dead_letters_of_later_triggers_stay(connection: Client) -> None:
     await leave(connection, of_user(OWNER))
     buried = await bury_all(connection)
     early = datetime.now(UTC) - timedelta(days=1)

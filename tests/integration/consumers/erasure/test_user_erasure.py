@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 from uuid import uuid4
 
-import pytest
 from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
@@ -22,16 +21,11 @@ from mnemon_infra.database.erasure.users import begin_writing, counted_below
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.database.projections.writer import write
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.delivery.test_redelivery import give_back, persisted, rows, swept, take
 from tests.support.log.dead_letters import kept
+from tests.support.stock_client import Stock, indexed
 
 NOTHING = {"log": 0, "dead_letters": 0, "work": 0, "database": 0, "model_batches": 0, "vectors": 0}
-
-
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
 
 
 async def positions(connection: Client, user: str) -> list[int]:
@@ -44,10 +38,10 @@ async def positions(connection: Client, user: str) -> list[int]:
     ]
 
 
-async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_user_erasure_clears_all_stores_and_counts_them(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         for user in ("u1", "u2"):
             for number in range(3):
                 await stock.say(f"number {number} of {user}", f"acme.{user}.-")
@@ -85,7 +79,7 @@ async def test_all_of_a_user_goes_and_the_receipt_says_how_much(
         assert (await stock.ask("erase", verify=True))["left"] == NOTHING
 
 
-async def test_what_a_dead_worker_had_in_hand_comes_too_late(
+async def test_redelivery_after_user_erasure_stores_nothing(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     for place in ("-", "trip"):
@@ -120,7 +114,7 @@ async def test_what_a_dead_worker_had_in_hand_comes_too_late(
         assert await stock.contents(min_seq=last) == ["new"]
 
 
-async def test_what_has_the_id_of_something_erased_is_something_new_even_where_it_came_first(
+async def test_new_event_with_an_erased_id_is_stored(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await stock.say("old", id="m1")
@@ -138,7 +132,7 @@ async def test_what_has_the_id_of_something_erased_is_something_new_even_where_i
         assert await stock.contents() == ["new"]
 
 
-async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
+async def test_erasure_stops_at_its_own_position(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     old = await stock.say("old")
@@ -153,7 +147,7 @@ async def test_an_erasure_goes_as_far_as_it_says_and_never_beyond_itself(
     assert old not in await positions(connection, "u1")
 
 
-async def test_dead_letters_go_as_far_as_the_events(
+async def test_erasure_purges_dead_letters_up_to_its_position(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     subject = "memory.acme.u1.window.answered.v1"
@@ -171,8 +165,8 @@ async def test_dead_letters_go_as_far_as_the_events(
     assert [each.sequence for each in letters if each.kind == "event"] == [new]
 
 
-async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_erasure_under_load_removes_nothing_of_other_users(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said: dict[str, list[int]] = {"u1": [], "u2": []}
 
@@ -180,7 +174,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
         for number in range(400):
             said[user].append(await stock.say(f"{number} of {user}", f"acme.{user}.-"))
 
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         loads = [asyncio.create_task(load(user)) for user in said]
         while len(said["u1"]) < 100:
             await asyncio.sleep(0)
@@ -200,7 +194,7 @@ async def test_in_the_middle_of_a_load_nobody_else_loses_anything(
     assert sorted(await positions(connection, "u1")) == [position, *after]
 
 
-async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(database: Database) -> None:
+async def test_erasure_waits_for_writers_below_it(database: Database) -> None:
     erased = plan(
         [Delivery("memory.acme.u1.user.erased.v1", b'{"up_to_seq":9}', "e", "LOG", 9, 1, 1.8e9)]
     ).rows
@@ -217,11 +211,11 @@ async def test_who_writes_below_an_erasure_that_it_cannot_see_is_waited_for(data
     assert await database.read(counted_below("acme", "u1", 100)) == {}
 
 
-async def test_what_a_model_was_reading_meanwhile_is_taken_back(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_erasure_withdraws_windows_sent_to_a_model(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     said = await stock.say("I like tea")
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         receipt = await stock.ask("erase")
         lineage = {"sources": [said], "extractor": "a-model"}
         proposed = {"text": "Likes tea", "lineage": lineage}
@@ -238,8 +232,8 @@ async def test_what_a_model_was_reading_meanwhile_is_taken_back(
     assert receipt["seen_seq"] < late
 
 
-async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
-    stock: Stock, with_vectors: Deployment, tmp_path: Path
+async def test_erased_text_is_absent_from_disk(
+    stock: Stock, vectors_deployment: Deployment, tmp_path: Path
 ) -> None:
     def bytes_of(words: bytes, folder: str = "nats") -> int:
         files = (path for path in (tmp_path / folder).rglob("*") if path.is_file())
@@ -249,7 +243,7 @@ async def test_on_the_disk_of_log_and_vectors_nothing_is_left_to_be_read(
         await stock.say(f"{number}: zanzibar")
         await stock.say(f"{number}: timbuktu", "acme.u2.-")
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "zanzibar"})
-    async with run_consumers(("persist", "index", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "retrieve"), vectors_deployment):
         await indexed(stock, await stock.say("last: zanzibar"))
         assert bytes_of(b"zanzibar") > 61, "a dead letter, too"
         assert (await stock.ask("erase"))["removed"]["vectors"] == 61

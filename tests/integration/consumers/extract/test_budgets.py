@@ -2,14 +2,13 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
+from tests.support.pipelines.extraction import MODEL, PATIENCE, ExtractionHarness
+from tests.support.stock_client import Stock
 
 LIMIT = 5.0
 USERS = 30
@@ -19,77 +18,78 @@ ANSWER = json.dumps({"facts": [{"text": f"The user likes tea of sort {number}"} 
 
 
 @pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        server.state.answering = lambda _: ANSWER
-        server.state.polls = 0
-        yield server
-
-
-@pytest.fixture
-async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
-    extracting = Extracting.on(stock, deployment, server)
+async def budgeted_extraction(
+    stock: Stock, deployment: Deployment, provider: ProviderServer
+) -> ExtractionHarness:
+    provider.state.answering = lambda _: ANSWER
+    provider.state.polls = 0
+    extracting = ExtractionHarness.on(stock, deployment, provider)
     price = [{"model": MODEL, "input": 0.0, "output": 1e6 / len(ANSWER.split())}]
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, spending__prices=price)
     await extracting.set("acme", spending__usd_per_day=LIMIT)
     return extracting
 
 
-async def spent(extracting: Extracting) -> float:
-    return float(sum(each["usd"] for each in await extracting.log_of("model.called", tenant="acme")))
+async def spent(budgeted_extraction: ExtractionHarness) -> float:
+    return float(sum(each["usd"] for each in await budgeted_extraction.log_of("model.called", tenant="acme")))
 
 
-async def spend(extracting: Extracting) -> None:
+async def spend(budgeted_extraction: ExtractionHarness) -> None:
     """Go on until the budget is spent, and let extraction look a few times more."""
     async with asyncio.timeout(2 * PATIENCE):
-        while await spent(extracting) < LIMIT:
-            await extracting.time_passes()
+        while await spent(budgeted_extraction) < LIMIT:
+            await budgeted_extraction.time_passes()
             await asyncio.sleep(0.1)
     for _ in range(3):
-        await extracting.time_passes()
-    await extracting.is_projected()
+        await budgeted_extraction.time_passes()
+    await budgeted_extraction.is_projected()
 
 
 @pytest.mark.timeout(120)
-async def test_calls_in_flight_count(extracting: Extracting) -> None:
+async def test_budget_counts_calls_in_flight(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 1 USD: one alone may go beyond the budget."""
-    extracting.server.state.seconds = 0.2
-    async with extracting.running():
-        await extracting.cut_of(USERS)
-        await extracting.set(mode="online")
-        await spend(extracting)
-    assert LIMIT <= await spent(extracting) <= LIMIT + 1
+    budgeted_extraction.server.state.seconds = 0.2
+    async with budgeted_extraction.running():
+        await budgeted_extraction.cut_of(USERS)
+        await budgeted_extraction.set(mode="online")
+        await spend(budgeted_extraction)
+    assert LIMIT <= await spent(budgeted_extraction) <= LIMIT + 1
     waiting = "SELECT DISTINCT attempts FROM windows WHERE NOT is_answered"
-    assert await extracting.sql(waiting) == [(0,)]
+    assert await budgeted_extraction.sql(waiting) == [(0,)]
 
 
 @pytest.mark.timeout(120)
-async def test_lines_of_a_batch_count_before_it_is_submitted(extracting: Extracting) -> None:
+async def test_budget_counts_lines_before_submission(budgeted_extraction: ExtractionHarness) -> None:
     """Each costs 0.5 USD."""
-    async with extracting.running():
-        await extracting.cut_of(USERS)
-        await spend(extracting)
-    assert LIMIT <= await spent(extracting) <= LIMIT + 0.5
-    intended = await extracting.log_of("batch.intended", tenant="acme")
+    async with budgeted_extraction.running():
+        await budgeted_extraction.cut_of(USERS)
+        await spend(budgeted_extraction)
+    assert LIMIT <= await spent(budgeted_extraction) <= LIMIT + 0.5
+    intended = await budgeted_extraction.log_of("batch.intended", tenant="acme")
+    assert intended
     assert all(each["usd"] > 0 for each in intended)
-    assert await extracting.sql("SELECT DISTINCT attempts FROM windows WHERE NOT is_answered") == [(0,)]
+    assert await budgeted_extraction.sql("SELECT DISTINCT attempts FROM windows WHERE NOT is_answered") == [
+        (0,)
+    ]
 
 
-async def test_what_a_batch_may_cost_keeps_others_from_the_same_budget(extracting: Extracting) -> None:
+async def test_budget_reserves_the_cost_of_a_batch(
+    budgeted_extraction: ExtractionHarness,
+) -> None:
     """Also after a restart, when only the log knows of it."""
-    extracting.server.state.polls = 1_000_000
-    async with extracting.running():
-        await extracting.cut_of(USERS)
-        await extracting.becomes("SELECT state FROM batches", ("submitted",))
-    (batch,) = extracting.server.state.batches("openai")
+    budgeted_extraction.server.state.polls = 1_000_000
+    async with budgeted_extraction.running():
+        await budgeted_extraction.cut_of(USERS)
+        await budgeted_extraction.becomes("SELECT state FROM batches", ("submitted",))
+    (batch,) = budgeted_extraction.server.state.batches("openai")
     assert 0 < len(batch.lines) < USERS
-    await extracting.set(mode="online")
-    async with extracting.running():
-        await extracting.stock.say("I like tea", "globex.u1.-")
+    await budgeted_extraction.set(mode="online")
+    async with budgeted_extraction.running():
+        await budgeted_extraction.stock.say("I like tea", "globex.u1.-")
         for _ in range(3):
-            await extracting.time_passes()
-        await extracting.has(1, "window.answered", tenant="globex")
-        assert await spent(extracting) == 0
+            await budgeted_extraction.time_passes()
+        await budgeted_extraction.has(1, "window.answered", tenant="globex")
+        assert await spent(budgeted_extraction) == 0
         batch.polls = 0
-        await spend(extracting)
-    assert LIMIT <= await spent(extracting) <= LIMIT + 1
+        await spend(budgeted_extraction)
+    assert LIMIT <= await spent(budgeted_extraction) <= LIMIT + 1

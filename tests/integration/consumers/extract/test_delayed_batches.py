@@ -1,56 +1,40 @@
 """Batches that are held up: nobody looked after them for days, or the settings went elsewhere meanwhile."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from mnemon_bench.provider_server.faults import HttpFault
-from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, WAITING, Extracting
+from tests.support.pipelines.extraction import WAITING, ExtractionHarness
 
 
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
-    return extracting
-
-
-async def test_what_was_answered_while_nobody_looked_for_days_is_read_and_not_paid_for_again(
-    extracting: Extracting,
+async def test_results_fetched_days_later_are_not_paid_again(
+    batch_extraction: ExtractionHarness,
 ) -> None:
-    extracting.server.state.polls = 1_000_000
-    async with extracting.running():
-        await extracting.cut_of(3)
-        await extracting.becomes("SELECT state FROM batches", ("submitted",))
-    (batch,) = extracting.server.state.batches("openai")
+    batch_extraction.server.state.polls = 1_000_000
+    async with batch_extraction.running():
+        await batch_extraction.cut_of(3)
+        await batch_extraction.becomes("SELECT state FROM batches", ("submitted",))
+    (batch,) = batch_extraction.server.state.batches("openai")
     batch.polls = 0
-    await extracting.sql(
+    await batch_extraction.sql(
         "UPDATE batches SET created_at = now() - interval '4 days', deadline_at = now() - interval '3 days'"
     )
-    async with extracting.running():
-        answers = await extracting.has(3, "window.answered")
+    async with batch_extraction.running():
+        answers = await batch_extraction.has(3, "window.answered")
     assert all("batch_id" in each for each in answers)
-    assert set(extracting.server.state.asked.values()) == {1}
+    assert set(batch_extraction.server.state.asked.values()) == {1}
 
 
-async def test_a_batch_that_never_ends_is_given_up(extracting: Extracting) -> None:
-    extracting.server.state.polls = 1_000_000
-    extracting.server.state.faults.requests.extend([HttpFault(400, path="/cancel")] * 100)
-    await extracting.set(deadline_hours=2 / 3600)
-    async with extracting.running():
-        await extracting.cut_of(3)
-        answers = await extracting.has(3, "window.answered")
-        await extracting.becomes("SELECT state, error FROM batches", ("failed", "it takes too long"))
+async def test_endless_batch_is_given_up(batch_extraction: ExtractionHarness) -> None:
+    batch_extraction.server.state.polls = 1_000_000
+    batch_extraction.server.state.faults.requests.extend([HttpFault(400, path="/cancel")] * 100)
+    await batch_extraction.set(deadline_hours=2 / 3600)
+    async with batch_extraction.running():
+        await batch_extraction.cut_of(3)
+        answers = await batch_extraction.has(3, "window.answered")
+        await batch_extraction.becomes("SELECT state, error FROM batches", ("failed", "it takes too long"))
     assert all("batch_id" not in each for each in answers)
 
 
@@ -62,19 +46,22 @@ LEAVING: Mapping[str, Mapping[str, Any]] = {
 
 
 @pytest.mark.parametrize("how", LEAVING)
-async def test_who_has_left_is_not_handed_over_with_those_who_stay(extracting: Extracting, how: str) -> None:
-    await extracting.set(pool_seconds=3600)
-    extracting.server.state.key = "another"
-    async with extracting.running():
-        await extracting.stock.say("I like tea", "acme.u1.-")
-        await extracting.stock.say("I like coffee", "globex.u1.-")
-        await extracting.becomes(WAITING, (2,))
-        await extracting.set(pool_seconds=0)
-        await extracting.becomes("SELECT state, error IS NULL FROM batches", ("intended", False))
-    await extracting.set("acme", **LEAVING[how])
-    extracting.server.state.key = None
-    async with extracting.running():
-        await extracting.has(1, "window.answered", tenant="globex")
-        await extracting.becomes(WAITING, (1,))
-    assert [len(batch.lines) for batch in extracting.server.state.batches("openai")] == [1]
-    assert not any("tea" in text for text in extracting.server.state.asked)
+async def test_tenant_with_changed_settings_leaves_the_batch(
+    batch_extraction: ExtractionHarness, how: str
+) -> None:
+    await batch_extraction.set(pool_seconds=3600)
+    batch_extraction.server.state.key = "another"
+    async with batch_extraction.running():
+        await batch_extraction.stock.say("I like tea", "acme.u1.-")
+        await batch_extraction.stock.say("I like coffee", "globex.u1.-")
+        await batch_extraction.becomes(WAITING, (2,))
+        await batch_extraction.set(pool_seconds=0)
+        await batch_extraction.becomes("SELECT state, error IS NULL FROM batches", ("intended", False))
+    await batch_extraction.set("acme", **LEAVING[how])
+    batch_extraction.server.state.key = None
+    async with batch_extraction.running():
+        await batch_extraction.has(1, "window.answered", tenant="globex")
+        await batch_extraction.becomes(WAITING, (1,))
+    assert [len(batch.lines) for batch in batch_extraction.server.state.batches("openai")] == [1]
+    assert batch_extraction.server.state.asked
+    assert not any("tea" in text for text in batch_extraction.server.state.asked)

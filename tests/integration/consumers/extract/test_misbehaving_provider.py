@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,8 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_bench.provider_server.state import ProviderState
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language import circuit_breaker
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
+from tests.support.pipelines.extraction import MODEL, PATIENCE, ExtractionHarness
+from tests.support.stock_client import Stock
 
 pytestmark = pytest.mark.long
 
@@ -222,46 +222,40 @@ BATCHED = [
 
 
 @pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        server.state.polls = 0
-        yield server
-
-
-@pytest.fixture
-async def extracting(
-    stock: Stock, deployment: Deployment, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
-) -> Extracting:
+async def impatient_extraction(
+    stock: Stock, deployment: Deployment, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> ExtractionHarness:
     monkeypatch.setattr(circuit_breaker, "REFUSED", 0.1)
     monkeypatch.setattr(circuit_breaker, "PAUSES", (0.0, 0.1))
     monkeypatch.setattr("mnemon_consumers.extract.batch.lifecycle.SELDOM", 0.5)
-    extracting = Extracting.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), server)
+    provider.state.polls = 0
+    extracting = ExtractionHarness.on(stock, deployment.model_copy(update={"model_timeout": 1.0}), provider)
     await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0, attempts=2)
     return extracting
 
 
-async def ended(extracting: Extracting, windows: int) -> None:
+async def ended(impatient_extraction: ExtractionHarness, windows: int) -> None:
     """Wait until so many are done with, each asked for again as soon as it failed."""
     async with asyncio.timeout(2 * PATIENCE):
-        while len(await extracting.log_of("window.answered")) < windows:
-            await extracting.time_passes()
+        while len(await impatient_extraction.log_of("window.answered")) < windows:
+            await impatient_extraction.time_passes()
             await asyncio.sleep(0.1)
 
 
-async def check(extracting: Extracting, ends: dict[str, End], told: str) -> None:
+async def check(impatient_extraction: ExtractionHarness, ends: dict[str, End], told: str) -> None:
     """Each user had one window, and it ended so."""
-    answers = await extracting.log_of("window.answered")
+    answers = await impatient_extraction.log_of("window.answered")
     assert sorted(each["owner"][1] for each in answers) == sorted(ends)
     assert {each["owner"][1]: each["outcome"] for each in answers} == {
         user: "dead" if end.reason else "proposed" for user, end in ends.items()
     }
-    calls = await extracting.log_of("model.called")
+    calls = await impatient_extraction.log_of("model.called")
     counted = Counter(each["owner"][1] for each in calls)
     assert {user: counted[user] for user in ends} == {user: end.calls for user, end in ends.items()}
     for tokens in (each["tokens"] for each in calls):
         assert 0 <= tokens["cached"] <= tokens["input"] <= 10**9
         assert 0 <= tokens["output"] <= 10**9
-    letters = await extracting.letters()
+    letters = await impatient_extraction.letters()
     dead = {letter["user"]: headers for headers, letter in letters}
     assert len(dead) == len(letters)
     assert {user: headers["Mnemon-Reason"] for user, headers in dead.items()} == {
@@ -274,40 +268,44 @@ async def check(extracting: Extracting, ends: dict[str, End], told: str) -> None
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("mode", ["online", "batch"])
-async def test_answers_of_every_sort(
-    mode: str, extracting: Extracting, capsys: pytest.CaptureFixture[str]
+async def test_misbehaving_answers_cover_every_sort(
+    mode: str, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
 ) -> None:
     changes = {f"thing {number}\n": change for number, (change, _) in enumerate(ANSWERS.values())}
 
     def rewrite(text: str, body: Body) -> Body:
         return next(change for mark, change in changes.items() if mark in text)(body)
 
-    extracting.server.state.faults.rewrite = rewrite
-    async with extracting.running():
-        await extracting.cut_of(len(ANSWERS))
-        await extracting.set(mode=mode)
-        await ended(extracting, len(ANSWERS))
+    impatient_extraction.server.state.faults.rewrite = rewrite
+    async with impatient_extraction.running():
+        await impatient_extraction.cut_of(len(ANSWERS))
+        await impatient_extraction.set(mode=mode)
+        await ended(impatient_extraction, len(ANSWERS))
     told = capsys.readouterr()
     ends = {f"u{number}": end for number, (_, end) in enumerate(ANSWERS.values())}
-    await check(extracting, ends, told.out + told.err)
+    await check(impatient_extraction, ends, told.out + told.err)
 
 
 @pytest.mark.parametrize("case", ONLINE, ids=str)
-async def test_online(case: Case, extracting: Extracting, capsys: pytest.CaptureFixture[str]) -> None:
-    await extracting.set(mode="online")
-    case.prepare(extracting.server.state)
-    async with extracting.running():
-        await extracting.stock.say("I like thing 0", "acme.u0.-")
-        await ended(extracting, 1)
+async def test_misbehaving_provider_online_answers_each_window_once(
+    case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await impatient_extraction.set(mode="online")
+    case.prepare(impatient_extraction.server.state)
+    async with impatient_extraction.running():
+        await impatient_extraction.stock.say("I like thing 0", "acme.u0.-")
+        await ended(impatient_extraction, 1)
     told = capsys.readouterr()
-    await check(extracting, {"u0": case.end}, told.out + told.err)
+    await check(impatient_extraction, {"u0": case.end}, told.out + told.err)
 
 
 @pytest.mark.parametrize("case", BATCHED, ids=str)
-async def test_in_a_batch(case: Case, extracting: Extracting, capsys: pytest.CaptureFixture[str]) -> None:
-    async with extracting.running():
-        await extracting.cut_of(3)
-        case.prepare(extracting.server.state)
-        await ended(extracting, 3)
+async def test_misbehaving_provider_in_batches_answers_each_window_once(
+    case: Case, impatient_extraction: ExtractionHarness, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with impatient_extraction.running():
+        await impatient_extraction.cut_of(3)
+        case.prepare(impatient_extraction.server.state)
+        await ended(impatient_extraction, 3)
     told = capsys.readouterr()
-    await check(extracting, {"u0": case.end, "u1": End(), "u2": End()}, told.out + told.err)
+    await check(impatient_extraction, {"u0": case.end, "u1": End(), "u2": End()}, told.out + told.err)

@@ -3,17 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.streams.log_reader import pages
-from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, PATIENCE, Extracting
+from tests.support.pipelines.extraction import PATIENCE, ExtractionHarness
 
 SECRETS = {
     "Sunflower77": "His Wi-Fi password at home is Sunflower77",
@@ -22,34 +17,18 @@ SECRETS = {
 }
 
 
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def extracting(
-    stock: Stock, deployment: Deployment, server: ProviderServer, tmp_path: Path
-) -> Extracting:
-    with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    extracting = Extracting.on(stock, with_vectors, server)
-    await extracting.set(provider="openai", model=MODEL, mode="online", idle_seconds=1.0, pool_seconds=0)
-    return extracting
-
-
-async def dead_letters(extracting: Extracting) -> list[tuple[dict[str, str], bytes]]:
+async def dead_letters(vector_extraction: ExtractionHarness) -> list[tuple[dict[str, str], bytes]]:
     """Headers and body of each, as they are stored."""
-    stream_context = extracting.connection.jetstream()
+    stream_context = vector_extraction.connection.jetstream()
     stored = (await stream_context.stream_info(DEAD)).state.messages
     letters = [await stream_context.get_msg(DEAD, seq=seq) for seq in range(1, stored + 1)]
     return [(letter.headers or {}, letter.data or b"") for letter in letters]
 
 
-async def logged(extracting: Extracting, event: str) -> str:
+async def logged(vector_extraction: ExtractionHarness, event: str) -> str:
     """The bodies of the events of a name, as text."""
     bodies = []
-    async for page in pages(extracting.connection, f"memory.*.*.{event}.v1", 0):
+    async for page in pages(vector_extraction.connection, f"memory.*.*.{event}.v1", 0):
         bodies += [json.dumps(json.loads(delivery.body), ensure_ascii=False) for delivery in page]
     return "\n".join(bodies)
 
@@ -57,38 +36,38 @@ async def logged(extracting: Extracting, event: str) -> str:
 @pytest.mark.parametrize("secret", SECRETS)
 async def test_a_saved_secret_is_in_no_reply_rejection_letter_or_log_line(
     secret: str,
-    extracting: Extracting,
+    vector_extraction: ExtractionHarness,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    async with extracting.running("persist", "dedupe", "retrieve"):
-        reply = await extracting.stock.ask("save", text=SECRETS[secret])
-        (rejected,) = await extracting.has(1, "fact.rejected")
+    async with vector_extraction.running("persist", "dedupe", "retrieve"):
+        reply = await vector_extraction.stock.ask("save", text=SECRETS[secret])
+        (rejected,) = await vector_extraction.has(1, "fact.rejected")
     assert reply["rule"] == "secret"
     assert rejected["reason"] == "secret"
     printed = capsys.readouterr()
-    told = [json.dumps(reply, ensure_ascii=False), await logged(extracting, "fact.rejected")]
+    told = [json.dumps(reply, ensure_ascii=False), await logged(vector_extraction, "fact.rejected")]
     assert secret not in "".join([*told, caplog.text, printed.out, printed.err])
-    assert await dead_letters(extracting) == []
+    assert await dead_letters(vector_extraction) == []
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 async def test_an_unusable_answer_with_a_secret_leaves_a_letter_without_it(
     secret: str,
-    extracting: Extracting,
+    vector_extraction: ExtractionHarness,
     caplog: pytest.LogCaptureFixture,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level(logging.DEBUG)
     unusable = json.dumps({"note": f"Cannot list: {SECRETS[secret]}"})
-    extracting.server.state.answering = lambda _: unusable
-    await extracting.set(attempts=1)
-    async with extracting.running():
-        await extracting.stock.say("I like tea")
-        (answer,) = await extracting.has(1, "window.answered")
+    vector_extraction.server.state.answering = lambda _: unusable
+    await vector_extraction.set(attempts=1)
+    async with vector_extraction.running():
+        await vector_extraction.stock.say("I like tea")
+        (answer,) = await vector_extraction.has(1, "window.answered")
     assert answer["outcome"] == "dead"
-    ((headers, body),) = await dead_letters(extracting)
+    ((headers, body),) = await dead_letters(vector_extraction)
     letter = json.loads(body)
     assert headers["Mnemon-Reason"] == "unreadable"
     assert letter["answer"] is None
@@ -99,30 +78,30 @@ async def test_an_unusable_answer_with_a_secret_leaves_a_letter_without_it(
 
 
 async def test_a_model_that_proposes_a_secret_leaves_it_in_no_letter_and_no_rejection(
-    extracting: Extracting, caplog: pytest.LogCaptureFixture
+    vector_extraction: ExtractionHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     facts = [{"text": text} for text in SECRETS.values()]
-    extracting.server.state.answering = lambda _: json.dumps({"facts": facts})
-    async with extracting.running("persist", "extract", "dedupe"):
-        await extracting.stock.say("I like tea")
-        rejections = await extracting.has(len(SECRETS), "fact.rejected")
+    vector_extraction.server.state.answering = lambda _: json.dumps({"facts": facts})
+    async with vector_extraction.running("persist", "extract", "dedupe"):
+        await vector_extraction.stock.say("I like tea")
+        rejections = await vector_extraction.has(len(SECRETS), "fact.rejected")
     assert {each["reason"] for each in rejections} == {"secret"}
-    assert await dead_letters(extracting) == []
-    told = await logged(extracting, "fact.rejected") + caplog.text
+    assert await dead_letters(vector_extraction) == []
+    told = await logged(vector_extraction, "fact.rejected") + caplog.text
     assert not any(secret in told for secret in SECRETS)
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 async def test_an_invalid_proposal_with_a_secret_leaves_a_letter_that_only_names_its_place(
-    secret: str, extracting: Extracting, caplog: pytest.LogCaptureFixture
+    secret: str, vector_extraction: ExtractionHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     body = {"text": SECRETS[secret], "kind": "no such kind"}
-    async with extracting.running("persist"):
-        seq = await extracting.stock.publish("memory.acme.u1.fact.proposed.v1", body)
+    async with vector_extraction.running("persist"):
+        seq = await vector_extraction.stock.publish("memory.acme.u1.fact.proposed.v1", body)
         async with asyncio.timeout(PATIENCE):
-            while not (letters := await dead_letters(extracting)):
+            while not (letters := await dead_letters(vector_extraction)):
                 await asyncio.sleep(0.05)
     ((headers, kept),) = letters
     assert headers["Mnemon-Reason"] == "invalid_body"
@@ -132,12 +111,14 @@ async def test_an_invalid_proposal_with_a_secret_leaves_a_letter_that_only_names
     assert secret not in caplog.text + "".join(headers.values())
 
 
-async def test_an_invalid_proposal_without_a_secret_is_kept_whole(extracting: Extracting) -> None:
+async def test_an_invalid_proposal_without_a_secret_is_kept_whole(
+    vector_extraction: ExtractionHarness,
+) -> None:
     body = {"text": "Changes the password every month", "kind": "no such kind"}
-    async with extracting.running("persist"):
-        await extracting.stock.publish("memory.acme.u1.fact.proposed.v1", body)
+    async with vector_extraction.running("persist"):
+        await vector_extraction.stock.publish("memory.acme.u1.fact.proposed.v1", body)
         async with asyncio.timeout(PATIENCE):
-            while not (letters := await dead_letters(extracting)):
+            while not (letters := await dead_letters(vector_extraction)):
                 await asyncio.sleep(0.05)
     ((_, kept),) = letters
     assert json.loads(kept) == body

@@ -13,7 +13,7 @@ from mnemon_infra.broker.streams.triggers import USERS, decode
 from mnemon_infra.config import Deployment
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 async def _triggers(connection: Client, pattern: str) -> list[tuple[int, list[tuple[str, str]]]]:
@@ -31,7 +31,7 @@ async def _applied(connection: Client, seq: int) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_who_spoke_is_named_and_nobody_else(deployment: Deployment, stock: Stock) -> None:
+async def test_trigger_names_only_users_with_new_messages(deployment: Deployment, stock: Stock) -> None:
     for place in ("acme.u1.-", "acme.u2.talk", "globex.u1.-", "acme.u1.-"):
         last = await stock.say("hello", place)
     await stock.publish(memory_subject("acme", "u3", "profile.set"), {"fields": {"city": "Oslo"}})
@@ -47,7 +47,7 @@ async def test_who_spoke_is_named_and_nobody_else(deployment: Deployment, stock:
         assert sorted(set(users)) == [("acme", "u1"), ("acme", "u2"), ("globex", "u1")]
 
 
-async def test_many_users_are_named_together(deployment: Deployment, connection: Client) -> None:
+async def test_one_trigger_names_many_users(deployment: Deployment, connection: Client) -> None:
     everybody = [f"пользователь {number}" for number in range(USERS * 2 + 1)]
     async with run_consumers(["persist"], deployment):
         await connection.jetstream().pause_consumer("LOG", "persist", pause_until="2099-01-01T00:00:00Z")

@@ -101,7 +101,9 @@ CALLS = st.builds(
 
 @settings(max_examples=scale_examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(log=st.lists(CALLS, unique_by=lambda call: call.seq), seed=st.integers(0, 2**32))
-async def test_any_order_any_batches_any_copies(database: Database, log: list[Call], seed: int) -> None:
+async def test_spending_is_equal_in_any_order_batches_and_copies(
+    database: Database, log: list[Call], seed: int
+) -> None:
     async with database.transaction() as connection:
         await connection.execute("DELETE FROM model_calls")
     chance = random.Random(seed)
@@ -123,7 +125,7 @@ async def test_any_order_any_batches_any_copies(database: Database, log: list[Ca
     assert await database.read(spent_since("acme", since)) == totals.get("acme", 0)
 
 
-async def test_costs_that_no_call_has_make_no_other_cost_unreadable(database: Database) -> None:
+async def test_impossible_cost_hides_no_other_cost(database: Database) -> None:
     forged = [Call(seq, f"forged {seq}", usd=1e308, tokens=(2**63 - 1, 0, 2**63 - 1)) for seq in (1, 2)]
     await spend(database, *forged, Call(3, "theirs", tenant="globex"))
     since, until = MIDNIGHT, MIDNIGHT + HOUR
@@ -159,7 +161,7 @@ async def spend(database: Database, *calls: Call) -> None:
     await write(database, plan([call.delivery() for call in calls]).rows)
 
 
-async def test_a_tenant_has_what_it_has_not_spent_today(database: Database) -> None:
+async def test_budget_left_is_the_limit_minus_spending_of_today(database: Database) -> None:
     clock = Clock()
     yesterday = Call(1, "e1", MIDNIGHT - timedelta(microseconds=1), usd=100)
     await spend(database, yesterday, Call(2, "e2", usd=0.5), Call(3, "e3", tenant="globex", usd=1))
@@ -179,7 +181,7 @@ async def test_a_tenant_has_what_it_has_not_spent_today(database: Database) -> N
     assert await budgets.left("globex")
 
 
-async def test_what_this_process_spends_counts_at_once_and_once(database: Database) -> None:
+async def test_own_spending_counts_at_once_and_once(database: Database) -> None:
     clock = Clock()
     budgets = Budgets(database, limited(1.0), clock)
     assert await budgets.left("acme")
@@ -198,7 +200,7 @@ async def test_what_this_process_spends_counts_at_once_and_once(database: Databa
     assert await limit_above_both.left("acme"), "what the database has by now is not counted again"
 
 
-async def test_the_limit_is_that_of_the_moment(database: Database) -> None:
+async def test_changed_limit_applies_at_once(database: Database) -> None:
     await spend(database, Call(1, "e1", usd=2))
     live = limited(1.0)
     budgets = Budgets(database, live, Clock())
@@ -211,7 +213,7 @@ async def test_the_limit_is_that_of_the_moment(database: Database) -> None:
     assert await budgets.left("acme")
 
 
-async def test_who_is_out_of_budget_is_told_once_a_day(database: Database) -> None:
+async def test_spent_budget_is_logged_once_a_day(database: Database) -> None:
     await spend(database, Call(1, "e1", usd=2))
     clock = Clock()
     budgets = Budgets(database, limited(1.0), clock)
@@ -228,7 +230,7 @@ async def test_who_is_out_of_budget_is_told_once_a_day(database: Database) -> No
     assert [each["tenant"] for each in logs] == ["acme"]
 
 
-async def test_a_database_that_does_not_answer(nowhere: Database) -> None:
+async def test_budget_without_database_is_unknown(nowhere: Database) -> None:
     assert await Budgets(nowhere, limited(None)).left("acme"), "without a limit it is not asked"
     budgets = Budgets(nowhere, limited(1.0))
     for _ in range(2):

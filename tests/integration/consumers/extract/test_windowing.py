@@ -23,9 +23,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
 from mnemon_infra.settings.store import LiveSettings, change
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 ANNA, BORIS, CLARA = ("acme", "anna"), ("acme", "boris"), ("globex", "clara")
 Owner = tuple[str, str]
@@ -98,7 +98,7 @@ async def cutter(stock: Stock, deployment: Deployment) -> AsyncIterator[Cutter]:
         yield cutter
 
 
-async def test_whom_another_process_is_cutting_is_left_to_it(cutter: Cutter) -> None:
+async def test_user_windowed_by_another_process_is_skipped(cutter: Cutter) -> None:
     for owner in (ANNA, BORIS, CLARA):
         await cutter.say(owner, "home", 2000, 1000)
     await cutter.project()
@@ -110,7 +110,7 @@ async def test_whom_another_process_is_cutting_is_left_to_it(cutter: Cutter) -> 
     assert [len(each) for each in (await cutter.windows(ANNA, BORIS)).values()] == [1, 1]
 
 
-async def test_another_lock_of_the_user_keeps_nobody_from_cutting(cutter: Cutter) -> None:
+async def test_other_lock_of_the_user_does_not_block_windowing(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
     async with locked(cutter.database, *ANNA), locked(cutter.database, *ANNA, "compact"):
@@ -118,7 +118,7 @@ async def test_another_lock_of_the_user_keeps_nobody_from_cutting(cutter: Cutter
     assert len((await cutter.windows(ANNA))[ANNA]) == 1
 
 
-async def test_a_round_that_another_process_is_at_is_left_to_it(cutter: Cutter) -> None:
+async def test_scan_running_in_another_process_is_skipped(cutter: Cutter) -> None:
     settings = cutter.cutting._settings
     interval = Interval(cutter.database, settings, cutter.cutting)
     await cutter.say(ANNA, "home", 10)
@@ -134,7 +134,7 @@ async def test_a_round_that_another_process_is_at_is_left_to_it(cutter: Cutter) 
 
 
 @pytest.mark.parametrize("count", [9, 10, 11, 20, 21, 35])
-async def test_all_of_a_conversation_is_cut_however_many_pages_it_has(cutter: Cutter, count: int) -> None:
+async def test_conversation_of_many_pages_is_windowed_completely(cutter: Cutter, count: int) -> None:
     """A page has ten messages here."""
     assert cutter.cutting._page("acme") == 10
     said = await cutter.say(ANNA, "home", *range(5000, 5000 - count, -1))
@@ -145,7 +145,7 @@ async def test_all_of_a_conversation_is_cut_however_many_pages_it_has(cutter: Cu
     assert cut == [("home", begin, end) for begin, end in zip(said[::2], ends, strict=True)]
 
 
-async def test_pages_of_several_conversations_and_users_are_all_cut(cutter: Cutter) -> None:
+async def test_pages_of_several_conversations_are_windowed(cutter: Cutter) -> None:
     places = [
         (ANNA, "home", 25),
         (ANNA, "trip", 12),
@@ -166,7 +166,7 @@ async def test_pages_of_several_conversations_and_users_are_all_cut(cutter: Cutt
         assert covered[-1][1] == positions[-1]
 
 
-async def test_a_page_of_which_nothing_is_due_yet_is_read_once(cutter: Cutter) -> None:
+async def test_page_without_due_messages_is_read_once(cutter: Cutter) -> None:
     now = datetime.now(UTC).isoformat()
     for _ in range(12):
         await cutter.stock.say("...", "acme.anna.home", sent_at=now)
@@ -177,7 +177,7 @@ async def test_a_page_of_which_nothing_is_due_yet_is_read_once(cutter: Cutter) -
     assert await cutter.looked_at(ANNA) is not None
 
 
-async def test_what_does_not_fill_a_stretch_yet_waits_behind_those_that_are_full(cutter: Cutter) -> None:
+async def test_partial_window_waits_behind_full_ones(cutter: Cutter) -> None:
     said = await cutter.say(ANNA, "home", *range(13, 0, -1))
     await cutter.project()
     await cutter.cutting.cut(cutter.connection, [ANNA])
@@ -187,7 +187,7 @@ async def test_what_does_not_fill_a_stretch_yet_waits_behind_those_that_are_full
 
 
 @pytest.mark.parametrize("ages", [(100.0, 50.0, 20.0), (20.0, 50.0, 100.0), (50.0, 100.0, 20.0)])
-async def test_a_user_is_looked_at_when_the_first_conversation_rests(
+async def test_user_is_checked_when_the_first_conversation_rests(
     cutter: Cutter, ages: tuple[float, float, float]
 ) -> None:
     begun = datetime.now(UTC)
@@ -205,7 +205,7 @@ async def test_a_user_is_looked_at_when_the_first_conversation_rests(
         assert begun + rest - timedelta(seconds=1) <= at <= ended + rest
 
 
-async def test_who_has_nothing_left_is_not_looked_at_again(cutter: Cutter) -> None:
+async def test_user_without_remaining_messages_is_not_checked_again(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.project()
     await cutter.cutting.cut(cutter.connection, [ANNA, BORIS])
@@ -213,7 +213,7 @@ async def test_who_has_nothing_left_is_not_looked_at_again(cutter: Cutter) -> No
     assert await cutter.looked_at(BORIS) is None
 
 
-async def test_of_whom_something_is_not_projected_is_looked_at_again(cutter: Cutter) -> None:
+async def test_user_with_unprojected_messages_is_checked_again(cutter: Cutter) -> None:
     await cutter.say(ANNA, "home", 2000)
     await cutter.say(BORIS, "home", 100)
     await cutter.project()
@@ -230,7 +230,7 @@ async def test_of_whom_something_is_not_projected_is_looked_at_again(cutter: Cut
     assert await cutter.looked_at(CLARA) is None
 
 
-async def test_who_is_cut_in_any_case_is_not_looked_at_again(cutter: Cutter) -> None:
+async def test_user_windowed_by_interval_is_not_checked_again(cutter: Cutter) -> None:
     said = await cutter.say(ANNA, "home", 20, 10)
     await cutter.project()
     await cutter.say(ANNA, "home", 5)
@@ -239,7 +239,7 @@ async def test_who_is_cut_in_any_case_is_not_looked_at_again(cutter: Cutter) -> 
     assert await cutter.looked_at(ANNA) is None
 
 
-async def test_what_is_worth_nothing_is_noted_as_read_in_the_log(cutter: Cutter) -> None:
+async def test_messages_without_content_to_read_are_logged_as_read(cutter: Cutter) -> None:
     said = await cutter.stock.say("...", "acme.anna.home", sent_at="2026-01-01T00:00:00Z")
     worth = await cutter.say(BORIS, "home", 2000)
     await cutter.project()
@@ -260,7 +260,7 @@ async def triggered(cutter: Cutter, users: Iterable[Owner]) -> set[Owner]:
     return {owner for owner in users if work_subject("extract", *owner) in found}
 
 
-async def test_who_has_said_enough_is_triggered_and_nobody_else(cutter: Cutter) -> None:
+async def test_only_users_with_enough_messages_are_triggered(cutter: Cutter) -> None:
     last = {}
     for owner, count in ((ANNA, 3), (BORIS, 2), (CLARA, 4)):
         last[owner] = (await cutter.say(owner, "home", *range(count, 0, -1)))[-1]
@@ -273,7 +273,7 @@ async def test_who_has_said_enough_is_triggered_and_nobody_else(cutter: Cutter) 
         assert timedelta(seconds=590) < at - datetime.now(UTC) <= timedelta(seconds=600)
 
 
-async def test_who_was_looked_at_just_now_is_put_off_and_only_if_there_is_something_new(
+async def test_recently_checked_user_with_new_messages_is_postponed(
     cutter: Cutter,
 ) -> None:
     (first,) = await cutter.say(ANNA, "home", 1)
@@ -284,7 +284,7 @@ async def test_who_was_looked_at_just_now_is_put_off_and_only_if_there_is_someth
     assert await cutter.cutting.said(cutter.connection, {ANNA: later, BORIS: later}) == {ANNA}
 
 
-async def test_of_a_tenant_without_extraction_nothing_is_cut_or_triggered(cutter: Cutter) -> None:
+async def test_tenant_without_extraction_is_not_windowed(cutter: Cutter) -> None:
     last = {}
     for owner in (ANNA, CLARA):
         last[owner] = (await cutter.say(owner, "home", *range(2003, 2000, -1)))[-1]

@@ -2,14 +2,11 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
 from mnemon.operations.rebuild.generations import open_generation as made_with_vectors
@@ -24,8 +21,8 @@ from mnemon_infra.rebuild.generations import Site, made, site_alone
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
-from tests.integration.conftest import Stock, indexed
 from tests.support.pipelines.rebuild import Told
+from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -34,27 +31,16 @@ class ToldOfBoth(Told):
     def report_vectors(self, reached: int, up_to: int) -> None: ...
 
 
-@pytest_asyncio.fixture
-async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
-        yield place
-
-
-@pytest.fixture
-def memory(connection: Client) -> MemoryClient:
-    return MemoryClient(connection, tenant="acme")
-
-
-async def kept(place: Site, *positions: int) -> None:
+async def kept(site: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with made(place, "as of", Told(), position) as replay:
+        async with made(site, "as of", Told(), position) as replay:
             await replay.reach(position)
             await replay.forget_later()
 
 
-async def dropped(place: Site, position: int) -> None:
-    await drop(place.database, name_of(place.live, "as of", position))
+async def dropped(site: Site, position: int) -> None:
+    await drop(site.database, name_of(site.live, "as of", position))
 
 
 async def fact(stock: Stock, event: str, text: str, **fields: Any) -> int:
@@ -87,9 +73,11 @@ async def lived(stock: Stock) -> list[tuple[int, str, datetime]]:
     return times
 
 
-async def test_each_moment_has_its_own_truth(place: Site, stock: Stock, memory: MemoryClient) -> None:
+async def test_read_as_of_shows_the_state_of_that_moment(
+    site: Site, stock: Stock, memory_client: MemoryClient
+) -> None:
     moments = await lived(stock)
-    await kept(place, *(seq for seq, _, _ in moments))
+    await kept(site, *(seq for seq, _, _ in moments))
     towns = [town for _, town, _ in moments]
     for number, (seq, town, at) in enumerate(moments):
         for as_of in (seq, at.isoformat()):
@@ -103,15 +91,15 @@ async def test_each_moment_has_its_own_truth(place: Site, stock: Stock, memory: 
             assert history["seen_seq"] == seq
             assert shown(history).splitlines() == [f"I live in {each} now" for each in towns[: number + 1]]
     seq, _, at = moments[0]
-    assert [each.content for each in (await memory.history("u1", as_of=at)).messages] == [
+    assert [each.content for each in (await memory_client.history("u1", as_of=at)).messages] == [
         "I live in Riga now"
     ]
-    assert (await memory.context("u1", as_of=seq, min_seq=seq)).profile == {"city": "Riga"}
+    assert (await memory_client.context("u1", as_of=seq, min_seq=seq)).profile == {"city": "Riga"}
     # What is asked of now knows nothing of it.
     assert (await stock.ask("context", min_seq=moments[-1][0]))["profile"] == {"city": "Perm"}
 
 
-async def test_each_moment_is_searched_for_itself(
+async def test_search_as_of_finds_the_state_of_that_moment(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
@@ -141,7 +129,7 @@ async def test_each_moment_is_searched_for_itself(
         assert (await problem(stock, "search", as_of=seq, **question))[0] == "not_found"
 
 
-async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
+async def test_expiry_is_judged_as_of_that_moment(site: Site, stock: Stock) -> None:
     patience = timedelta(seconds=0.5)
     stored = expires = datetime.now(UTC)
     while stored >= expires:  # on a busy machine the log may take it too late
@@ -149,7 +137,7 @@ async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
         expires = datetime.now(UTC) + patience
         seq = await fact(stock, "saved", "Anna is in Rome", tier="working", expires_at=expires.isoformat())
         stored = (await stock.connection.jetstream().get_msg("LOG", seq)).time or expires
-    await kept(place, seq)
+    await kept(site, seq)
     found = await stock.ask("search", query="Rome", as_of=seq)
     assert (found["seen_seq"], found["degraded"]) == (seq, ["memories"]), "there are no vectors"
     async with asyncio.timeout(60):
@@ -160,7 +148,7 @@ async def test_a_date_is_judged_as_of_then(place: Site, stock: Stock) -> None:
         assert ("Rome" in shown(await stock.ask("context", as_of=as_of))) is is_shown
 
 
-async def test_what_there_is_not(place: Site, stock: Stock, memory: MemoryClient) -> None:
+async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_client: MemoryClient) -> None:
     assert "the log is empty" in (await problem(stock, as_of=1))[2]
     for number in range(3):
         await stock.say(str(number))
@@ -179,9 +167,9 @@ async def test_what_there_is_not(place: Site, stock: Stock, memory: MemoryClient
         assert (code, said) == ("bad_request", "min_seq: 3 is not reflected as of position 2")
     assert "position 0" in (await problem(stock, as_of="2020-01-01T00:00:00Z"))[2]
     with pytest.raises(AskFailed) as failed:
-        await memory.history("u1", as_of=2)
+        await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with made(place, "as of", Told(), 2) as replay:
+    async with made(site, "as of", Told(), 2) as replay:
         await replay.reach(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
@@ -190,9 +178,9 @@ async def test_what_there_is_not(place: Site, stock: Stock, memory: MemoryClient
     assert await stock.contents(as_of=2) == ["0", "1"]
 
 
-async def test_one_that_was_dropped_while_it_was_open(place: Site, stock: Stock) -> None:
+async def test_dropped_snapshot_is_opened_again(site: Site, stock: Stock) -> None:
     await stock.say("a")
-    await kept(place, 1)
+    await kept(site, 1)
     asking = True
     answered: list[str] = []
 
@@ -203,19 +191,19 @@ async def test_one_that_was_dropped_while_it_was_open(place: Site, stock: Stock)
 
     several = [asyncio.create_task(always()) for _ in range(4)]
     assert await stock.contents(as_of=1) == ["a"]
-    await dropped(place, 1)
+    await dropped(site, 1)
     assert (await problem(stock, as_of=1))[0] == "not_found"
-    await kept(place, 1)
+    await kept(site, 1)
     assert await stock.contents(as_of=1) == ["a"]
     asking = False
     await asyncio.gather(*several)
     assert set(answered) - {"unavailable"} == {"a", "not_found"}
 
 
-async def test_what_was_erased_is_in_no_former_moment(place: Site, stock: Stock) -> None:
+async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> None:
     await stock.say("mine")
     other = await stock.say("not erased", "acme.u2.-")
-    await kept(place, other)
+    await kept(site, other)
     assert await stock.contents(as_of=other) == ["mine"]
     # Though nobody has come to it yet.
     erased = await stock.publish(f"{SPACE}.user.erased.v1", {"up_to_seq": ALL_BEFORE})
@@ -225,22 +213,22 @@ async def test_what_was_erased_is_in_no_former_moment(place: Site, stock: Stock)
         assert f"erased at position {erased}" in said
     assert await stock.contents("acme.u2", as_of=other) == ["not erased"]
     later = await stock.say("a new life")
-    await kept(place, later)
+    await kept(site, later)
     assert await stock.contents(as_of=later) == ["a new life"]
 
 
-async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stock: Stock) -> None:
+async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with made(place, "as of", Told(), said) as replay:
-        async with place.database.transaction(keep=False) as connection:
+    async with made(site, "as of", Told(), said) as replay:
+        async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(
                 SQL("INSERT INTO {} SELECT * FROM messages").format(Identifier(replay.schema, "messages"))
             )
             writing = asyncio.create_task(replay.reach(said))
             async with asyncio.timeout(60):
-                while not await waits(place):
+                while not await waits(site):
                     await asyncio.sleep(0.02)
             assert (await stock.ask("erase"))["pending"] == ["vectors"]
         await writing
@@ -248,7 +236,7 @@ async def test_what_is_erased_while_it_is_written_is_not_in_it(place: Site, stoc
     assert (await stock.ask("erase", verify=True, text="mine"))["found"]["generations"] == 0
 
 
-async def waits(place: Site) -> bool:
+async def waits(site: Site) -> bool:
     """Whether somebody waits for a row that another is about to write."""
 
     async def query(connection: Connection) -> bool:
@@ -257,15 +245,15 @@ async def waits(place: Site) -> bool:
         )
         return await found.fetchone() is not None
 
-    return await place.database.read(query)
+    return await site.database.read(query)
 
 
-async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> None:
+async def test_a_gap_in_the_log_changes_nothing(site: Site, stock: Stock) -> None:
     first = await stock.say("first")
     gone = await stock.say("gone", "acme.u2.-")
     at = datetime.now(UTC)
     last = await stock.say("last")
-    await kept(place, first)
+    await kept(site, first)
     assert (await problem(stock, as_of=gone))[0] == "not_found"
     await stock.connection.jetstream().delete_msg("LOG", gone)
     for as_of in (gone, at.isoformat()):
@@ -274,18 +262,19 @@ async def test_a_gap_in_the_log_changes_nothing(place: Site, stock: Stock) -> No
     assert (await problem(stock, as_of=last))[0] == "not_found"
 
 
-async def test_few_are_open_at_a_time(place: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_open_snapshots_are_limited(site: Site, stock: Stock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_pool, "KEPT", 1)
-    await kept(place, await stock.say("a"), await stock.say("b"))
+    await kept(site, await stock.say("a"), await stock.say("b"))
     wanted = ("acme", "u1"), None, 10, None
-    async with snapshot_pool.SnapshotPool(place.deployment, LiveSettings(), None).kept() as several:
+    async with snapshot_pool.SnapshotPool(site.deployment, LiveSettings(), None).kept() as several:
         async with several.at(1) as (first, _):
             async with several.at(2) as (last, _):
-                assert len((await last.messages(*wanted)).value.messages) == 2
-            seen = await first.messages(*wanted)
+                assert len((await last.load_messages(*wanted)).value.messages) == 2
+            seen = await first.load_messages(*wanted)
             assert (len(seen.value.messages), seen.seq) == (1, 1), "who asks it asks to the end"
         with pytest.raises(DatabaseUnavailable):
-            await first.messages(("acme", "u1"), "another", 10, None)
-        assert len((await last.messages(("acme", "u1"), "another", 10, None)).value.messages) == 0, "open yet"
+            await first.load_messages(("acme", "u1"), "another", 10, None)
+        others = await last.load_messages(("acme", "u1"), "another", 10, None)
+        assert len(others.value.messages) == 0, "open yet"
     with pytest.raises(DatabaseUnavailable):
-        await last.messages(("acme", "u1"), "a third", 10, None)
+        await last.load_messages(("acme", "u1"), "a third", 10, None)

@@ -9,12 +9,12 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 pytestmark = pytest.mark.usefixtures("mnemon")
 
 
-async def test_a_message_without_headers_comes_back(stock: Stock) -> None:
+async def test_message_without_headers_is_in_history(stock: Stock) -> None:
     seq = await stock.say("hi")
     reply = await stock.ask("history", min_seq=seq)
     assert [(each["role"], each["content"]) for each in reply["messages"]] == [("user", "hi")]
@@ -22,7 +22,7 @@ async def test_a_message_without_headers_comes_back(stock: Stock) -> None:
     assert reply["messages"][0]["id"] == f"LOG:{seq}"
 
 
-async def test_history_is_the_last_messages_in_log_order(stock: Stock) -> None:
+async def test_history_returns_last_messages_in_log_order(stock: Stock) -> None:
     for number in range(40):
         seq = await stock.say(str(number))
     assert await stock.contents(min_seq=seq) == [str(number) for number in range(10, 40)]
@@ -83,7 +83,7 @@ async def test_context_stamps_what_the_user_said(stock: Stock) -> None:
     assert await stock.contents() == ["Привет", "Здравствуйте"]
 
 
-async def test_settings_are_live(stock: Stock, mnemon: Deployment) -> None:
+async def test_changed_settings_apply_to_the_next_request(stock: Stock, mnemon: Deployment) -> None:
     for number in range(2):
         seq = await stock.say(str(number), sent_at="2026-11-21T21:30:00Z")
     stamps = {
@@ -113,7 +113,7 @@ async def test_a_conversation_is_found_by_log_position(stock: Stock) -> None:
     assert await stock.contents(conversation="trip", min_seq=seq) == ["about the trip", "back to the trip"]
 
 
-async def test_new_discards_what_was_before(stock: Stock) -> None:
+async def test_new_conversation_discards_earlier_messages(stock: Stock) -> None:
     await stock.say("old")
     await stock.say("old, elsewhere", "acme.u1.c1")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"name": "Anna"}})
@@ -174,7 +174,7 @@ async def test_errors_are_typed_and_name_the_field(
         ("ask.acme.an%61.remember.v1", "bad_request", "must be spelled 'ana'"),
     ],
 )
-async def test_what_names_no_verb_is_answered_and_said(
+async def test_unknown_verb_is_answered_with_an_error(
     stock: Stock, subject: str, code: str, names: str
 ) -> None:
     message = await stock.connection.request(subject, b"{}", timeout=5)
@@ -229,7 +229,7 @@ async def test_two_users_may_use_the_same_event_id(stock: Stock) -> None:
     assert [(message.id, message.content) for message in reply.messages] == [("5121", "also mine")]
 
 
-async def test_the_ends_of_the_calendar(stock: Stock) -> None:
+async def test_first_and_last_dates_are_stored(stock: Stock) -> None:
     """What is taken can be read, in any time zone; what is not is a dead letter."""
     await write(stock.connection, SettingsV1.strictly(time_stamps={"zone": "Pacific/Kiritimati"}))
     for number, moment in enumerate(
@@ -246,7 +246,7 @@ async def test_the_ends_of_the_calendar(stock: Stock) -> None:
     assert (await stock.connection.jetstream().stream_info("DEAD")).state.messages == 2
 
 
-async def test_what_ends_without_a_row_is_reflected_too(stock: Stock) -> None:
+async def test_end_without_row_change_is_reflected(stock: Stock) -> None:
     await stock.say("hi")
     last = await stock.publish("chat.acme.u1.-.message.v1", b"{bad")
     reply = await stock.ask("status", min_seq=last)

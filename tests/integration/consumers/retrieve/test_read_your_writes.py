@@ -32,7 +32,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.embedded.process import ServerProcess
 from mnemon_producers.timeouts import DEFAULTS
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -86,7 +86,7 @@ async def persist(connection: Client, deployment: Deployment, up_to: int) -> Non
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_right_after_a_publish(stock: Stock) -> None:
+async def test_read_right_after_publish_sees_the_event(stock: Stock) -> None:
     expected = []
     for number in range(50):
         seq = await stock.say(str(number))
@@ -96,7 +96,7 @@ async def test_right_after_a_publish(stock: Stock) -> None:
         assert reply["seen_seq"] >= seq
 
 
-async def test_what_is_not_projected_is_read_from_the_log(
+async def test_unprojected_events_are_read_from_the_log(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     await stock.say("projected")
@@ -150,7 +150,7 @@ async def test_what_is_not_projected_is_read_from_the_log(
 
 
 @pytest.mark.usefixtures("retrieve")
-async def test_each_step_of_the_tail(stock: Stock) -> None:
+async def test_read_follows_each_event_of_the_tail(stock: Stock) -> None:
     """Nothing is projected at all, and each event changes the answer."""
     seq = await stock.say("one")
     assert await stock.contents(min_seq=seq) == ["one"]
@@ -198,7 +198,7 @@ async def test_a_change_by_another_process_is_seen(connection: Client, stock: St
         assert await stock.contents() == expected
 
 
-async def test_after_the_broker_is_back_nothing_is_as_it_was(tmp_path: Path, database_url: str) -> None:
+async def test_read_recovers_after_a_broker_restart(tmp_path: Path, database_url: str) -> None:
     """While retrieve was cut off, it missed the notice of a change."""
     server = NatsServer(tmp_path, None)
     await server.start()
@@ -236,9 +236,7 @@ async def test_after_the_broker_is_back_nothing_is_as_it_was(tmp_path: Path, dat
         await server.stop()
 
 
-async def test_a_database_that_is_down_is_said_to_be(
-    connection: Client, nats_url: str, tmp_path: Path
-) -> None:
+async def test_stopped_database_is_named(connection: Client, nats_url: str, tmp_path: Path) -> None:
     """As long as the bot still listens."""
     server = Postgres(tmp_path / "own", None)
     (tmp_path / "own").mkdir()
@@ -275,7 +273,7 @@ async def test_a_database_that_is_down_is_said_to_be(
 
 
 @pytest.mark.parametrize("verb", ["history", "context", "read"])
-async def test_what_is_shown_before_the_first_acknowledgement_has_its_position(
+async def test_first_reply_has_a_position(
     stock: Stock, connection: Client, deployment: Deployment, verb: str
 ) -> None:
     async with run_consumers(["persist"], deployment):

@@ -1,7 +1,6 @@
 """Whatever hangs, a bot is answered while it still listens, and told what is missing."""
 
 import asyncio
-import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -19,8 +18,8 @@ from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
 from mnemon_producers.timeouts import DEFAULTS
-from tests.integration.conftest import Stock, indexed
 from tests.support.servers.embedding_server import Endpoint
+from tests.support.stock_client import Stock, indexed
 
 PATIENCE = 60.0
 
@@ -70,7 +69,7 @@ def deployed(own_database: Postgres, connection: Client, nats_url: str, tmp_path
     return deployment
 
 
-async def test_a_database_that_hangs_is_not_waited_for(
+async def test_context_does_not_wait_for_a_hanging_database(
     own_database: Postgres, deployed: Deployment, stock: Stock
 ) -> None:
     async with run_consumers(CONSUMERS, deployed):
@@ -106,23 +105,11 @@ async def test_a_database_that_hangs_is_not_waited_for(
                 await asyncio.sleep(0.05)
 
 
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield endpoint
-    endpoint.released.set()
-    endpoint.server.shutdown()
-    serving.join()
-    endpoint.server.server_close()
-
-
-async def test_without_an_embedding_words_are_searched_for(
-    endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
+async def test_search_without_embedding_uses_words(
+    embedding_endpoint: Endpoint, deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     await write(stock.connection, SettingsV1(embedding=Embedding(provider="openai", model="ours")))
-    ours = endpoint.deployment
+    ours = embedding_endpoint.deployment
     deployed = deployment.model_copy(
         update={
             "vectors_folder": tmp_path / "vectors",
@@ -136,14 +123,14 @@ async def test_without_an_embedding_words_are_searched_for(
         await indexed(stock, seq)
         await stock.ask("context", conversation="new")
 
-        endpoint.released.clear()
+        embedding_endpoint.released.clear()
         context, took = await timed(stock.ask("context", conversation="new", query="violin"))
-        asked = len(endpoint.requests)
+        asked = len(embedding_endpoint.requests)
         again, again_took = await timed(stock.ask("context", conversation="new", query="violin"))
         found, found_took = await timed(stock.ask("search", query="violin"))
         forgotten, forgotten_took = await timed(stock.ask("forget", query="violin"))
 
-        assert len(endpoint.requests) == asked, "it is left alone for a while"
+        assert len(embedding_endpoint.requests) == asked, "it is left alone for a while"
         for reply in (context, again):
             assert reply["degraded"] == ["embedding"]
             shown = [each["content"] for each in reply["messages"]]

@@ -82,7 +82,9 @@ def _seed(path: Path) -> str:
 
 
 @pytest_asyncio.fixture
-async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EncryptedNatsServer]:
+async def encrypted_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[EncryptedNatsServer]:
     """The server; the environment names all that it takes to get in."""
     server = EncryptedNatsServer(tmp_path, _seed(tmp_path / "seed"))
     monkeypatch.setenv(AUTHORITY, str(server.certificate))
@@ -92,40 +94,42 @@ async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     await server.stop()
 
 
-async def test_consumers_and_bots_get_in(server: EncryptedNatsServer) -> None:
-    connection = await connect(server.url, name="test")
+async def test_consumers_and_bots_connect_over_tls(encrypted_server: EncryptedNatsServer) -> None:
+    connection = await connect(encrypted_server.url, name="test")
     await provision(connection)
     await connection.close()
-    async with Broker(Deployment(nats_url=server.url), "test").connect() as connection:
+    async with Broker(Deployment(nats_url=encrypted_server.url), "test").connect() as connection:
         await connection.flush()
-    async with MemoryClient.connect(server.url, tenant="acme") as memory:
+    async with MemoryClient.connect(encrypted_server.url, tenant="acme") as memory:
         assert await memory.publish("u1", "user", "hi") == 1
 
 
-async def test_another_key_is_refused_and_not_repeated(server: EncryptedNatsServer, tmp_path: Path) -> None:
+async def test_another_key_is_refused_and_not_repeated(
+    encrypted_server: EncryptedNatsServer, tmp_path: Path
+) -> None:
     _seed(tmp_path / "seed")
     with pytest.raises(BrokerRefused, match=NKEY_SEED) as refused:
-        await connect(server.url, name="test")
+        await connect(encrypted_server.url, name="test")
     with pytest.raises(NotConnected) as refused_bot:
-        async with MemoryClient.connect(server.url, tenant="acme"):
+        async with MemoryClient.connect(encrypted_server.url, tenant="acme"):
             pass
     seed = (tmp_path / "seed").read_text()
     assert seed not in f"{refused.value!r}{refused_bot.value!r}"
 
 
-async def test_a_server_that_nobody_vouches_for_is_refused(
-    server: EncryptedNatsServer, monkeypatch: pytest.MonkeyPatch
+async def test_server_without_trusted_certificate_is_refused(
+    encrypted_server: EncryptedNatsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(AUTHORITY)
     with pytest.raises(BrokerRefused, match=AUTHORITY):
-        await connect(server.url, name="test")
+        await connect(encrypted_server.url, name="test")
     with pytest.raises(NotConnected, match="certificate"):
-        async with MemoryClient.connect(server.url, tenant="acme"):
+        async with MemoryClient.connect(encrypted_server.url, tenant="acme"):
             pass
 
 
 @pytest.mark.parametrize("variable", [AUTHORITY, CREDENTIALS, NKEY_SEED])
-async def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+async def test_missing_key_file_is_named(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, "nowhere.pem")
     with pytest.raises(BrokerRefused, match=f"{variable}: nowhere.pem cannot be read"):
         await connect("nats://127.0.0.1:1", name="test")

@@ -17,9 +17,9 @@ from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.embedded.nats_server import NatsServer
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.log.dead_letters import bury_next, kept
+from tests.support.stock_client import Stock
 
 
 class _InDomain(NatsServer):
@@ -45,7 +45,7 @@ async def connection(nats_url: str) -> AsyncIterator[Client]:
         yield connection
 
 
-async def test_the_server_says_the_domain(connection: Client, stock: Stock) -> None:
+async def test_acknowledgement_names_the_domain(connection: Client, stock: Stock) -> None:
     said = await stock.say("hello")
     subscription = await connection.jetstream().pull_subscribe_bind("persist", LOG)
     [message] = await subscription.fetch(1)
@@ -61,7 +61,7 @@ async def test_the_log_is_read_page_by_page(connection: Client, stock: Stock) ->
     assert len(pages) == 3
 
 
-async def test_what_is_said_is_remembered_and_what_is_poison_is_buried(
+async def test_domain_deliveries_are_stored_or_buried(
     connection: Client, stock: Stock, deployment: Deployment
 ) -> None:
     await stock.say("hello")

@@ -29,7 +29,7 @@ async def positions(tail: AsyncGenerator[list[Delivery], None], up_to: int) -> l
     return found
 
 
-async def test_events_come_in_pages_and_then_as_they_are_said(connection: Client) -> None:
+async def test_tail_yields_pages_then_new_events(connection: Client) -> None:
     await fill(connection, PAGE + 10)
     said = (await connection.jetstream().publish(SUBJECT, b"{}", stream=LOG)).seq
     async with aclosing(log_tail(connection, "chat.>", 5)) as tail:
@@ -43,7 +43,7 @@ async def test_events_come_in_pages_and_then_as_they_are_said(connection: Client
         assert [each.sequence for each in await next_page] == [later]
 
 
-async def test_it_goes_on_over_a_request_that_expires(
+async def test_tail_continues_after_an_expired_request(
     connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "REQUEST_SECONDS", 0.2)
@@ -56,7 +56,7 @@ async def test_it_goes_on_over_a_request_that_expires(
         assert [each.sequence for each in await next_page] == [said]
 
 
-async def test_none_is_lost_or_doubled_where_the_server_restarts(
+async def test_tail_loses_and_doubles_no_event_over_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.5)
@@ -83,7 +83,7 @@ async def test_none_is_lost_or_doubled_where_the_server_restarts(
         await server.stop()
 
 
-async def test_without_a_log_there_is_nothing_to_wait_for(connection: Client) -> None:
+async def test_tail_without_log_fails(connection: Client) -> None:
     await connection.jetstream().delete_stream(LOG)
     with pytest.raises(NotFoundError):
         await anext(log_tail(connection, "memory.>", 0))

@@ -38,7 +38,7 @@ async def test_small_groups_share_a_batch_as_long_as_it_has_room(
     ]
 
 
-async def test_a_group_that_the_log_has_harms_no_other(connection: Client) -> None:
+async def test_duplicate_group_harms_no_other_group(connection: Client) -> None:
     await append(connection, group("u1", 2))
     await append_groups(connection, [group("u2", 2), group("u1", 2), group("u3", 3)])
     assert await batches(connection) == [
@@ -48,6 +48,6 @@ async def test_a_group_that_the_log_has_harms_no_other(connection: Client) -> No
     ]
 
 
-async def test_groups_of_nothing_append_nothing(connection: Client) -> None:
+async def test_empty_groups_append_nothing(connection: Client) -> None:
     await append_groups(connection, [[], []])
     assert await batches(connection) == []

@@ -15,7 +15,7 @@ from nats.js.api import RawStreamMsg
 from structlog.testing import capture_logs
 
 from mnemon_contracts.streams import DEAD, LOG
-from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle
+from mnemon_infra.broker.outcomes import ACK, HEADROOM, Ack, Dead, DeliveryOutcome, Retry, settle_batch
 from mnemon_infra.broker.provisioning.topology import provision
 from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import ACK_WAIT
@@ -43,7 +43,7 @@ class Durable:
 
     async def end(self, messages: list[Msg], *outcomes: DeliveryOutcome) -> None:
         deliveries = [Delivery.of(each) for each in messages]
-        await settle(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
+        await settle_batch(self.connection, "persist", zip(messages, deliveries, outcomes, strict=True))
 
     async def open(self) -> tuple[int, int]:
         """How many messages are not answered, and how many were not delivered yet."""
@@ -85,9 +85,7 @@ async def nothing_open(durable: Durable) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_what_cannot_be_buried_comes_again_and_is_buried_once_it_can_be(
-    connection: Client, durable: Durable
-) -> None:
+async def test_unburied_message_is_redelivered_and_buried_later(connection: Client, durable: Durable) -> None:
     await connection.jetstream().delete_stream(DEAD)
     await say(connection, b"{", b"[")
     with capture_logs() as logged:
@@ -104,9 +102,7 @@ async def test_what_cannot_be_buried_comes_again_and_is_buried_once_it_can_be(
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"[", b"{"]
 
 
-async def test_what_cannot_be_buried_is_in_the_way_of_nothing_else(
-    connection: Client, durable: Durable
-) -> None:
+async def test_unburied_message_blocks_no_other(connection: Client, durable: Durable) -> None:
     await connection.jetstream().delete_stream(DEAD)
     await say(connection, b"1", b"2", b"3", b"4")
     await durable.end(await durable.take(4), ACK, POISON, Ack("no reason to"), Retry(0.0))
@@ -124,7 +120,7 @@ async def test_each_outcome_ends_its_own_message(connection: Client, durable: Du
     assert sorted(each.data or b"" for each in await letters(connection)) == [b"1", b"5"]
 
 
-async def test_a_retry_waits_as_long_as_it_says(connection: Client, durable: Durable) -> None:
+async def test_retry_is_redelivered_after_its_delay(connection: Client, durable: Durable) -> None:
     await say(connection, b"1", b"2")
     await durable.end(await durable.take(2), Retry(3600.0), Retry())
     (again,) = await durable.take()
@@ -139,7 +135,7 @@ async def test_a_retry_waits_as_long_as_it_says(connection: Client, durable: Dur
             await asyncio.sleep(0.01)
 
 
-async def test_more_dead_letters_than_are_stored_at_a_time(connection: Client, durable: Durable) -> None:
+async def test_many_dead_letters_are_stored_in_groups(connection: Client, durable: Durable) -> None:
     count = 150
     await say(connection, *(str(number).encode() for number in range(count)))
     await durable.end(await durable.take(count), *([POISON] * count))

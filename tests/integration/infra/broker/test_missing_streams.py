@@ -15,15 +15,15 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
-from mnemon_infra.broker.provisioning.topology import ProvisionedChange, drift, provision
+from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
 from mnemon_infra.broker.streams.applied_position import Position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.log_identity import LogLost
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_redelivery import swept
 from tests.support.log.projected_state import contents_of
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -106,7 +106,7 @@ async def terminated() -> AsyncIterator[asyncio.Event]:
 
 
 @pytest.mark.usefixtures("often")
-async def test_a_deleted_log_is_said_once_and_not_made_anew(
+async def test_deleted_log_is_reported_once_and_not_recreated(
     stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
 ) -> None:
     async with run_consumers(["persist"], deployment):
@@ -129,7 +129,7 @@ async def test_a_deleted_log_is_said_once_and_not_made_anew(
 
 
 @pytest.mark.usefixtures("often")
-async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_used(
+async def test_deleted_work_and_dead_letter_streams_are_recreated(
     stock: Stock, connection: Client, deployment: Deployment, terminated: asyncio.Event
 ) -> None:
     jetstream = connection.jetstream()
@@ -151,4 +151,4 @@ async def test_deleted_streams_of_work_and_of_dead_letters_are_made_anew_and_use
 
 
 async def absent(connection: Client) -> list[ProvisionedChange]:
-    return [change for change in await drift(connection) if change.action == "created"]
+    return [change for change in await list_drift(connection) if change.action == "created"]

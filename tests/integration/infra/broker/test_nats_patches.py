@@ -74,7 +74,7 @@ async def test_a_fetch_whose_time_is_up_raises_what_faststream_expects(
         await subscription.fetch(10, 5)
 
 
-async def test_a_fetch_gives_what_there_is(connection: Client) -> None:
+async def test_fetch_returns_available_messages(connection: Client) -> None:
     subscription = await pull(connection)
     for number in range(3):
         await connection.jetstream().publish(SUBJECT, str(number).encode())
@@ -133,7 +133,7 @@ async def test_a_message_that_comes_later_is_waited_for(connection: Client) -> N
     assert subscription.pending_bytes == 0
 
 
-async def test_waiting_for_a_message_ends(connection: Client) -> None:
+async def test_waiting_for_a_message_times_out(connection: Client) -> None:
     subscription = await connection.subscribe("anything")
     with pytest.raises(nats.errors.TimeoutError):
         await subscription.next_msg(0.02)
@@ -256,7 +256,7 @@ async def test_headers_arrive(connection: Client) -> None:
     assert Client._parse_header_lines is patches.parse_header_lines
 
 
-async def test_where_there_is_nothing_to_fetch_from_others_go_on(
+async def test_consumers_continue_beside_a_missing_consumer(
     connection: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastStream fetches again at once, for ever: each attempt must let the rest of the process run."""

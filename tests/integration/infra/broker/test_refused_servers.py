@@ -81,7 +81,7 @@ async def test_wrong_credentials_of_nats_are_named_and_not_shown(tmp_path: Path,
     assert "wrong" not in str(refused.value)
 
 
-async def test_nobody_at_the_address_is_no_refusal() -> None:
+async def test_unreachable_address_is_no_refusal() -> None:
     with pytest.raises(BrokerUnreachable, match=r"Start it, or look at MNEMON_NATS_URL") as refused:
         await connect("nats://127.0.0.1:1", name="test")
     assert type(refused.value) is BrokerUnreachable
@@ -98,7 +98,7 @@ def role(database_url: str) -> URL:
     return url.set(username=name)
 
 
-async def test_a_database_that_lets_nobody_in_says_why_and_where_to_look(database_url: str) -> None:
+async def test_refused_database_login_names_cause_and_address(database_url: str) -> None:
     url = make_url(database_url).set(drivername="postgresql+psycopg", username="nobody", password="secret")
     with pytest.raises(DatabaseUnavailable, match=r"nobody.*Look at DATABASE_URL") as refused:
         migrate(url, "mnemon")

@@ -24,7 +24,7 @@ def positions(pages: list[list[StreamMessage]]) -> list[int]:
     return [delivery.sequence for page in pages for _, delivery in page]
 
 
-async def test_up_to_a_position_and_over_gaps(connection: Client) -> None:
+async def test_reader_stops_at_a_position_and_skips_gaps(connection: Client) -> None:
     await fill(connection, 2 * PAGE + 10)
     jetstream = connection.jetstream()
     for gone in (1, 7, PAGE, PAGE + 1, 2 * PAGE + 10):
@@ -36,7 +36,7 @@ async def test_up_to_a_position_and_over_gaps(connection: Client) -> None:
     assert await jetstream.consumers_info(DEAD) == []
 
 
-async def test_from_a_position_on_in_pages_of_a_size(connection: Client) -> None:
+async def test_reader_starts_at_a_position_in_sized_pages(connection: Client) -> None:
     await fill(connection, 50)
     assert await connection.jetstream().delete_msg(LOG, 20)
     pages = [page async for page in whole(connection, LOG, after=10, up_to=40, page=7)]
@@ -60,7 +60,7 @@ async def test_a_page_has_so_many_bytes_at_most(connection: Client) -> None:
     assert not any(message.data for page in headers for message, _ in page)
 
 
-async def test_a_place_that_the_server_has_lost_is_taken_again(connection: Client) -> None:
+async def test_reader_recreates_a_lost_consumer(connection: Client) -> None:
     await fill(connection, 3 * PAGE)
     jetstream = connection.jetstream()
     kept = {each.name for each in await jetstream.consumers_info(LOG)}
@@ -86,7 +86,7 @@ async def test_an_event_is_the_same_however_it_is_read(connection: Client) -> No
         await log_reader.delivery_at(connection, 99)
 
 
-async def test_a_stream_that_is_not_there(connection: Client) -> None:
+async def test_reader_names_a_missing_stream(connection: Client) -> None:
     await connection.jetstream().delete_stream(LOG)
     with pytest.raises(nats.errors.Error):
         await read(connection, 1)

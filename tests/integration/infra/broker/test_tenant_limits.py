@@ -32,7 +32,7 @@ def test_limits_stay_when_there_is_a_new_password_and_go_when_they_are_left_out(
     assert limits() == {"subscriptions": 10}
 
 
-async def test_what_is_too_much_of_one_tenant_is_nothing_to_another(tmp_path: Path) -> None:
+async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edited() as users:
         logins = {tenant: users.issue_tenant(tenant) for tenant in "AB"}
         users.limit("A", Limits(payload=4096, connections=1))

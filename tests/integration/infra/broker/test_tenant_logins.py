@@ -137,7 +137,7 @@ async def stock(guarded: Guarded, tenant: str) -> AsyncIterator[Stock]:
         yield Stock(connection, refusals)
 
 
-async def test_nothing_of_another_s_can_be_published_asked_or_done(guarded: Guarded) -> None:
+async def test_login_reaches_nothing_of_another_tenant(guarded: Guarded) -> None:
     before = await guarded.stored()
     async with stock(guarded, "A") as bot:
         for subject in PUBLISHED:
@@ -146,7 +146,7 @@ async def test_nothing_of_another_s_can_be_published_asked_or_done(guarded: Guar
     assert await guarded.stored() == before
 
 
-async def test_nothing_can_be_listened_to_but_the_own_inbox(guarded: Guarded) -> None:
+async def test_login_subscribes_only_to_its_inbox(guarded: Guarded) -> None:
     async with stock(guarded, "A") as bot:
         for subject in LISTENED:
             await bot.connection.subscribe(subject)
@@ -156,7 +156,7 @@ async def test_nothing_can_be_listened_to_but_the_own_inbox(guarded: Guarded) ->
             assert await bot.refused(subject), subject
 
 
-async def test_a_reply_goes_nowhere_but_to_who_asked(guarded: Guarded) -> None:
+async def test_reply_reaches_only_the_requester(guarded: Guarded) -> None:
     worker = await connect(guarded.server.url_as("worker"), name="worker")
 
     async def answer(message: Msg) -> None:
@@ -181,7 +181,7 @@ async def test_a_reply_goes_nowhere_but_to_who_asked(guarded: Guarded) -> None:
 
 
 @pytest.mark.parametrize("tenant", ["A", "ä.b c"])
-async def test_a_bot_publishes_and_asks_for_its_own(guarded: Guarded, tenant: str) -> None:
+async def test_bot_login_publishes_and_asks_for_its_tenant(guarded: Guarded, tenant: str) -> None:
     async with MemoryClient.connect(guarded.address(tenant), tenant=tenant, timeouts=IMPATIENT) as memory:
         assert await memory.publish("u", "user", "hi") == 1
         many = [ChatEvent("u", MessageV1(role="user", content=str(number))) for number in range(1500)]
@@ -197,7 +197,7 @@ async def test_the_client_says_that_it_is_not_permitted(guarded: Guarded) -> Non
         assert not failed.value.retryable
 
 
-async def test_who_has_no_login_is_refused(guarded: Guarded) -> None:
+async def test_connection_without_login_is_refused(guarded: Guarded) -> None:
     with pytest.raises(BrokerUnreachable, match="credentials"):
         await connect(guarded.server.url, name="nobody")
     wrong = guarded.logins["A"]._replace(password="guess-that-is-wrong").at(guarded.server.url)
@@ -215,9 +215,7 @@ FORBIDDEN_TO_WORKERS = (
 )
 
 
-async def test_a_worker_does_all_that_consumers_have_to_do(
-    guarded: Guarded, database_url: str, tmp_path: Path
-) -> None:
+async def test_worker_login_runs_all_consumers(guarded: Guarded, database_url: str, tmp_path: Path) -> None:
     worker = guarded.server.url_as("worker")
     deployment = Deployment(
         nats_url=worker,
@@ -240,7 +238,7 @@ async def test_a_worker_does_all_that_consumers_have_to_do(
         assert not (await memory.history("u")).messages
 
 
-def test_a_file_of_an_earlier_version_lets_a_worker_do_no_more(tmp_path: Path) -> None:
+def test_old_logins_file_limits_the_worker(tmp_path: Path) -> None:
     path = tmp_path / "auth" / "nats.conf"
     with FolderLogins(tmp_path).edited():
         pass
@@ -297,7 +295,7 @@ async def test_a_new_tenant_is_let_in_while_others_go_on(guarded: Guarded, tmp_p
     assert stored[LOG]["chat.A.u.-.message.v1"] == len(said) == len(set(said))
 
 
-async def test_who_is_revoked_is_cut_off(guarded: Guarded, tmp_path: Path) -> None:
+async def test_revoked_login_is_disconnected(guarded: Guarded, tmp_path: Path) -> None:
     with FolderLogins(tmp_path).edited() as users:
         assert users.revoke("A")
         assert not users.revoke("nobody")
@@ -309,7 +307,7 @@ async def test_who_is_revoked_is_cut_off(guarded: Guarded, tmp_path: Path) -> No
         await memory.publish("u", "user", "hi")
 
 
-async def test_nothing_of_a_password_is_in_the_file(guarded: Guarded, tmp_path: Path) -> None:
+async def test_logins_file_holds_no_password(guarded: Guarded, tmp_path: Path) -> None:
     path = FolderLogins(tmp_path).path
     text = path.read_text()
     assert path.stat().st_mode & 0o077 == 0
@@ -317,7 +315,7 @@ async def test_nothing_of_a_password_is_in_the_file(guarded: Guarded, tmp_path: 
     json.loads(text.partition(": ")[2])
 
 
-async def test_what_was_stored_without_logins_is_there_with_them(tmp_path: Path) -> None:
+async def test_events_stored_without_logins_stay_readable(tmp_path: Path) -> None:
     server = NatsServer(tmp_path, None, "a key")
     await server.start()
     anybody = await connect(server.url, name="anybody")

@@ -4,13 +4,13 @@ import pytest
 from nats.aio.client import Client
 from nats.js.api import ConsumerConfig, StreamConfig
 
-from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_config, drift, provision
+from mnemon_infra.broker.provisioning.topology import TooFewServers, consumer_config, list_drift, provision
 from mnemon_infra.durables import DURABLES
 
 
-async def test_everything_is_created_once(connection: Client) -> None:
+async def test_provisioning_creates_everything_once(connection: Client) -> None:
     assert {change.action for change in await provision(connection)} == {"unchanged"}
-    assert {change.action for change in await drift(connection)} == {"unchanged"}
+    assert {change.action for change in await list_drift(connection)} == {"unchanged"}
 
 
 async def test_drift_is_reported_and_repaired(connection: Client) -> None:
@@ -21,7 +21,9 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
     assert isinstance(consumer, ConsumerConfig)
     await stream_context.add_consumer("LOG", consumer.evolve(max_ack_pending=7))
 
-    reported = {change.what: change for change in await drift(connection) if change.action != "unchanged"}
+    reported = {
+        change.what: change for change in await list_drift(connection) if change.action != "unchanged"
+    }
     assert reported.keys() == {"stream LOG", "consumer persist of LOG"}
     assert "duplicate_window" in reported["stream LOG"].detail
     assert "max_age" not in reported["stream LOG"].detail, "what we leave open is the operator's"
@@ -31,7 +33,7 @@ async def test_drift_is_reported_and_repaired(connection: Client) -> None:
     await provision(connection)
     mended: StreamConfig = (await stream_context.stream_info("LOG")).config
     assert (mended.duplicate_window, mended.max_age) == (120, 86_400)
-    assert {change.action for change in await drift(connection)} == {"unchanged"}
+    assert {change.action for change in await list_drift(connection)} == {"unchanged"}
 
 
 async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(connection: Client) -> None:
@@ -45,11 +47,11 @@ async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(con
     reader = await stream_context.pull_subscribe_bind(consumer="dedupe", stream="LOG")
     (message,) = await reader.fetch(1)
     await message.ack_sync()
-    assert {each.what for each in await drift(connection) if each.action != "unchanged"} == {
+    assert {each.what for each in await list_drift(connection) if each.action != "unchanged"} == {
         "consumer dedupe of LOG"
     }
     await provision(connection)
-    assert {each.action for each in await drift(connection)} == {"unchanged"}
+    assert {each.action for each in await list_drift(connection)} == {"unchanged"}
     await stream_context.publish("memory.acme.u1.fact.compared.v1", b"{}")
     (message,) = await reader.fetch(1)
     assert message.subject == "memory.acme.u1.fact.compared.v1"
@@ -58,5 +60,7 @@ async def test_a_consumer_of_one_event_comes_to_read_two_and_keeps_its_place(con
 async def test_a_server_that_is_alone_keeps_no_three_copies(connection: Client) -> None:
     with pytest.raises(TooFewServers, match="MNEMON_REPLICAS"):
         await provision(connection, replicas=3)
-    reported = {change.what for change in await drift(connection, replicas=3) if change.action != "unchanged"}
+    reported = {
+        change.what for change in await list_drift(connection, replicas=3) if change.action != "unchanged"
+    }
     assert reported == {"stream LOG", "stream WORK", "stream DEAD", "bucket settings"}

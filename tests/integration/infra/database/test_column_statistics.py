@@ -11,7 +11,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.erasure.users import counted_in_statistics
 from mnemon_infra.database.migration import _config, migrate
 from mnemon_infra.database.tables import metadata
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 _SAMPLED = """
     SELECT tablename || '.' || attname FROM pg_stats

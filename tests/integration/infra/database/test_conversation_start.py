@@ -96,7 +96,7 @@ async def test_starts_and_namings_of_another_user_do_not_count(database: Databas
     await hold(database, [*others, *events], "b", {FIRST: [2], "a": [4, 5], "b": [6, 7]})
 
 
-async def test_of_several_clears_and_discards_the_last_counts(database: Database) -> None:
+async def test_last_clear_or_discard_counts(database: Database) -> None:
     """Of each conversation, whatever order they come in."""
     told = [said(seq, place) for seq, place in ((1, "a"), (2, "b"), (4, "a"), (5, "b"), (8, "a"), (9, "b"))]
     for clears in permutations(

@@ -93,7 +93,7 @@ async def test_each_user_loses_what_lies_below_the_own_erasure(
 
 
 @pytest.mark.parametrize(("table", "name", "body"), TABLES)
-async def test_of_several_erasures_of_a_user_the_furthest_counts(
+async def test_furthest_erasure_of_a_user_counts(
     database: Database, table: str, name: str, body: dict[str, Any]
 ) -> None:
     for first, second, third in permutations((8, 14, 11)):

@@ -43,11 +43,11 @@ def answered(seq: int, outcome: str, at: datetime) -> Delivery:
     return Delivery(subject, body, f"e{seq}", "LOG", seq, 1, at.timestamp())
 
 
-async def test_nothing(database: Database) -> None:
+async def test_backlog_of_empty_database_is_zero(database: Database) -> None:
     assert await database.read(backlog(NOW, MIDNIGHT)) == Backlog(0, 0, 0, 0, [])
 
 
-async def test_what_is_in_hand(database: Database) -> None:
+async def test_backlog_counts_windows_and_batches(database: Database) -> None:
     await put(
         database,
         windows,

@@ -36,7 +36,7 @@ async def test_two_messages_to_each_side_in_the_same_conversation(database: Data
     assert {message.conversation for message in found.messages.values()} == {"a"}
 
 
-async def test_stretches_that_meet_are_one(database: Database) -> None:
+async def test_adjacent_surroundings_are_joined(database: Database) -> None:
     await write(database, plan([said(seq) for seq in range(1, 21)]).rows)
 
     found = await around(database, 4, 8, 16)
@@ -45,7 +45,7 @@ async def test_stretches_that_meet_are_one(database: Database) -> None:
     assert found.following == {seq: seq + 1 for seq in (2, 3, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17)}
 
 
-async def test_only_the_first_are_surrounded(database: Database) -> None:
+async def test_only_the_first_hits_have_surroundings(database: Database) -> None:
     await write(database, plan([said(seq) for seq in range(1, 21)]).rows)
     wanted = MessageLookup("acme", "anna", ["e15", "e4", "e9"], 2)
 
@@ -76,7 +76,7 @@ async def test_what_was_said_by_name_and_on_the_current_conversation_stands_toge
     assert (await around(database, 9)).following == {1: 5, 5: 9}
 
 
-async def test_what_is_gone_is_neither_found_nor_near(database: Database) -> None:
+async def test_removed_messages_are_neither_found_nor_neighbours(database: Database) -> None:
     events = [said(1), said(2), event(3, "cleared", None), said(4), said(5), said(6, user="boris")]
     await write(database, plan(events).rows)
 

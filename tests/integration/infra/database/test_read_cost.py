@@ -48,7 +48,7 @@ async def test_a_read_touches_what_it_shows(database: Database, conversation: st
     assert 21 <= touched(explained[0]["Plan"]) <= 3 * 21
 
 
-async def test_who_asks_at_the_same_time_is_answered_together(database: Database) -> None:
+async def test_concurrent_reads_share_a_query(database: Database) -> None:
     await write(database, plan([said(f"u{seq % 50}", seq) for seq in range(1, 501)]).rows)
     round_trips: list[int] = []
 
@@ -66,7 +66,7 @@ async def test_who_asks_at_the_same_time_is_answered_together(database: Database
     assert round_trips == [AT_ONCE] * 10
 
 
-async def test_a_question_taken_back_takes_no_other_along(database: Database) -> None:
+async def test_cancelled_read_cancels_no_other(database: Database) -> None:
     await write(database, plan([said("anna", 1)]).rows)
     together = QueryBatcher(database, user_memory.newest_messages)
     asked = [asyncio.create_task(together.ask(NewestMessages("acme", "anna", None, 5))) for _ in range(300)]
@@ -80,7 +80,7 @@ async def test_a_question_taken_back_takes_no_other_along(database: Database) ->
     assert all(isinstance(answer, ConversationView) for answer in answered[1::2])
 
 
-async def test_when_the_database_is_gone_all_hear_of_it_and_then_it_works_again(database: Database) -> None:
+async def test_reads_fail_without_database_and_recover(database: Database) -> None:
     await write(database, plan([said("anna", 1)]).rows)
     gone = [True]
 

@@ -91,7 +91,7 @@ async def test_the_summaries_of_all_conversations_are_those_of_each(database: Da
     assert await all_ids() == []
 
 
-async def test_what_is_below_a_watermark_counts_for_nothing(database: Database) -> None:
+async def test_summaries_below_a_watermark_do_not_count(database: Database) -> None:
     events, live = a_long_conversation()
     cleared = stored(99_999, chat_subject("acme", "anna", "c", "cleared"))
     after = {"conversation": "c", "text": "new", "summary_id": "new", "from_seq": 100_001, "to_seq": 100_010}

@@ -89,7 +89,7 @@ async def test_answers_and_questions_without_one_are_told_apart(rows: Rows) -> N
     assert (records[OTHER].answered, records[OTHER].unanswered) == (set(), [])
 
 
-async def test_merges_say_where_facts_went(rows: Rows) -> None:
+async def test_merges_name_the_surviving_fact(rows: Rows) -> None:
     await rows.save(2, "ar_001")
     fact = Fact(text="text")
     merged = FactMergedV1(
@@ -124,6 +124,6 @@ async def test_a_batch_has_its_pairs_until_it_ends(rows: Rows, is_completed: boo
     assert await asked() == {ANOTHER}
 
 
-async def test_of_no_users_nothing_is_asked(rows: Rows) -> None:
+async def test_pairs_of_no_users_need_no_query(rows: Rows) -> None:
     assert await rows.database.read(pair_records([])) == {}
     assert await rows.database.read(pairs_of_batch("b1", [])) == {}

@@ -70,7 +70,7 @@ async def cut(database: Database, conversation: str, *ranges: tuple[int, int]) -
         )
 
 
-async def test_the_oldest_of_each_conversation_with_all_that_was_said(database: Database) -> None:
+async def test_oldest_unsummarised_messages_are_read_per_conversation(database: Database) -> None:
     call = {"id": "c", "name": "look", "arguments": {"at": "it"}}
     events = [
         event(1, "started", "a"),
@@ -140,7 +140,7 @@ async def test_windows_cover_what_is_in_hand_or_else_what_events_say(database: D
     assert await stretches(database, "windows") == found | {"a": [18, 20]}
 
 
-async def test_what_is_gone_is_not_there_to_be_covered(database: Database) -> None:
+async def test_removed_messages_are_not_unsummarised(database: Database) -> None:
     events = [said(1, "a"), said(2, "a"), said(3, "b"), event(4, "cleared", "a"), said(5, "a")]
     await write(database, plan(events).rows)
     assert await stretches(database, "windows") == {"a": [5], "b": [3]}
@@ -161,7 +161,7 @@ async def test_many_users_are_looked_through_together(database: Database) -> Non
     assert await database.read(uncovered([], "summaries")) == []
 
 
-async def test_conversations_that_are_long(database: Database) -> None:
+async def test_long_conversations_are_read_in_part(database: Database) -> None:
     events = [said(seq, "a") for seq in range(1, 18)] + [said(seq, "b") for seq in range(18, 34)]
     events += [event(40, "started", "c"), *(said(seq) for seq in range(41, 50))]
     events += [said(seq, "c") for seq in range(50, 58)]

@@ -84,7 +84,7 @@ class TestAnthropic(BatchesSuite):
                 assert not isinstance(raised.value, ModelRefused)
             assert await model.batches.find(batch_id, 3, long_ago()) == batch.id
 
-    async def test_what_another_has_submitted_is_not_taken(
+    async def test_batch_of_another_process_is_not_adopted(
         self, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
@@ -97,9 +97,7 @@ class TestAnthropic(BatchesSuite):
         of_others(server, 4)
         assert await batches.find(batch_id, 3, long_ago()) is None
 
-    async def test_a_batch_of_ours_that_runs_keeps_no_other_waiting(
-        self, server: ProviderServer, batches: BatchApi
-    ) -> None:
+    async def test_running_batch_blocks_no_other(self, server: ProviderServer, batches: BatchApi) -> None:
         await batches.submit(first := new_id(), lines(first, 3))
         server.state.faults.requests.append(HttpFault(500, path=self.creating))
         with pytest.raises(ModelUnavailable):
@@ -145,7 +143,7 @@ class TestAnthropic(BatchesSuite):
             assert outcome.is_refused
             assert "thing" not in outcome.error
 
-    async def test_what_the_model_will_not_answer_is_paid_for(
+    async def test_refused_answer_is_paid_for(
         self, server: ProviderServer, model: LanguageModel, batches: BatchApi
     ) -> None:
         text = f"How do I make {FORBIDDEN}?"
@@ -161,16 +159,14 @@ class TestAnthropic(BatchesSuite):
         assert isinstance(outcome, ModelAnswer)
         assert (outcome.is_refused, outcome.usage.input) == (True, refused.usage.input)
 
-    async def test_results_that_end_too_early_are_told(
-        self, server: ProviderServer, batches: BatchApi
-    ) -> None:
+    async def test_truncated_results_are_reported(self, server: ProviderServer, batches: BatchApi) -> None:
         server.state.faults.results = "half"
         provider_id = await batches.submit("one", lines("one", 10))
         await ended(batches, provider_id)
         with pytest.raises(ModelUnavailable, match=r"of 10 results"):
             await outcomes(batches, provider_id)
 
-    async def test_a_broken_line_is_told_by_its_id(self, server: ProviderServer, batches: BatchApi) -> None:
+    async def test_broken_line_is_reported_by_its_id(self, server: ProviderServer, batches: BatchApi) -> None:
         server.state.faults.damage = lambda text: "cut" if text == "I like thing 1" else None
         provider_id = await batches.submit("one", lines("one", 3))
         await ended(batches, provider_id)
@@ -203,20 +199,20 @@ class TestAnthropic(BatchesSuite):
             said,
         ]
 
-    async def test_who_need_not_think_does_not(self, server: ProviderServer, model: LanguageModel) -> None:
+    async def test_model_without_need_to_think_gets_no_thinking(
+        self, server: ProviderServer, model: LanguageModel
+    ) -> None:
         request = asking("I like tea")
         assert facts(await model.complete(request)) == ["User likes tea"]
         assert server.state.questions[0].most_tokens == request.most_tokens
 
-    async def test_who_must_think_has_room_for_it(self, server: ProviderServer) -> None:
+    async def test_thinking_model_gets_extra_tokens(self, server: ProviderServer) -> None:
         async with self.opened(server, f"a-{THINKER}") as model:
             answer = await model.complete(asking("I like tea"))
         assert facts(answer) == ["User likes tea"]
         assert not answer.is_cut
 
-    async def test_what_a_model_takes_is_asked_again_when_nobody_answered(
-        self, server: ProviderServer
-    ) -> None:
+    async def test_model_parameters_are_looked_up_again_after_failure(self, server: ProviderServer) -> None:
         server.state.faults.requests.append(HttpFault(500, path=MODELS))
         async with self.opened(server) as model:
             for _ in range(2):
@@ -233,9 +229,7 @@ class TestAnthropic(BatchesSuite):
         assert [request.split()[0] for request in server.state.requests] == ["GET", "POST", "POST"]
         assert server.state.questions[0].schema is not None
 
-    async def test_who_wants_to_be_left_alone_for_long_is(
-        self, server: ProviderServer, model: LanguageModel
-    ) -> None:
+    async def test_long_retry_after_is_respected(self, server: ProviderServer, model: LanguageModel) -> None:
         server.state.faults.requests.append(HttpFault(429, retry_after=3600))
         started = time.monotonic()
         with pytest.raises(ModelUnavailable) as raised:
@@ -253,7 +247,7 @@ class TestAnthropic(BatchesSuite):
             (405, f"refuses what model {MODEL} is asked"),
         ],
     )
-    async def test_a_refusal_is_told_at_once(
+    async def test_refusal_is_raised_without_retry(
         self, status: int, words: str, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.faults.requests.append(HttpFault(status))
@@ -262,7 +256,7 @@ class TestAnthropic(BatchesSuite):
         assert len(server.state.requests) == 1
         assert KEY not in "".join(traceback.format_exception(raised.value))
 
-    async def test_what_is_asked_is_never_logged(
+    async def test_request_is_never_logged(
         self, server: ProviderServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.DEBUG)

@@ -2,7 +2,7 @@
 
 import re
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import get_args
 
 import pytest
@@ -16,12 +16,6 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.anthropic.model import USUAL_MODEL, open_anthropic
 from mnemon_infra.models.language.port import ModelNotConfigured, ModelRefused, ModelUnavailable
 from tests.support.suites.language_model import KEY, asking, facts
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -46,13 +40,13 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Response], None]:
     ],
 )
 async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
-    body: object, server: ProviderServer, answers: Callable[[str, Response], None]
+    body: object, provider: ProviderServer, answers: Callable[[str, Response], None]
 ) -> None:
     answers("GET /v1/models/.*", Response(body))
-    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+    async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
         await model.complete(asking("I like tea"))
         assert model.batches is not None
-    assert server.state.asked == {"I like tea": 1}
+    assert provider.state.asked == {"I like tea": 1}
 
 
 @pytest.mark.parametrize(
@@ -64,21 +58,21 @@ async def test_a_server_that_says_little_of_its_models_is_asked_all_the_same(
         Response(b"<html>", headers={"Content-Type": "text/html"}),
     ],
 )
-async def test_what_is_no_message_is_no_answer(
-    response: Response, server: ProviderServer, answers: Callable[[str, Response], None]
+async def test_malformed_message_is_no_answer(
+    response: Response, provider: ProviderServer, answers: Callable[[str, Response], None]
 ) -> None:
     answers("POST /v1/messages", response)
-    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+    async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
         with pytest.raises(ModelUnavailable, match="does not answer"):
             await model.complete(asking("I like tea"))
 
 
-async def test_money_that_is_spent_is_not_waited_for(
-    server: ProviderServer, answers: Callable[[str, Response], None]
+async def test_exhausted_credit_is_not_retried(
+    provider: ProviderServer, answers: Callable[[str, Response], None]
 ) -> None:
     error = {"type": "rate_limit_error", "details": {"error_code": "enforced_spend_limit_reached"}}
     answers("POST /v1/messages", Response({"type": "error", "error": error}, 429))
-    async with open_anthropic(None, Deployment(anthropic_url=server.url)) as model:
+    async with open_anthropic(None, Deployment(anthropic_url=provider.url)) as model:
         with pytest.raises(ModelRefused, match="wants to be paid"):
             await model.complete(asking("I like tea"))
 
@@ -105,15 +99,15 @@ async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it() -> None
 
 
 @pytest.mark.parametrize(("variables", "key"), [({}, "none"), ({"ANTHROPIC_API_KEY": f"{KEY}\n"}, KEY)])
-async def test_the_key_and_the_address_are_ours_to_say(
-    variables: Mapping[str, str], key: str, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+async def test_key_and_address_ignore_the_environment_of_the_sdk(
+    variables: Mapping[str, str], key: str, provider: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "of-another-program")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
-    server.state.key = key
-    for name, value in {"MNEMON_ANTHROPIC_URL": server.url, **variables}.items():
+    provider.state.key = key
+    for name, value in {"MNEMON_ANTHROPIC_URL": provider.url, **variables}.items():
         monkeypatch.setenv(name, value)
     async with open_anthropic(None, Deployment()) as model:
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
-    assert server.state.questions[0].model == USUAL_MODEL
+    assert provider.state.questions[0].model == USUAL_MODEL

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import numpy as np
 import pytest
@@ -37,21 +36,9 @@ MODEL = "a-model-of-our-own"
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield endpoint
-    endpoint.released.set()
-    endpoint.server.shutdown()
-    serving.join()
-    endpoint.server.server_close()
-
-
-@pytest.fixture
-async def model(endpoint: Endpoint) -> AsyncIterator[OpenAIEmbeddings]:
-    async with open_openai(MODEL, endpoint.deployment) as model:
-        endpoint.requests.clear()
+async def model(embedding_endpoint: Endpoint) -> AsyncIterator[OpenAIEmbeddings]:
+    async with open_openai(MODEL, embedding_endpoint.deployment) as model:
+        embedding_endpoint.requests.clear()
         yield model
 
 
@@ -60,9 +47,9 @@ def expected(*texts: str) -> NDArray[np.float32]:
     return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
-async def test_the_settings_lead_to_the_endpoint(endpoint: Endpoint) -> None:
+async def test_the_settings_lead_to_the_endpoint(embedding_endpoint: Endpoint) -> None:
     settings = Embedding(provider="openai", model=MODEL)
-    async with open_embedder(settings, endpoint.deployment) as model:
+    async with open_embedder(settings, embedding_endpoint.deployment) as model:
         assert model is not None
         assert (model.model, model.dimension) == (f"openai/{MODEL}", DIMENSION)
         assert model.thresholds == TRANSFORMER
@@ -70,101 +57,103 @@ async def test_the_settings_lead_to_the_endpoint(endpoint: Endpoint) -> None:
         assert await model.embed_query("tea", await model.statistics(["tea"])) == pytest.approx(
             expected("tea")[0], abs=1e-6
         )
-    assert endpoint.keys == [f"Bearer {KEY}"] * 3
-    assert {request["model"] for request in endpoint.requests} == {MODEL}
+    assert embedding_endpoint.keys == [f"Bearer {KEY}"] * 3
+    assert {request["model"] for request in embedding_endpoint.requests} == {MODEL}
 
 
-async def test_of_openais_models_the_dimension_is_known(endpoint: Endpoint) -> None:
-    async with open_openai(None, endpoint.deployment) as model:
+async def test_of_openais_models_the_dimension_is_known(embedding_endpoint: Endpoint) -> None:
+    async with open_openai(None, embedding_endpoint.deployment) as model:
         assert (model.model, model.dimension) == ("openai/text-embedding-3-small", 1536)
-        assert endpoint.requests == []
+        assert embedding_endpoint.requests == []
         with pytest.raises(EmbeddingRefused, match=r"8 numbers a text; openai/.*3-small has 1536"):
             await model.embed(["tea"])
 
 
-async def test_nothing_is_asked_about_nothing(endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
+async def test_no_texts_make_no_request(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
     vectors = await model.embed(["", "tea", " \n"])
     assert not vectors[[0, 2]].any()
     assert vectors[1] == pytest.approx(expected("tea")[0], abs=1e-6)
     assert not (await model.embed_query("")).any()
     assert (await model.embed([])).shape == (0, DIMENSION)
-    assert [request["input"] for request in endpoint.requests] == [["tea"]]
+    assert [request["input"] for request in embedding_endpoint.requests] == [["tea"]]
 
 
 async def test_batches_are_bounded_by_texts_by_bytes_and_in_number(
-    endpoint: Endpoint, model: OpenAIEmbeddings
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     texts = [f"message {number}" for number in range(3000)] + [
         f"{number} ё{'й' * 20_000}" for number in range(100)
     ]
     vectors = await model.embed(texts)
-    asked = [request["input"] for request in endpoint.requests]
+    asked = [request["input"] for request in embedding_endpoint.requests]
     assert vectors[:3000] == pytest.approx(expected(*texts[:3000]), abs=1e-6)
     assert sum(map(len, asked)) == len(texts)
     assert max(map(len, asked)) == 256
     assert max(len("".join(batch).encode()) for batch in asked) <= 250_000
     assert max(len(text.encode()) for batch in asked for text in batch) <= 8000
-    assert 1 < endpoint.most_in_flight <= 4
+    assert 1 < embedding_endpoint.most_in_flight <= 4
 
 
-async def test_a_query_does_not_wait_behind_batches(endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
-    endpoint.released.clear()
-    endpoint.most_in_flight = 0
+async def test_a_query_does_not_wait_behind_batches(
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
+) -> None:
+    embedding_endpoint.released.clear()
+    embedding_endpoint.most_in_flight = 0
     async with asyncio.TaskGroup() as group:
         group.create_task(model.embed([f"message {number}" for number in range(3000)]))
         group.create_task(model.embed_query("tea"))
         async with asyncio.timeout(5):
-            while endpoint.most_in_flight < 5:
+            while embedding_endpoint.most_in_flight < 5:
                 await asyncio.sleep(0.01)
-        assert ["tea"] in [request["input"] for request in endpoint.requests]
-        endpoint.released.set()
+        assert ["tea"] in [request["input"] for request in embedding_endpoint.requests]
+        embedding_endpoint.released.set()
 
 
-async def test_when_there_is_no_time_it_is_asked_again_as_late_as_it_says(
-    endpoint: Endpoint, model: OpenAIEmbeddings
+async def test_rate_limited_request_is_retried_after_the_stated_delay(
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
-    endpoint.faults = [lambda _: refusal(429, {"Retry-After": "1"})]
+    embedding_endpoint.faults = [lambda _: refusal(429, {"Retry-After": "1"})]
     started = time.monotonic()
     assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
     assert 1 <= time.monotonic() - started < 5
-    assert len(endpoint.requests) == 2
+    assert len(embedding_endpoint.requests) == 2
 
 
-async def test_a_failure_is_tried_again(endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
-    endpoint.faults = [lambda _: refusal(500)]
+async def test_failed_request_is_retried(embedding_endpoint: Endpoint, model: OpenAIEmbeddings) -> None:
+    embedding_endpoint.faults = [lambda _: refusal(500)]
     assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
-    assert len(endpoint.requests) == 2
+    assert len(embedding_endpoint.requests) == 2
 
 
-async def test_a_failure_that_lasts_is_told(endpoint: Endpoint) -> None:
-    async with open_openai(MODEL, endpoint.deployment, retries=1) as model:
-        endpoint.faults = [lambda _: refusal(503)] * 2
+async def test_lasting_failure_is_raised(embedding_endpoint: Endpoint) -> None:
+    async with open_openai(MODEL, embedding_endpoint.deployment, retries=1) as model:
+        embedding_endpoint.faults = [lambda _: refusal(503)] * 2
         with pytest.raises(EmbeddingUnavailable, match=r"127\.0\.0\.1 fails \(HTTP 503\)") as raised:
             await model.embed(["tea"])
         assert not isinstance(raised.value, EmbeddingRefused)
         assert await model.embed(["tea"]) == pytest.approx(expected("tea"), abs=1e-6)
 
 
-async def test_one_batch_that_fails_fails_all_of_them(endpoint: Endpoint) -> None:
-    async with open_openai(MODEL, endpoint.deployment, retries=0) as model:
-        endpoint.faults = [right, lambda _: refusal(500)]
+async def test_one_batch_that_fails_fails_all_of_them(embedding_endpoint: Endpoint) -> None:
+    async with open_openai(MODEL, embedding_endpoint.deployment, retries=0) as model:
+        embedding_endpoint.faults = [right, lambda _: refusal(500)]
         with pytest.raises(EmbeddingUnavailable):
             await model.embed([f"message {number}" for number in range(1000)])
 
 
-async def test_who_is_slow_is_not_waited_for(endpoint: Endpoint) -> None:
-    async with open_openai(MODEL, endpoint.deployment, try_seconds=0.2, retries=1) as model:
-        endpoint.requests.clear()
-        endpoint.released.clear()
+async def test_slow_server_times_out(embedding_endpoint: Endpoint) -> None:
+    async with open_openai(MODEL, embedding_endpoint.deployment, try_seconds=0.2, retries=1) as model:
+        embedding_endpoint.requests.clear()
+        embedding_endpoint.released.clear()
         with pytest.raises(EmbeddingUnavailable, match="APITimeoutError"):
             await model.embed(["tea"])
-        assert len(endpoint.requests) == 2
+        assert len(embedding_endpoint.requests) == 2
 
 
-async def test_who_is_not_there_is_told(endpoint: Endpoint) -> None:
-    endpoint.server.server_close()
+async def test_unreachable_server_is_reported(embedding_endpoint: Endpoint) -> None:
+    embedding_endpoint.server.server_close()
     with pytest.raises(EmbeddingUnavailable, match="APIConnectionError"):
-        async with open_openai(MODEL, endpoint.deployment, retries=0):
+        async with open_openai(MODEL, embedding_endpoint.deployment, retries=0):
             pass
 
 
@@ -179,10 +168,10 @@ def in_numbers(request: Body) -> Answer:
 
 
 @pytest.mark.parametrize("way", [turned_round, in_numbers])
-async def test_other_ways_to_answer_right(
-    way: Callable[[Body], Answer], endpoint: Endpoint, model: OpenAIEmbeddings
+async def test_alternative_answer_formats_are_accepted(
+    way: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
-    endpoint.faults = [way]
+    embedding_endpoint.faults = [way]
     texts = ["one", "two", "три"]
     assert await model.embed(texts) == pytest.approx(expected(*texts), abs=1e-6)
 
@@ -217,10 +206,10 @@ def changed(change: Callable[[list[Body]], object]) -> Callable[[Body], Answer]:
         pytest.param(lambda _: Answer(200, b"{"), id="half an answer"),
     ],
 )
-async def test_what_is_no_answer_is_not_stored(
-    fault: Callable[[Body], Answer], endpoint: Endpoint, model: OpenAIEmbeddings
+async def test_malformed_answer_is_not_stored(
+    fault: Callable[[Body], Answer], embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
-    endpoint.faults = [fault] * 4
+    embedding_endpoint.faults = [fault] * 4
     with pytest.raises(EmbeddingUnavailable, match="does not answer"):
         await model.embed(["one", "two", "three"])
 
@@ -237,42 +226,42 @@ async def test_what_is_no_answer_is_not_stored(
 async def test_a_refusal_is_told_at_once_and_never_with_the_key(
     status: int,
     words: str,
-    endpoint: Endpoint,
+    embedding_endpoint: Endpoint,
     model: OpenAIEmbeddings,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    endpoint.faults = [lambda _: refusal(status)]
+    embedding_endpoint.faults = [lambda _: refusal(status)]
     with pytest.raises(EmbeddingRefused, match=words) as raised:
         await model.embed(["tea"])
-    assert len(endpoint.requests) == 1
+    assert len(embedding_endpoint.requests) == 1
     assert KEY not in "".join(traceback.format_exception(raised.value))
     assert KEY not in caplog.text
-    assert KEY not in repr(endpoint.deployment)
+    assert KEY not in repr(embedding_endpoint.deployment)
 
 
 async def test_a_text_that_is_refused_keeps_no_other_from_its_vector(
-    endpoint: Endpoint, model: OpenAIEmbeddings
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
     long = "tea " * 1000
 
     def short_ones_only(request: Body) -> Answer:
         return refusal(400) if max(map(len, request["input"])) > 1000 else right(request)
 
-    endpoint.faults = [short_ones_only] * 50
+    embedding_endpoint.faults = [short_ones_only] * 50
     vectors = await model.embed(["one", long, "two"])
     assert vectors[0] == pytest.approx(of_length_1(vector("one")[None])[0], abs=1e-6)
     assert vectors[2] == pytest.approx(of_length_1(vector("two")[None])[0], abs=1e-6)
     assert np.linalg.norm(vectors[1]) == pytest.approx(1, abs=1e-6)  # of its beginning
 
 
-async def test_where_every_text_is_refused_it_is_not_the_texts(
-    endpoint: Endpoint, model: OpenAIEmbeddings
+async def test_refusal_of_every_text_blames_the_server(
+    embedding_endpoint: Endpoint, model: OpenAIEmbeddings
 ) -> None:
-    endpoint.faults = [lambda _: refusal(400)] * 10
+    embedding_endpoint.faults = [lambda _: refusal(400)] * 10
     with pytest.raises(EmbeddingRefused, match="refuses"):
         await model.embed(["one", "two"])
-    assert len(endpoint.requests) == 2
+    assert len(embedding_endpoint.requests) == 2
 
 
 async def test_a_key_is_needed_for_openai_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,8 +271,8 @@ async def test_a_key_is_needed_for_openai_itself(monkeypatch: pytest.MonkeyPatch
             pass
 
 
-async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(endpoint: Endpoint) -> None:
-    deployment = Deployment(embedding_url=endpoint.url, embedding_api_key="ключ\n1")
+async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(embedding_endpoint: Endpoint) -> None:
+    deployment = Deployment(embedding_url=embedding_endpoint.url, embedding_api_key="ключ\n1")
     with pytest.raises(EmbeddingNotConfigured) as raised:
         async with open_openai(MODEL, deployment):
             pass
@@ -299,11 +288,11 @@ async def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(endpoint:
     ],
 )
 async def test_the_key_comes_from_the_environment(
-    variables: Mapping[str, str], key: str, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    variables: Mapping[str, str], key: str, embedding_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    for name, value in {"MNEMON_EMBEDDING_URL": endpoint.url, **variables}.items():
+    for name, value in {"MNEMON_EMBEDDING_URL": embedding_endpoint.url, **variables}.items():
         monkeypatch.setenv(name, value)
     async with open_openai(MODEL, Deployment()):
         pass
-    assert endpoint.keys == [f"Bearer {key}"]
+    assert embedding_endpoint.keys == [f"Bearer {key}"]

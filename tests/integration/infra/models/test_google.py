@@ -98,7 +98,7 @@ class TestGoogle(BatchesSuite):
         assert await outcomes(model.batches, provider_id) == {}
 
 
-async def test_it_is_asked_where_the_deployment_says_whatever_the_sdk_finds(
+async def test_google_address_comes_from_the_deployment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name, value in {

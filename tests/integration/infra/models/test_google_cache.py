@@ -1,7 +1,7 @@
 """Instructions that Google keeps: the real SDK, and a local server that keeps them as Google does."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
@@ -28,12 +28,6 @@ class Time:
 
 
 @pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
 def time() -> Time:
     return Time()
 
@@ -45,124 +39,124 @@ async def stack() -> AsyncIterator[AsyncExitStack]:
 
 
 @pytest_asyncio.fixture
-async def model(server: ProviderServer, time: Time, stack: AsyncExitStack) -> GoogleModel:
-    opened = open_google(MODEL, Deployment(google_url=server.url, google_api_key="a key"), clock=time)
+async def model(provider: ProviderServer, time: Time, stack: AsyncExitStack) -> GoogleModel:
+    opened = open_google(MODEL, Deployment(google_url=provider.url, google_api_key="a key"), clock=time)
     return await stack.enter_async_context(opened)
 
 
-def managed(server: ProviderServer) -> list[str]:
+def managed(provider: ProviderServer) -> list[str]:
     """What was asked about cached contents, by method."""
-    return [request.split()[0] for request in server.state.requests if "/cachedContents" in request]
+    return [request.split()[0] for request in provider.state.requests if "/cachedContents" in request]
 
 
-def kept(server: ProviderServer) -> list[str]:
-    return [name for name in server.state.files if name.startswith("cachedContents/")]
+def kept(provider: ProviderServer) -> list[str]:
+    return [name for name in provider.state.files if name.startswith("cachedContents/")]
 
 
-async def test_they_are_created_once_used_and_deleted_in_the_end(
-    server: ProviderServer, model: GoogleModel, stack: AsyncExitStack
+async def test_cached_instructions_are_created_once_and_deleted(
+    provider: ProviderServer, model: GoogleModel, stack: AsyncExitStack
 ) -> None:
     await model.complete(asking("I like thing 0"))
-    assert managed(server) == []
+    assert managed(provider) == []
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(model.complete(asking(f"I like thing {n}"))) for n in range(1, 20)]
     assert [facts(task.result()) for task in asked] == [[f"User likes thing {n}"] for n in range(1, 20)]
     assert {task.result().usage.cached for task in asked} == {len(INSTRUCTIONS.split())}
-    assert managed(server) == [CREATED]
-    assert {question.instructions for question in server.state.questions} == {INSTRUCTIONS}
+    assert managed(provider) == [CREATED]
+    assert {question.instructions for question in provider.state.questions} == {INSTRUCTIONS}
     await stack.aclose()
-    assert managed(server) == [CREATED, DELETED]
-    assert kept(server) == []
+    assert managed(provider) == [CREATED, DELETED]
+    assert kept(provider) == []
 
 
-async def test_other_instructions_are_others(server: ProviderServer, model: GoogleModel) -> None:
+async def test_different_instructions_have_separate_caches(
+    provider: ProviderServer, model: GoogleModel
+) -> None:
     other = replace(asking("I like tea"), instructions=INSTRUCTIONS[::-1])
     for request in (asking("I like tea"), other) * 3:
         await model.complete(request)
-    assert managed(server) == [CREATED, CREATED]
-    assert {question.instructions for question in server.state.questions} == {
+    assert managed(provider) == [CREATED, CREATED]
+    assert {question.instructions for question in provider.state.questions} == {
         INSTRUCTIONS,
         INSTRUCTIONS[::-1],
     }
 
 
-async def test_they_live_on_while_they_are_used(
-    server: ProviderServer, model: GoogleModel, time: Time
-) -> None:
+async def test_used_cache_is_renewed(provider: ProviderServer, model: GoogleModel, time: Time) -> None:
     for seconds in range(0, 3000, 100):
         time.now = seconds
         await model.complete(asking("I like tea"))
-    assert managed(server) == [CREATED, *[RENEWED] * 9]
-    assert len(kept(server)) == 1
+    assert managed(provider) == [CREATED, *[RENEWED] * 9]
+    assert len(kept(provider)) == 1
 
 
-async def test_once_in_a_lifetime_is_not_worth_it(
-    server: ProviderServer, model: GoogleModel, time: Time
+async def test_rare_requests_create_no_cache(
+    provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for seconds in range(0, 6000, 600):
         time.now = seconds
         await model.complete(asking("I like tea"))
-    assert managed(server) == []
+    assert managed(provider) == []
 
 
-async def test_when_they_are_gone_the_request_is_answered_and_the_next_has_others(
-    server: ProviderServer, model: GoogleModel
+async def test_lost_cache_is_replaced_by_the_next_request(
+    provider: ProviderServer, model: GoogleModel
 ) -> None:
     for _ in range(2):
         await model.complete(asking("I like tea"))
-    (name,) = kept(server)
-    del server.state.files[name]
+    (name,) = kept(provider)
+    del provider.state.files[name]
     assert facts(await model.complete(asking("I like cocoa"))) == ["User likes cocoa"]
-    assert server.state.asked["I like cocoa"] == 1
+    assert provider.state.asked["I like cocoa"] == 1
     for _ in range(3):
         await model.complete(asking("I like tea"))
-    assert managed(server) == [CREATED, CREATED]
-    assert kept(server) != [name]
+    assert managed(provider) == [CREATED, CREATED]
+    assert kept(provider) != [name]
 
 
-async def test_when_they_are_gone_before_they_are_renewed_there_are_others(
-    server: ProviderServer, model: GoogleModel, time: Time
+async def test_cache_lost_before_renewal_is_recreated(
+    provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for _ in range(2):
         await model.complete(asking("I like tea"))
-    server.state.files.clear()
+    provider.state.files.clear()
     time.now = 400
     await model.complete(asking("I like tea"))
-    assert managed(server) == [CREATED, RENEWED, CREATED]
-    assert server.state.asked["I like tea"] == 3
+    assert managed(provider) == [CREATED, RENEWED, CREATED]
+    assert provider.state.asked["I like tea"] == 3
 
 
-async def test_those_that_google_does_not_take_are_sent(
-    server: ProviderServer, model: GoogleModel, time: Time
+async def test_refused_cache_falls_back_to_sending(
+    provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     short = replace(asking("I like tea"), instructions="Write down what is said.")
     for seconds in range(0, 3000, 100):
         time.now = seconds
         assert facts(await model.complete(short)) == ["User likes tea"]
-    assert managed(server) == [CREATED]
-    assert server.state.questions[-1].instructions == "Write down what is said."
+    assert managed(provider) == [CREATED]
+    assert provider.state.questions[-1].instructions == "Write down what is said."
 
 
-async def test_when_google_has_no_time_for_them_they_are_sent_and_it_is_tried_later(
-    server: ProviderServer, model: GoogleModel, time: Time
+async def test_rate_limited_cache_falls_back_and_is_retried(
+    provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
-    server.state.faults.requests.extend([HttpFault(503, path="/cachedContents")] * 2)
+    provider.state.faults.requests.extend([HttpFault(503, path="/cachedContents")] * 2)
     for seconds in range(0, 150, 10):
         time.now = seconds
         assert facts(await model.complete(asking("I like tea"))) == ["User likes tea"]
-    assert managed(server) == [CREATED] * 3
-    assert len(kept(server)) == 1
+    assert managed(provider) == [CREATED] * 3
+    assert len(kept(provider)) == 1
 
 
-async def test_when_they_cannot_be_renewed_they_are_used_to_their_end(
-    server: ProviderServer, model: GoogleModel, time: Time
+async def test_unrenewable_cache_is_used_until_it_expires(
+    provider: ProviderServer, model: GoogleModel, time: Time
 ) -> None:
     for seconds in (0, 0, 400):
         time.now = seconds
         if seconds:
-            server.state.faults.requests.append(HttpFault(503, path="/cachedContents"))
+            provider.state.faults.requests.append(HttpFault(503, path="/cachedContents"))
         await model.complete(asking("I like tea"))
-    assert managed(server) == [CREATED, RENEWED]
+    assert managed(provider) == [CREATED, RENEWED]
     time.now = 470
     await model.complete(asking("I like tea"))
-    assert managed(server) == [CREATED, RENEWED, RENEWED]
+    assert managed(provider) == [CREATED, RENEWED, RENEWED]

@@ -37,7 +37,7 @@ async def test_all_models_share_the_calls_that_may_be_in_flight() -> None:
         assert sum(server.state.asked.values()) == 12
 
 
-async def test_the_rules_have_one_name() -> None:
+async def test_offline_model_has_one_name() -> None:
     async with language_models(Deployment()) as models:
         assert (await models.of("offline", None)).model == "rules"
         assert (await models.of("offline", "rules")).batches is None

@@ -69,7 +69,7 @@ class TestOpenAI(BatchesSuite):
         return {"metadata": {"purpose": "of somebody else"}}
 
     @pytest.mark.parametrize(("formats", "refused"), [({"json_object"}, 1), (set(), 2)])
-    async def test_what_the_server_does_not_take_is_asked_for_once(
+    async def test_refused_parameter_is_sent_once(
         self, formats: set[str], refused: int, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.formats = frozenset(formats)
@@ -87,7 +87,7 @@ class TestOpenAI(BatchesSuite):
         await model.complete(asking("I like tea"))
         assert server.state.questions[-1].schema is not None
 
-    async def test_a_limit_is_named_as_the_server_knows_it(
+    async def test_token_limit_uses_the_parameter_name_of_the_server(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.untaken = frozenset({"max_tokens"})
@@ -96,7 +96,7 @@ class TestOpenAI(BatchesSuite):
         assert [question.most_tokens for question in server.state.questions] == [2000, 2000]
         assert len(server.state.requests) == 3
 
-    async def test_thoughts_are_no_part_of_an_answer(
+    async def test_thoughts_are_removed_from_the_answer(
         self, server: ProviderServer, model: LanguageModel
     ) -> None:
         server.state.answering = lambda _: "<think>\nIs it tea?\n</think>\n\nThey drink tea."
@@ -118,12 +118,12 @@ class TestOpenAI(BatchesSuite):
         pieces = [piece async for piece in model.stream([{"role": "user", "content": "Tea?"}])]
         assert "".join(pieces) == shown
 
-    async def test_a_stream_tells_what_went_wrong(self, server: ProviderServer, model: OpenAIModel) -> None:
+    async def test_stream_error_is_reported(self, server: ProviderServer, model: OpenAIModel) -> None:
         server.state.key = "another"
         with pytest.raises(ModelRefused, match="refuses the key"):
             await anext(model.stream([{"role": "user", "content": "Tea?"}]))
 
-    async def test_who_has_not_paid_is_told_so(
+    async def test_unpaid_account_is_reported(
         self, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         error = {"error": {"message": KEY, "code": "insufficient_quota", "param": None}}
@@ -138,7 +138,7 @@ class TestOpenAI(BatchesSuite):
             ({"message": {"content": ""}, "finish_reason": "content_filter"}, "a filter of the provider"),
         ],
     )
-    async def test_what_the_model_will_not_answer_is_paid_for(
+    async def test_refused_answer_is_paid_for(
         self, choice: Any, who: str, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         usage = {"prompt_tokens": 12, "completion_tokens": 3}
@@ -168,7 +168,7 @@ class TestOpenAI(BatchesSuite):
         assert await model.complete(asking("I like tea")) == ModelAnswer("", Usage(), problem=problem)
 
     @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b"{}", b'{"error": {"code": 502}}'])
-    async def test_what_is_no_completion_is_no_answer(
+    async def test_malformed_completion_is_no_answer(
         self, body: bytes, routed: Any, server: ProviderServer, model: LanguageModel
     ) -> None:
         routed("POST /v1/chat/completions", lambda *_: Response(body))
@@ -199,7 +199,7 @@ class TestOpenAI(BatchesSuite):
         failed = await batches.submit(new_id(), lines(batch_id, 4))
         assert (await ended(batches, failed)).error == "token_limit_exceeded"
 
-    async def test_half_a_file_is_told_behind_what_it_has(
+    async def test_truncated_file_is_reported_after_its_lines(
         self, server: ProviderServer, batches: BatchApi
     ) -> None:
         batch_id = new_id()
@@ -211,7 +211,7 @@ class TestOpenAI(BatchesSuite):
             await gather(batches, provider_id, found)
         assert len(answered(found)) == len(found) == 4
 
-    async def test_a_batch_too_asks_for_what_the_server_takes(
+    async def test_batch_uses_parameters_the_server_accepts(
         self, server: ProviderServer, batches: BatchApi
     ) -> None:
         server.state.formats = frozenset({"json_object"})
@@ -309,7 +309,7 @@ class TestOpenAI(BatchesSuite):
 
 
 @pytest.mark.parametrize(("model", "most_tokens"), [("gpt-4.1-mini", 2000), ("gpt-5-mini", 6000)])
-async def test_openai_itself_is_told_what_belongs_together_and_others_are_not(
+async def test_cache_key_is_sent_to_openai_only(
     model: str, most_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProviderServer() as server:

@@ -70,7 +70,7 @@ async def test_vectors_survive_a_restart(deployment: Deployment) -> None:
 
 
 @pytest.mark.parametrize("batches", [3, 25], ids=["at once", "while points are organised"])
-async def test_what_was_acknowledged_survives_a_kill(deployment: Deployment, batches: int) -> None:
+async def test_acknowledged_points_survive_a_kill(deployment: Deployment, batches: int) -> None:
     async with another_process(deployment) as process:
         assert process.stdout
         for batch in range(batches):
@@ -80,7 +80,7 @@ async def test_what_was_acknowledged_survives_a_kill(deployment: Deployment, bat
         assert there >= {name for batch in range(batches) for name in written(batch)}
 
 
-async def test_a_second_process_is_told_what_to_do(deployment: Deployment) -> None:
+async def test_second_process_is_refused_with_advice(deployment: Deployment) -> None:
     async with another_process(deployment) as process:
         said = rf"process {process.pid}.*index, dedupe and retrieve.*MNEMON_QDRANT_URL"
         with pytest.raises(VectorsInUse, match=said):
@@ -155,7 +155,7 @@ async def test_closing_while_points_are_organised_loses_nothing(deployment: Depl
         assert await vectors.count(Collection.MEMORIES, ANNA) == ENOUGH_TO_ORGANISE
 
 
-async def test_others_have_their_turn_during_a_long_write(deployment: Deployment) -> None:
+async def test_reads_proceed_during_a_long_write(deployment: Deployment) -> None:
     async with open_vectors(deployment, model=MODEL, dimension=DIMENSION) as vectors:
         points = [point(f"{n}", dense=direction(1)) for n in range(4_000)]
         writing = asyncio.create_task(vectors.upsert(Collection.MEMORIES, points))

@@ -16,7 +16,7 @@ from mnemon_infra.vectors.edge import edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.embedding_metadata import MadeBy
 from mnemon_infra.vectors.port import Collection, VectorsLost
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
 PATIENCE = 20.0
@@ -26,11 +26,6 @@ COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "vectors"
-
-
-@pytest.fixture
-def located(deployment: Deployment, folder: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": folder})
 
 
 @pytest.fixture
@@ -55,10 +50,10 @@ async def whole(stock: Stock, facts: int = 1) -> None:
 
 @pytest.mark.usefixtures("often")
 @pytest.mark.parametrize("lost", ["", "messages", "memories", "documents", "messages/current"])
-async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
-    stock: Stock, located: Deployment, folder: Path, lost: str
+async def test_deleted_vectors_are_rebuilt_with_new_points(
+    stock: Stock, vectors_deployment: Deployment, folder: Path, lost: str
 ) -> None:
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await filled(stock)
         with capture_logs() as lines:
             path = folder / lost
@@ -71,21 +66,21 @@ async def test_what_is_deleted_is_made_anew_and_what_comes_since_is_kept(
     said = [line["event"] for line in lines if line["log_level"] in ("error", "critical")]
     assert said == ["vectors lost, opening the folder again"]
     # It is on the disk.
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await whole(stock, facts=2)
 
 
 async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
-    stock: Stock, located: Deployment, folder: Path
+    stock: Stock, vectors_deployment: Deployment, folder: Path
 ) -> None:
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await filled(stock)
     shutil.rmtree(folder / "messages")
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await whole(stock)
 
 
-async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, database: Database) -> None:
+async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
     async with edge(folder, MadeBy(model="none", dimension=None)) as vectors:
         await vectors.require_kept()
         shutil.rmtree(folder)
@@ -96,7 +91,7 @@ async def test_until_then_it_is_the_vectors_that_are_named(folder: Path, databas
                 await vectors.delete(Collection.MESSAGES, ("acme", "u1"))
 
 
-async def test_an_error_of_something_else_is_not_the_database_s(database: Database) -> None:
+async def test_other_error_is_not_reported_as_lost_vectors(database: Database) -> None:
     with pytest.raises(FileNotFoundError):
         async with database.transaction():
             raise FileNotFoundError

@@ -61,7 +61,7 @@ class TestServer(Suite, WordySuite):
 
 
 class TestServerKeeps:
-    async def test_schemas_apart(self, client: AsyncQdrantClient) -> None:
+    async def test_schemas_have_separate_collections(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
         one, two = await serve(client, "one", made_by), await serve(client, "two", made_by)
         await one.upsert(Collection.MEMORIES, [point("a")])
@@ -69,13 +69,13 @@ class TestServerKeeps:
         await drop(client, "one")
         assert await (await serve(client, "one", made_by)).count(Collection.MEMORIES) == 0
 
-    async def test_which_model_made_the_vectors(self, client: AsyncQdrantClient) -> None:
+    async def test_vectors_of_another_model_are_refused(self, client: AsyncQdrantClient) -> None:
         await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
         await serve(client, "test", MadeBy(model="first", dimension=DIMENSION))
         with pytest.raises(VectorsOutdated, match=r"by first .*name second .*`mnemon reindex`"):
             await serve(client, "test", MadeBy(model="second", dimension=DIMENSION))
 
-    async def test_which_collections_are_live(self, client: AsyncQdrantClient) -> None:
+    async def test_alias_names_the_live_collections(self, client: AsyncQdrantClient) -> None:
         """There and back: whoever has them open finds the others from then on."""
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
         live, other = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
@@ -91,7 +91,7 @@ class TestServerKeeps:
         await drop(client, "test_before")
         assert await live.count(Collection.MEMORIES) == 1
 
-    async def test_a_collection_that_a_former_version_did_not_have(self, client: AsyncQdrantClient) -> None:
+    async def test_missing_collection_is_created(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
         live, _ = await serve(client, "test", made_by), await serve(client, "test_next", made_by)
         await live.upsert(Collection.MEMORIES, [point("a")])
@@ -106,7 +106,7 @@ class TestServerKeeps:
         further = await serve(client, "test_next", made_by)
         assert [await further.count(each) for each in Collection] == [1, 0, 0, 0]
 
-    async def test_collections_of_before_there_were_aliases(self, client: AsyncQdrantClient) -> None:
+    async def test_collections_without_alias_are_adopted(self, client: AsyncQdrantClient) -> None:
         made_by = MadeBy(model=MODEL, dimension=DIMENSION)
         live = await serve(client, "test", made_by)
         await live.upsert(Collection.MEMORIES, [point("a")])
@@ -120,20 +120,20 @@ class TestServerKeeps:
         await drop(client, "test")
         assert not await are_there(client, "test")
 
-    async def test_collections_of_somebody_else_alone(self, client: AsyncQdrantClient) -> None:
+    async def test_foreign_collections_stay_untouched(self, client: AsyncQdrantClient) -> None:
         await client.create_collection("test_memories", vectors_config={})
         with pytest.raises(VectorsOutdated, match="do not say"):
             await serve(client, "test", MadeBy(model=MODEL, dimension=DIMENSION))
 
 
-async def test_a_server_that_does_not_answer() -> None:
+async def test_unreachable_vector_server_is_named() -> None:
     deployment = Deployment(qdrant_url="http://127.0.0.1:1")
     with pytest.raises(VectorsUnavailable, match="Qdrant"):
         async with open_vectors(deployment, model=MODEL, dimension=DIMENSION):
             raise AssertionError("it was opened")
 
 
-async def test_neither_a_server_nor_a_folder() -> None:
+async def test_missing_vector_configuration_is_refused() -> None:
     with pytest.raises(VectorsNotConfigured, match="MNEMON_QDRANT_URL"):
         async with open_vectors(Deployment(), model=MODEL, dimension=DIMENSION):
             raise AssertionError("it was opened")

@@ -86,7 +86,7 @@ def batched(items: Iterable[tuple[str, str]], size: int) -> Iterator[list[tuple[
         yield part
 
 
-async def test_before_the_login(stranger: httpx.AsyncClient) -> None:
+async def test_hostile_requests_before_login_are_refused(stranger: httpx.AsyncClient) -> None:
     for path, method in ROUTES:
         for address in addresses(path):
             for value in ("", "a\0b", "9" * 5000):
@@ -102,7 +102,9 @@ async def test_a_form_in_another_encoding_is_refused(stranger: httpx.AsyncClient
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_after_the_login(visitor: httpx.AsyncClient, method: str) -> None:
+async def test_hostile_requests_after_login_get_an_error_page(
+    visitor: httpx.AsyncClient, method: str
+) -> None:
     page = (await visitor.get("/users")).text
     proof = {"proof": re.findall(r'name="proof" value="(\w+)"', page)[0]}
     owner = proof | {"tenant": "acme", "user": "u1"}

@@ -41,7 +41,7 @@ async def proof(browser: httpx.AsyncClient) -> str:
     return found[1]
 
 
-async def test_nothing_is_seen_without_the_token(browser: httpx.AsyncClient) -> None:
+async def test_pages_require_the_token(browser: httpx.AsyncClient) -> None:
     answer = await browser.get("/?tenant=acme")
     assert (answer.status_code, answer.headers["location"]) == (303, "/login?next=%2F%3Ftenant%3Dacme")
     refused = await log_in(browser, token="another", next="/users")
@@ -50,7 +50,7 @@ async def test_nothing_is_seen_without_the_token(browser: httpx.AsyncClient) -> 
     assert (await browser.get("/", headers={"x-fragment": "1"})).status_code == 401
 
 
-async def test_a_session_is_of_the_browser_that_logged_in(browser: httpx.AsyncClient, tmp_path: Path) -> None:
+async def test_session_belongs_to_one_browser(browser: httpx.AsyncClient, tmp_path: Path) -> None:
     answer = await log_in(browser, token=TOKEN, next="//evil.example/")
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
@@ -85,7 +85,7 @@ async def test_a_link_logs_in_once(browser: httpx.AsyncClient) -> None:
     assert (again.status_code, "was used" in again.text) == (403, True)
 
 
-async def test_attempts_are_slowed_down(browser: httpx.AsyncClient) -> None:
+async def test_failed_logins_are_slowed_down(browser: httpx.AsyncClient) -> None:
     codes = [(await log_in(browser, token=f"guess {number}")).status_code for number in range(7)]
     assert codes == [403] * 6 + [429]
     assert (await log_in(browser)).status_code == 429, "the right one waits too"
@@ -103,7 +103,7 @@ async def test_attempts_are_slowed_down(browser: httpx.AsyncClient) -> None:
         ({"origin": "http://["}, 403),
     ],
 )
-async def test_another_site_is_refused(
+async def test_request_from_another_site_is_refused(
     browser: httpx.AsyncClient, headers: dict[str, str], code: int
 ) -> None:
     answer = await browser.post("/login", data={"token": TOKEN}, headers=headers)

@@ -9,7 +9,7 @@ from mnemon_infra.config import Deployment
 from tests.support.admin.http_browser import browsing, words
 
 
-async def test_a_page_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_page_times_out_on_hanging_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(visiting, "PATIENCE", 0.2)
     release = asyncio.Event()
 

@@ -15,9 +15,9 @@ from mnemon_infra.database.windows.batches import StoredBatch, put
 from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.database.windows.window_repository import put as put_windows
 from mnemon_infra.generation_names import name_of
-from tests.integration.conftest import Stock
 from tests.support.admin.http_browser import browsing, words
 from tests.support.log.dead_letters import bury_said, kept
+from tests.support.stock_client import Stock
 
 PRICES = {f"spending.prices.0.{part}": "" for part in Price.model_fields}
 
@@ -67,7 +67,7 @@ async def test_a_setting_is_set_refused_taken_back_and_set_again(
         assert "spending.prices = m (input 1, output 2)" in said
 
 
-async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment: Deployment) -> None:
+async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deployment: Deployment) -> None:
     async with browsing(deployment) as browser:
         assert "No dead letters" in words(await browser.see("/dead"))
         await bury_said(stock, "<b>Hi</b>", "acme.u1.-")
@@ -109,7 +109,7 @@ async def test_letters_are_found_given_back_and_dropped(stock: Stock, deployment
         assert "has stopped" not in words(await browser.send("/dead/go-on", consumer="persist"))
 
 
-async def test_what_models_have_in_hand(stock: Stock, deployment: Deployment) -> None:
+async def test_batches_page_lists_open_batches(stock: Stock, deployment: Deployment) -> None:
     now = datetime.now(UTC)
     async with Database(deployment) as database, browsing(deployment) as browser:
         assert "No calls of language models" in words(await browser.see("/usage", tenant="acme", days="7"))

@@ -7,14 +7,14 @@ from typing import Any
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.subjects import encode_token
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock, indexed
 from tests.support.admin.http_browser import browsing, words
+from tests.support.stock_client import Stock, indexed
 
 WHOSE: dict[str, Any] = {"tenant": "acme", "user": "anna"}
 ODD: dict[str, Any] = {"tenant": "acme", "user": "a/b <i>&?"}
 
 
-async def test_a_user_is_found_looked_at_changed_and_erased(
+async def test_user_pages_find_show_change_and_erase(
     stock: Stock, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
@@ -119,7 +119,7 @@ async def test_a_user_is_found_looked_at_changed_and_erased(
         )
 
 
-async def test_what_does_not_answer_is_said(deployment: Deployment) -> None:
+async def test_unavailable_servers_are_named(deployment: Deployment) -> None:
     async with browsing(deployment) as browser:
         assert "not running" in await browser.see("/")
         assert "No messages yet" in await browser.see("/users")

@@ -13,8 +13,8 @@ from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.streams.applied_position import applied_position, log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from tests.integration.conftest import Stock
 from tests.support.log.audited_log import Audited, every_kind, pass_over
+from tests.support.stock_client import Stock
 
 
 @pytest_asyncio.fixture
@@ -113,9 +113,7 @@ async def test_a_row_that_says_something_else_is_named(
     ]
 
 
-async def test_content_that_is_gone_or_there_against_the_log_is_named(
-    audited: Audited, where: dict[str, int]
-) -> None:
+async def test_content_contrary_to_the_log_is_named(audited: Audited, where: dict[str, int]) -> None:
     await audited.change(
         "UPDATE messages SET role = NULL, content = NULL, name = NULL WHERE seq = %s", where["said"]
     )
@@ -139,7 +137,7 @@ async def test_a_summary_whose_floor_is_gone_is_named(audited: Audited, where: d
     assert ("emptied", where["cleared"]) in kinds
 
 
-async def test_what_has_neither_row_nor_letter_is_named(audited: Audited, where: dict[str, int]) -> None:
+async def test_event_without_row_or_letter_is_named(audited: Audited, where: dict[str, int]) -> None:
     jetstream = audited.stock.connection.jetstream()
     letter = await jetstream.get_last_msg(DEAD, "dead.persist.chat.acme.u1.-.message.v1")
     assert letter.seq is not None
@@ -199,7 +197,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: Audited) -> None:
     assert ("undecided", later) in kinds
 
 
-async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> None:
+async def test_erased_events_are_not_missing(audited: Audited) -> None:
     async with run_consumers(("persist",), audited.deployment):
         said = await audited.stock.say("hello")
         await audited.decide("user.erased", conversation="x", up_to_seq=1)
@@ -221,7 +219,7 @@ async def test_what_an_erasure_has_taken_is_not_missing(audited: Audited) -> Non
     assert said < last
 
 
-async def test_nobody_who_projects_is_no_clean_audit(audited: Audited) -> None:
+async def test_audit_without_persist_is_not_clean(audited: Audited) -> None:
     await audited.stock.say("hello")
     await audited.stock.connection.jetstream().delete_consumer(LOG, "persist")
     with pytest.raises(NotProvisioned):
@@ -241,7 +239,7 @@ async def test_a_sample_looks_for_all_rows_and_at_the_content_of_some(audited: A
     assert (await audited.found()).faults.counts["differs"] == 29
 
 
-async def test_a_log_longer_than_a_page(audited: Audited) -> None:
+async def test_audit_reads_every_page_of_the_log(audited: Audited) -> None:
     await fill(audited.stock.connection, 2500)
     async with run_consumers(("persist",), audited.deployment):
         await audited.settled()

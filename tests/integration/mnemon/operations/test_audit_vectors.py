@@ -18,13 +18,13 @@ from mnemon_infra.rebuild.generations import site
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.generations import made_by_of
 from mnemon_infra.vectors.port import Collection, Point
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 LATER = b'{"role":"user","content":"x","later":1e300000}'
 """What the database takes for no number."""
 
 
-async def test_what_has_no_point_and_what_has_one_too_many(
+async def test_audit_names_missing_and_surplus_points(
     stock: Stock, connection: Client, deployment: Deployment, tmp_path: Path
 ) -> None:
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

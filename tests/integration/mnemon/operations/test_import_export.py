@@ -49,7 +49,7 @@ from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.nats_server import NatsServer
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 class CutOff(Exception):
@@ -206,7 +206,7 @@ async def test_the_memory_of_the_demo_comes_back_as_it_was(
         assert conflicting.published == 0
 
 
-async def test_whatever_happened_to_it_a_memory_comes_back_as_it_was(
+async def test_any_memory_is_restored_by_import(
     deployment: Deployment, connection: Client, tmp_path: Path, database_url: str
 ) -> None:
     async with run_consumers(("persist",), deployment):
@@ -220,7 +220,7 @@ async def test_whatever_happened_to_it_a_memory_comes_back_as_it_was(
         assert await exported(there, other, markdown.generate_lines) == known
 
 
-async def test_who_is_erased_is_in_no_export_and_can_be_brought_in_again(
+async def test_erased_user_is_absent_from_export_and_importable(
     mnemon: Deployment, connection: Client, stock: Stock
 ) -> None:
     assert mnemon

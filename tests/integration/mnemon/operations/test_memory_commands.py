@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from mnemon.cli.app import app
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 Run = Callable[..., Awaitable[Result]]
 
@@ -26,7 +26,7 @@ def run(mnemon: Deployment) -> Run:
     return run
 
 
-async def test_facts(run: Run, stock: Stock) -> None:
+async def test_fact_commands_save_read_and_forget(run: Run, stock: Stock) -> None:
     fact = {"text": "Anna prefers trains", "tier": "profile", "expires_at": "2100-12-31T00:00:00Z"}
     body = {"fact_id": "pf_001", "fact": fact, "decision": {"proposal_id": "p1"}}
     await stock.publish("memory.acme.u1.fact.saved.v1", body)
@@ -109,26 +109,26 @@ async def test_a_fact_is_changed_by_words_that_name_it(run: Run, stock: Stock) -
         (("context", "--format", "poem"), "format"),
     ],
 )
-async def test_wrong_use(run: Run, arguments: tuple[str, ...], named: str) -> None:
+async def test_invalid_use_is_refused(run: Run, arguments: tuple[str, ...], named: str) -> None:
     refused = await run(*arguments)
     assert refused.exit_code == 2, refused.output
     assert named in refused.stderr
 
 
-async def test_what_could_not_be_searched_is_said(run: Run) -> None:
+async def test_command_names_the_parts_it_could_not_search(run: Run) -> None:
     found = await run("search", "tea", "--scope", "memories", "--scope", "documents")
     # What the service logs is in its output too: it runs in this process.
     assert (found.exit_code, found.stdout.splitlines()[-1]) == (0, "nothing found")
     assert "memories, documents" in found.stderr
 
 
-async def test_data(run: Run) -> None:
+async def test_data_commands_set_and_remove_fields(run: Run) -> None:
     assert (await run("profile", "name=Анна", "age=34")).stdout == "- age: 34\n- name: Анна\n"
     assert (await run("profile", "age=null")).stdout == "- name: Анна\n"
     assert (await run("profile", "name=null")).stdout == "no data\n"
 
 
-async def test_context(run: Run) -> None:
+async def test_context_command_prints_the_context(run: Run) -> None:
     await run("profile", "name=Анна")
     shown = await run("context", "--format", "xml", "--budget", "100")
     assert (shown.exit_code, shown.stdout) == (0, "<user_data>\n- name: Анна\n</user_data>\n")
@@ -139,7 +139,7 @@ async def test_context(run: Run) -> None:
     assert context["messages"] == [{"role": "system", "content": "User data:\n- name: Анна"}]
 
 
-async def test_tasks(run: Run) -> None:
+async def test_tasks_are_added_listed_and_done(run: Run) -> None:
     added = await run("tasks", "add", "Buy tickets", "--due", "2030-01-02")
     found = re.fullmatch(r"- \[ \] \[id:(\S+)\] \[due:2030-01-02\] Buy tickets\n", added.stdout)
     assert found, added.output
@@ -149,7 +149,7 @@ async def test_tasks(run: Run) -> None:
     assert (await run("tasks", "done", found[1])).exit_code == 1
 
 
-async def test_documents(run: Run, tmp_path: Path) -> None:
+async def test_documents_are_added_read_and_removed(run: Run, tmp_path: Path) -> None:
     page = tmp_path / "faq.md"
     page.write_text("The office is open from nine.", encoding="utf-8")
     shown = await run("document", "add", str(page), "--id", "faq", "--collection", "office")

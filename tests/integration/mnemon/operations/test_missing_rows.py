@@ -15,8 +15,8 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.missing_rows import LOOKED_BACK, first_missing
-from tests.integration.conftest import Stock
 from tests.support.log.audited_log import Audited, every_kind
+from tests.support.stock_client import Stock
 
 CONSUMERS = "persist", "retrieve"
 

@@ -13,8 +13,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
-from tests.integration.conftest import Stock
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 PATIENCE = 60.0
 
@@ -23,9 +23,7 @@ def meant(document: Document) -> Document:
     return setting(rates__events_per_second=1)(document)
 
 
-async def test_who_falls_behind_is_named_and_so_is_a_tenant_that_says_too_much(
-    stock: Stock, deployment: Deployment
-) -> None:
+async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deployment: Deployment) -> None:
     client = MemoryClient(stock.connection, tenant="acme")
 
     async def say(messages: int) -> int:

@@ -1,7 +1,6 @@
 """What `status` says of language models that do not answer, and of windows that were given up."""
 
 import asyncio
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,30 +8,14 @@ import pytest
 from mnemon.operations.health import failing_models
 from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_bench.provider_server.faults import HttpFault
-from mnemon_bench.provider_server.server import ProviderServer
-from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import KEY, MODEL, PATIENCE, Extracting
+from tests.support.pipelines.extraction import KEY, MODEL, PATIENCE, ExtractionHarness
 
 
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, mode="online", idle_seconds=1.0, pool_seconds=0)
-    return extracting
-
-
-async def seen(extracting: Extracting, *words: str) -> Health:
+async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
     """Wait until a problem says all of this."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            health = await examine_deployment(extracting.deployment)
+            health = await examine_deployment(online_extraction.deployment)
             if any(all(word in problem for word in words) for problem in health.problems):
                 assert not health.healthy
                 return health
@@ -40,78 +23,84 @@ async def seen(extracting: Extracting, *words: str) -> Health:
 
 
 @pytest.mark.parametrize("mode", ["online", "batch"])
-async def test_a_refused_key_is_a_problem_until_it_is_mended(mode: str, extracting: Extracting) -> None:
-    await extracting.set(mode=mode)
-    extracting.server.state.key = "another"
+async def test_a_refused_key_is_a_problem_until_it_is_mended(
+    mode: str, online_extraction: ExtractionHarness
+) -> None:
+    await online_extraction.set(mode=mode)
+    online_extraction.server.state.key = "another"
     begun = datetime.now(UTC) - timedelta(minutes=1)
-    async with extracting.running():
-        await extracting.stock.say("I like tea")
+    async with online_extraction.running():
+        await online_extraction.stock.say("I like tea")
         health = await seen(
-            extracting, f"openai/{MODEL} of acme", "refuses the key (HTTP 401)", "Correct the key"
+            online_extraction, f"openai/{MODEL} of acme", "refuses the key (HTTP 401)", "Correct the key"
         )
         assert health.models is not None
         (failing,) = health.models.failing
         assert (failing.tenants, failing.is_refused) == (("acme",), True)
         assert begun < failing.since <= datetime.now(UTC)
         assert KEY not in health.model_dump_json()
-    extracting.server.state.key = KEY
-    async with extracting.running():
-        await extracting.time_passes()
-        await extracting.has(1, "window.answered")
-        health = await examine_deployment(extracting.deployment)
+    online_extraction.server.state.key = KEY
+    async with online_extraction.running():
+        await online_extraction.time_passes()
+        await online_extraction.has(1, "window.answered")
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
 
-async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(extracting: Extracting) -> None:
-    extracting.server.state.faults.requests.extend([HttpFault(404, path="chat")] * 10)
-    async with extracting.running():
-        await extracting.stock.say("I like tea")
-        await seen(extracting, f"openai/{MODEL} of acme", "has no model", "HTTP 404")
-        extracting.server.state.faults.requests.clear()
-        await extracting.set(model="another")
-        await extracting.time_passes()
-        await extracting.has(1, "window.answered")
-        health = await examine_deployment(extracting.deployment)
+async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(
+    online_extraction: ExtractionHarness,
+) -> None:
+    online_extraction.server.state.faults.requests.extend([HttpFault(404, path="chat")] * 10)
+    async with online_extraction.running():
+        await online_extraction.stock.say("I like tea")
+        await seen(online_extraction, f"openai/{MODEL} of acme", "has no model", "HTTP 404")
+        online_extraction.server.state.faults.requests.clear()
+        await online_extraction.set(model="another")
+        await online_extraction.time_passes()
+        await online_extraction.has(1, "window.answered")
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
 
-async def test_a_missing_key_is_a_problem(extracting: Extracting) -> None:
-    deployment = extracting.deployment.model_copy(update={"model_url": None, "model_api_key": None})
-    extracting = Extracting(extracting.stock, deployment, extracting.server)
-    async with extracting.running():
-        await extracting.stock.say("I like tea")
-        await seen(extracting, "acme", "OPENAI_API_KEY")
+async def test_a_missing_key_is_a_problem(online_extraction: ExtractionHarness) -> None:
+    deployment = online_extraction.deployment.model_copy(update={"model_url": None, "model_api_key": None})
+    online_extraction = ExtractionHarness(online_extraction.stock, deployment, online_extraction.server)
+    async with online_extraction.running():
+        await online_extraction.stock.say("I like tea")
+        await seen(online_extraction, "acme", "OPENAI_API_KEY")
 
 
 async def test_an_outage_is_a_problem_when_it_lasts(
-    extracting: Extracting, monkeypatch: pytest.MonkeyPatch
+    online_extraction: ExtractionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    extracting.server.state.faults.requests.extend([HttpFault(503)] * 1000)
-    async with extracting.running():
-        await extracting.stock.say("I like tea")
-        await extracting.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
-        health = await examine_deployment(extracting.deployment)
+    online_extraction.server.state.faults.requests.extend([HttpFault(503)] * 1000)
+    async with online_extraction.running():
+        await online_extraction.stock.say("I like tea")
+        await online_extraction.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
+        health = await examine_deployment(online_extraction.deployment)
         assert health.models is not None
         assert health.models.failing == ()
         monkeypatch.setattr(failing_models, "TOLERATED_SILENCE", timedelta(0))
-        health = await seen(extracting, f"openai/{MODEL} of acme", "HTTP 503", "asked again")
+        health = await seen(online_extraction, f"openai/{MODEL} of acme", "HTTP 503", "asked again")
         assert health.models is not None
         assert not health.models.failing[0].is_refused
 
 
-async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(extracting: Extracting) -> None:
-    state = extracting.server.state
+async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(
+    online_extraction: ExtractionHarness,
+) -> None:
+    state = online_extraction.server.state
     state.faults.rewrite = lambda _, body: {**body, "choices": []}
-    await extracting.set(attempts=1)
-    async with extracting.running():
+    await online_extraction.set(attempts=1)
+    async with online_extraction.running():
         for number in range(3):
-            await extracting.stock.say("I like tea", f"acme.u{number}.-")
-        await extracting.stock.say("I like tea", "globex.u1.-")
-        await extracting.has(4, "window.answered")
+            await online_extraction.stock.say("I like tea", f"acme.u{number}.-")
+        await online_extraction.stock.say("I like tea", "globex.u1.-")
+        await online_extraction.has(4, "window.answered")
         health = await seen(
-            extracting,
+            online_extraction,
             "3 windows of acme were given up by extract since",
             f"openai/{MODEL}, unreadable",
             "mnemon dead redrive",
@@ -122,8 +111,8 @@ async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(extr
             ("globex", 1),
         ]
         state.faults.rewrite = lambda _, body: body
-        await extracting.redrive_all()
-        await extracting.has(8, "window.answered")
-        health = await examine_deployment(extracting.deployment)
+        await online_extraction.redrive_all()
+        await online_extraction.has(8, "window.answered")
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.given_up == ()

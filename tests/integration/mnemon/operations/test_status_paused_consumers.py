@@ -9,7 +9,7 @@ from mnemon.operations.health.report import examine_deployment
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.limit import PAUSE
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock
+from tests.support.stock_client import Stock
 
 
 async def pause(connection: Client, seconds: float) -> None:

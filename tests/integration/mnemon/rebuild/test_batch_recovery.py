@@ -1,17 +1,14 @@
 """A database that is made anew takes up what the log knows of batches."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.persist.decide import plan
 from mnemon_contracts.subjects import chat_subject, memory_subject
-from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, uncovered
 from mnemon_infra.database.migration import migrate
@@ -20,23 +17,9 @@ from mnemon_infra.database.windows.batch_recovery import adopt
 from mnemon_infra.database.windows.batches import StoredBatch, open_batches, stored
 from mnemon_infra.database.windows.window_repository import of_batch
 from mnemon_infra.delivery import Delivery
-from tests.integration.conftest import Stock
-from tests.support.pipelines.extraction import MODEL, Extracting
+from tests.support.pipelines.extraction import ExtractionHarness
 
 END = 2**62
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def extracting(stock: Stock, deployment: Deployment, server: ProviderServer) -> Extracting:
-    extracting = Extracting.on(stock, deployment, server)
-    await extracting.set(provider="openai", model=MODEL, idle_seconds=1.0, pool_seconds=0)
-    return extracting
 
 
 def delivered(seq: int, subject: str, body: Any) -> Delivery:
@@ -99,7 +82,7 @@ async def batch(database: Database, batch_id: str) -> StoredBatch:
     return found
 
 
-async def test_what_was_submitted_is_asked_after_and_what_was_intended_looked_for(database: Database) -> None:
+async def test_recovered_batches_are_polled_or_searched(database: Database) -> None:
     events = [
         intended(100, "b1", (1, 5, 0), (6, 9, 1)),
         intended(101, "b1", (3, 4, 7), user="u2"),
@@ -117,7 +100,7 @@ async def test_what_was_submitted_is_asked_after_and_what_was_intended_looked_fo
     assert lines == {("u1", 1): 0, ("u1", 6): 1, ("u2", 3): 7}
 
 
-async def test_what_a_batch_had_no_answer_to_waits_or_is_with_a_later_one(database: Database) -> None:
+async def test_unanswered_windows_wait_or_join_a_later_batch(database: Database) -> None:
     events = [
         intended(100, "b1", (1, 5, 0), (6, 9, 1), (10, 12, 2)),
         answered(101, 1, 5, batch_id="b1"),
@@ -129,7 +112,7 @@ async def test_what_a_batch_had_no_answer_to_waits_or_is_with_a_later_one(databa
     assert (await batch(database, "b1")).state == "completed"
 
 
-async def test_nothing_that_was_answered_is_read_again_and_the_rest_is(database: Database) -> None:
+async def test_only_unanswered_windows_are_read_again(database: Database) -> None:
     """One stretch waits that is before others that are answered, one by one and in a batch."""
     events = [
         *(said(seq) for seq in range(1, 21)),
@@ -155,33 +138,31 @@ async def test_an_event_holds_windows_of_its_own_user_only(database: Database) -
 
 
 @pytest.mark.parametrize("line", [10**30, 2**31, 1_000_000])
-async def test_a_line_that_no_batch_has_keeps_no_other_batch_from_being_taken_up(
-    database: Database, line: int
-) -> None:
+async def test_line_without_batch_blocks_no_recovery(database: Database, line: int) -> None:
     assert await adopted(database, intended(100, "b1", (1, 5, line)), intended(101, "b2", (6, 9, 0))) == 2
     assert await held(database) == [(1, None, None, False), (6, "b2", 0, False)]
     assert (await batch(database, "b1")).lines == 1
 
 
 @pytest.mark.parametrize("polls", [1_000_000, 2])
-async def test_a_database_that_is_made_anew_goes_on_and_pays_nothing_twice(
-    extracting: Extracting, polls: int
+async def test_rebuilt_database_continues_batches_without_paying_twice(
+    batch_extraction: ExtractionHarness, polls: int
 ) -> None:
     """In the one case the batch is still with the provider, in the other all is answered."""
-    extracting.server.state.polls = polls
-    async with extracting.running():
-        await extracting.cut_of(10)
+    batch_extraction.server.state.polls = polls
+    async with batch_extraction.running():
+        await batch_extraction.cut_of(10)
         if polls > 2:
-            await extracting.has(10, "batch.submitted")
+            await batch_extraction.has(10, "batch.submitted")
         else:
-            await extracting.has(10, "batch.completed")
-    (batch,) = extracting.server.state.batches("openai")
-    batch.polls = extracting.server.state.polls = 0
+            await batch_extraction.has(10, "batch.completed")
+    (batch,) = batch_extraction.server.state.batches("openai")
+    batch.polls = batch_extraction.server.state.polls = 0
     schema = f"test_{uuid4().hex[:12]}"
-    anew = Extracting(
-        extracting.stock,
-        extracting.deployment.model_copy(update={"database_schema": schema}),
-        extracting.server,
+    anew = ExtractionHarness(
+        batch_extraction.stock,
+        batch_extraction.deployment.model_copy(update={"database_schema": schema}),
+        batch_extraction.server,
     )
     assert anew.deployment.database_url is not None
     migrate(anew.deployment.database_url, schema)

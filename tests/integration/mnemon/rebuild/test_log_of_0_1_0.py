@@ -19,9 +19,9 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.models.wordllama import wordllama
 from mnemon_infra.rebuild.generations import site_alone
-from tests.integration.conftest import Stock, indexed
 from tests.support.log.audited_log import Audited
 from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.stock_client import Stock, indexed
 
 OLD_LOG = Path(__file__).parents[3] / "support" / "log" / "log_of_0_1_0.jsonl"
 EVENTS: list[dict[str, Any]] = [json.loads(line) for line in OLD_LOG.read_text().splitlines()]

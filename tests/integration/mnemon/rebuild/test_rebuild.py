@@ -1,12 +1,10 @@
 """What the log says can be made anew beside what is in use, and compared with it."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
-import pytest_asyncio
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
@@ -17,33 +15,22 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.facts import fact_repository
 from mnemon_infra.rebuild.generations import InTheWay, Site, catch_up, made, site_alone
 from mnemon_infra.rebuild.verification import Verifying
-from tests.integration.conftest import Stock
 from tests.integration.consumers.delivery.test_poison import REFUSED
 from tests.support.pipelines.rebuild import Told, applied, change, verdict_on
+from tests.support.stock_client import Stock
 
 EVENTS, USERS = 6000, 40
 
 
-@pytest.fixture
-def told() -> Told:
-    return Told()
-
-
-@pytest_asyncio.fixture
-async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
-        yield place
-
-
-async def test_all_kinds_of_events_give_the_same_rows(
-    place: Site, connection: Client, stock: Stock, told: Told
+async def test_rebuild_of_all_events_gives_equal_rows(
+    site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     seq = await stock.say("once", id="x")
     await stock.publish("chat.acme.u1.-.message.v1", REFUSED)
     await stock.publish("chat.acme.u1.-.message.v1", {"role": "user", "content": "x"}, Nats_Msg_Id="a\0b")
     await stock.say("a copy, later", id="x")
-    verdict = await verdict_on(place, told)
+    verdict = await verdict_on(site, told)
     assert verdict.is_settled
     assert (verdict.differences, verdict.first) == (0, [])
     assert verdict.position == seq + 3
@@ -56,20 +43,20 @@ async def test_all_kinds_of_events_give_the_same_rows(
 
 
 async def test_a_row_changed_by_hand_is_found_and_named(
-    place: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, 500, users=5)
     changed = await stock.say("true", id="changed")
     await stock.say("lost", id="lost")
     await stock.publish("memory.acme.u1.profile.set.v1", {"fields": {"a": 1}}, Nats_Msg_Id="set")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'false' WHERE event_id = 'changed'")
-    await change(place, "DELETE FROM messages WHERE event_id = 'lost'")
+    await applied(site)
+    await change(site, "UPDATE messages SET content = 'false' WHERE event_id = 'changed'")
+    await change(site, "DELETE FROM messages WHERE event_id = 'lost'")
     await change(
-        place, "INSERT INTO profile_sets SELECT tenant, user_id, 'made up', 1, fields FROM profile_sets"
+        site, "INSERT INTO profile_sets SELECT tenant, user_id, 'made up', 1, fields FROM profile_sets"
         " WHERE event_id = 'set'"
     )  # fmt: skip
-    verdict = await verdict_on(place, told)
+    verdict = await verdict_on(site, told)
     assert verdict.counts == {"messages": 2, "profile_sets": 1}
     key = {"tenant": "acme", "user_id": "u1"}
     one, other, third = verdict.first
@@ -85,9 +72,7 @@ async def test_a_row_changed_by_hand_is_found_and_named(
     assert third.rebuilt is None
 
 
-async def test_what_persist_has_not_come_to_is_no_difference(
-    deployment: Deployment, stock: Stock, told: Told
-) -> None:
+async def test_unprojected_events_are_no_difference(deployment: Deployment, stock: Stock, told: Told) -> None:
     seq = await stock.say("cleared later")
     async with site_alone(deployment) as place:
         async with run_consumers(("persist",), deployment):
@@ -98,14 +83,12 @@ async def test_what_persist_has_not_come_to_is_no_difference(
     assert verdict.rows["messages"] == 1
 
 
-async def test_what_was_left_in_the_middle_goes_on_from_there(
-    place: Site, connection: Client, told: Told
-) -> None:
+async def test_interrupted_rebuild_resumes(site: Site, connection: Client, told: Told) -> None:
     await fill(connection, EVENTS, users=USERS)
-    await applied(place)
+    await applied(site)
     with suppress(asyncio.CancelledError):
-        async with made(place, "next", told) as replay:
-            task = asyncio.create_task(catch_up(place, replay, told))
+        async with made(site, "next", told) as replay:
+            task = asyncio.create_task(catch_up(site, replay, told))
 
             class Cut(Told):
                 def at(self, reached: int, up_to: int) -> None:
@@ -115,15 +98,15 @@ async def test_what_was_left_in_the_middle_goes_on_from_there(
             await task
     assert 0 < replay.reached < EVENTS
     again = Told()
-    async with made(place, "next", again) as other:
+    async with made(site, "next", again) as other:
         assert other.reached == replay.reached
         assert again.lines == [f"{other.schema} was begun before: going on from position {other.reached:,}"]
-        verdict = await Verifying(place, other, again).verdict()
+        verdict = await Verifying(site, other, again).verdict()
     assert again.positions[0] > replay.reached
     assert (verdict.differences, verdict.position) == (0, EVENTS)
 
 
-async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: Told) -> None:
+async def test_rebuild_as_of_shows_the_state_of_its_position(site: Site, stock: Stock, told: Told) -> None:
     decision = {"decision": {"proposal_id": "p"}}
     saved = await stock.publish(
         "memory.acme.u1.fact.saved.v1", {"fact_id": "f", "fact": {"text": "lives in Riga"}, **decision}
@@ -134,27 +117,27 @@ async def test_each_position_has_its_own_truth(place: Site, stock: Stock, told: 
         {"fact_id": "f", "fact": {"text": "lives in Oslo"}, "former": {"text": "lives in Riga"}},
     )
     forgotten = await stock.publish("memory.acme.u1.fact.forgotten.v1", {"fact_id": "f"})
-    assert await position_at(place.connection, between) == saved
-    assert await position_at(place.connection, datetime.now(UTC)) == forgotten
+    assert await position_at(site.connection, between) == saved
+    assert await position_at(site.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
-        async with made(place, "as of", told, position) as replay:
+        async with made(site, "as of", told, position) as replay:
             await replay.reach(position)
             (found,) = await replay.database.read(fact_repository.live_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
-    assert {each.schema: each.up_to for each in await place.generations() if each.kind == "as of"} == {
-        f"{place.live}_until_{position}": position for position in (saved, updated, forgotten)
+    assert {each.schema: each.up_to for each in await site.generations() if each.kind == "as of"} == {
+        f"{site.live}_until_{position}": position for position in (saved, updated, forgotten)
     }
 
 
-async def test_what_is_not_of_a_rebuild_is_left_alone(place: Site, told: Told) -> None:
-    async with place.database.transaction() as held:
-        await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{place.live}_next")))
+async def test_foreign_schemas_stay_untouched(site: Site, told: Told) -> None:
+    async with site.database.transaction() as held:
+        await held.execute(SQL("CREATE SCHEMA {}").format(Identifier(f"{site.live}_next")))
     with pytest.raises(InTheWay, match="is not of a rebuild"):
-        async with made(place, "next", told):
+        async with made(site, "next", told):
             pass
 
 
-async def test_one_at_a_time(place: Site) -> None:
+async def test_second_rebuild_is_refused(site: Site) -> None:
     with pytest.raises(InTheWay, match="another rebuild"):
-        async with site_alone(place.deployment):
+        async with site_alone(site.deployment):
             pass

@@ -24,10 +24,10 @@ from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock, indexed
 from tests.support.facts.preset_embedder import Given
 from tests.support.log.audited_log import Audited
 from tests.support.pipelines.rebuild import Told, verdict_on
+from tests.support.stock_client import Stock, indexed
 
 TEA, SENCHA = "User likes green tea", "They are fond of sencha"
 
@@ -89,7 +89,7 @@ async def decided(stock: Stock, deployment: Deployment, tmp_path: Path) -> Async
         yield Decided(stock, located, database, finding.vectors, model)
 
 
-async def test_shown_then_merged_and_kept_apart_again(decided: Decided) -> None:
+async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     for user in ("u1", "erased"):
         for text in (TEA, SENCHA):
             assert (await decided.stock.ask("save", f"acme.{user}", text=text))["decision"] == "saved"

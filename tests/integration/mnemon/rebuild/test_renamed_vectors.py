@@ -8,11 +8,11 @@ from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import site_alone
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.retrieve.test_as_of import ToldOfBoth
+from tests.support.stock_client import Stock, indexed
 
 
-async def test_others_are_not_taken_for_the_former_vectors(
+async def test_foreign_vectors_are_not_taken_for_former_ones(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     told = ToldOfBoth()

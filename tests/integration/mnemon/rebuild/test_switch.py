@@ -1,64 +1,50 @@
 """What was made anew takes the place of what is in use: nothing is lost, and nobody fails."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_bench.workloads.all_events import events, fill
 from mnemon_infra.broker.streams.log_writer import append
-from mnemon_infra.config import Deployment
 from mnemon_infra.database.erasure.users import erasure
 from mnemon_infra.database.generations.generation_repository import drop
 from mnemon_infra.database.windows.window_repository import StoredWindow, put
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import InTheWay, Site, former, site_alone, take_over
-from tests.integration.conftest import Stock
+from mnemon_infra.rebuild.generations import InTheWay, Site, former, take_over
 from tests.support.pipelines.rebuild import Told, applied, change, rebuilt, verdict_on
+from tests.support.stock_client import Stock
 
 USERS = 40
 
 
-@pytest.fixture
-def told() -> Told:
-    return Told()
-
-
-@pytest_asyncio.fixture
-async def place(mnemon: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(mnemon) as place:
-        yield place
-
-
 async def test_a_rebuild_mends_what_was_changed(
-    place: Site, connection: Client, stock: Stock, told: Told
+    site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await stock.say("true")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'false'")
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+    await applied(site)
+    await change(site, "UPDATE messages SET content = 'false'")
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
     assert await stock.contents(min_seq=await stock.say("and on")) == ["true", "and on"]
-    assert (await verdict_on(place, told)).differences == 0
+    assert (await verdict_on(site, told)).differences == 0
 
 
-async def spoiled(place: Site, stock: Stock) -> None:
+async def spoiled(site: Site, stock: Stock) -> None:
     """A conversation whose row is wrong, as bots were told it once."""
     await stock.say("true")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'false'")
+    await applied(site)
+    await change(site, "UPDATE messages SET content = 'false'")
     assert await stock.contents() == ["false"]
     assert "false" in (await stock.ask("context", format="blocks"))["text"]
 
 
-async def end_listeners(place: Site) -> None:
+async def end_listeners(site: Site) -> None:
     """End the connections that hear of a switch."""
-    async with asyncio.timeout(20), place.database.transaction() as held:
+    async with asyncio.timeout(20), site.database.transaction() as held:
         while not (
             await held.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN %'"
@@ -75,30 +61,30 @@ async def mended(stock: Stock) -> None:
 
 
 async def test_bots_get_the_repaired_rows_though_the_former_are_cached(
-    place: Site, stock: Stock, told: Told
+    site: Site, stock: Stock, told: Told
 ) -> None:
-    await spoiled(place, stock)
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+    await spoiled(site, stock)
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
     await mended(stock)
 
 
 async def test_bots_get_the_repaired_rows_though_the_notice_was_missed(
-    place: Site, stock: Stock, told: Told
+    site: Site, stock: Stock, told: Told
 ) -> None:
-    await spoiled(place, stock)
-    await end_listeners(place)
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+    await spoiled(site, stock)
+    await end_listeners(site)
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
     await mended(stock)
 
 
-async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
-    place: Site, connection: Client, stock: Stock, told: Told
+async def test_switch_loses_no_event_and_fails_no_reader(
+    site: Site, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, 2000, users=USERS)
     await stock.say("first")
-    await applied(place)
+    await applied(site)
     over = asyncio.Event()
     said = ["first"]
     answers: list[dict[str, Any]] = []
@@ -112,7 +98,7 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
         others = events(seed=7, users=USERS)
         while not over.is_set():
             appended = await append(connection, list(islice(others, 20)))
-            await applied(place, appended[-1].seq)
+            await applied(site, appended[-1].seq)
 
     async def read() -> None:
         while not over.is_set():
@@ -122,88 +108,88 @@ async def test_nothing_is_lost_and_nobody_fails_while_it_switches(
         for work in write, flood, read, read, read:
             group.create_task(work())
         for _ in range(2):
-            async with rebuilt(place, told) as replay:
-                await take_over(place, replay, told)
-            await drop(place.database, name_of(place.live, "former"))
+            async with rebuilt(site, told) as replay:
+                await take_over(site, replay, told)
+            await drop(site.database, name_of(site.live, "former"))
         over.set()
     # There is nothing to search in here.
     degraded = {part for answer in answers for part in answer.get("degraded", [])}
     assert degraded <= {"relevant", "conversation"}
     assert len(answers) > 20
     assert all(answer.get("messages") for answer in answers)
-    await applied(place)
-    async with place.database.transaction() as held:
+    await applied(site)
+    async with site.database.transaction() as held:
         found = await held.execute("SELECT content FROM messages WHERE tenant = 'acme' ORDER BY seq")
         assert [content for (content,) in await found.fetchall()] == said
-    assert (await verdict_on(place, told)).differences == 0
+    assert (await verdict_on(site, told)).differences == 0
 
 
-async def test_work_in_hand_goes_along(place: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_open_work(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("x")
-    await applied(place)
-    async with place.database.transaction() as held:
+    await applied(site)
+    async with site.database.transaction() as held:
         await put(held, [StoredWindow("acme", "u1", "c1", 1, 2)], datetime.now(UTC))
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    async with place.database.transaction() as held:
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
+    async with site.database.transaction() as held:
         assert (await (await held.execute("SELECT to_seq FROM windows")).fetchall()) == [(2,)]
 
 
-async def test_there_and_back_with_what_came_since(place: Site, stock: Stock, told: Told) -> None:
+async def test_switch_back_keeps_new_events(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("before")
-    await applied(place)
-    await change(place, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
+    await applied(site)
+    await change(site, "UPDATE messages SET content = 'as it was' WHERE content = 'before'")
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
     assert await stock.contents(min_seq=await stock.say("since")) == ["before", "since"]
-    await applied(place)
-    async with former(place) as old:
-        await take_over(place, old, told)
+    await applied(site)
+    async with former(site) as old:
+        await take_over(site, old, told)
     assert await stock.contents(min_seq=await stock.say("after")) == ["as it was", "since", "after"]
-    await applied(place)
-    async with former(place) as new:
-        await take_over(place, new, told)
+    await applied(site)
+    async with former(site) as new:
+        await take_over(site, new, told)
     assert await stock.contents(min_seq=await stock.say("end")) == ["before", "since", "after", "end"]
-    await drop(place.database, name_of(place.live, "former"))
+    await drop(site.database, name_of(site.live, "former"))
     with pytest.raises(InTheWay, match="no former generation"):
-        async with former(place):
+        async with former(site):
             pass
 
 
-async def test_who_was_erased_stays_erased(place: Site, stock: Stock, told: Told) -> None:
+async def test_switch_keeps_users_erased(site: Site, stock: Stock, told: Told) -> None:
     await stock.say("forgotten")
     assert "removed" in await stock.ask("erase")
     await stock.say("by somebody new")
-    await applied(place)
+    await applied(site)
     async with asyncio.timeout(60):
-        while not await settled(place):
+        while not await settled(site):
             await asyncio.sleep(0.02)
-    assert (await verdict_on(place, told)).differences == 0
-    async with rebuilt(place, told) as replay:
-        await take_over(place, replay, told)
-    assert await settled(place)
+    assert (await verdict_on(site, told)).differences == 0
+    async with rebuilt(site, told) as replay:
+        await take_over(site, replay, told)
+    assert await settled(site)
     assert await stock.contents() == ["by somebody new"]
 
 
-async def settled(place: Site) -> bool:
+async def settled(site: Site) -> bool:
     """Whether all that is to be purged is."""
-    found = await place.database.read(erasure("acme", "u1"))
+    found = await site.database.read(erasure("acme", "u1"))
     return found is not None and found.is_settled
 
 
-async def test_it_waits_for_what_is_held(place: Site, stock: Stock, told: Told) -> None:
+async def test_switch_waits_for_locks(site: Site, stock: Stock, told: Told) -> None:
     """Such as a stretch that a model is asked about."""
     await stock.say("x")
-    await applied(place)
+    await applied(site)
     free = asyncio.Event()
     told.say = lambda line: free.set()  # type: ignore[method-assign]
     async with (
-        rebuilt(place, told) as replay,
+        rebuilt(site, told) as replay,
         asyncio.TaskGroup() as group,
-        place.database.transaction() as held,
+        site.database.transaction() as held,
     ):
         await held.execute("LOCK TABLE windows IN ROW SHARE MODE")
-        switching = group.create_task(take_over(place, replay, told))
+        switching = group.create_task(take_over(site, replay, told))
         await free.wait()
         assert not switching.done()
-    assert [each.kind for each in await place.generations()] == ["live", "former"]
+    assert [each.kind for each in await site.generations()] == ["live", "former"]

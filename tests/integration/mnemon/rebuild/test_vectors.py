@@ -2,10 +2,8 @@
 
 import asyncio
 import shutil
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
-from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -34,56 +32,47 @@ from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_infra.vectors.generations import are_there, is_held, of_generation, open_as_of
 from mnemon_infra.vectors.port import Collection, Point, VectorsNotMade
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
-from tests.integration.conftest import Stock, indexed
 from tests.support.pipelines.rebuild import Told, change, rebuilt
 from tests.support.servers.embedding_server import KEY, Endpoint
+from tests.support.stock_client import Stock, indexed
 
 EVENTS, USERS = 500, 6
 
 
-@pytest.fixture
-def told() -> Told:
-    return Told()
-
-
-@pytest.fixture
-def located(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
 @pytest_asyncio.fixture
-async def finding(located: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
+async def live_vectors(vectors_deployment: Deployment, connection: Client) -> AsyncIterator[VectorIndex]:
     """The live vectors, as those have them who run in this process."""
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), located):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         embedding = (await read(connection)).embedding
-        async with opened(located, embedding) as finding:
+        async with opened(vectors_deployment, embedding) as finding:
             yield finding
 
 
 @pytest_asyncio.fixture
-async def place(finding: VectorIndex, located: Deployment) -> AsyncIterator[Site]:
-    async with site_alone(located) as place:
+async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deployment) -> AsyncIterator[Site]:
+    async with site_alone(vectors_deployment) as place:
         yield place
 
 
-async def verdict_on(place: Site, told: Told) -> RowVerification:
-    live = EdgeOwner(place.connection)
-    async with open_generation(place, "next", told) as generation:
-        return await GenerationVerification(place, generation, live, told, patience=60).compare_all()
+async def verdict_on(site_with_vectors: Site, told: Told) -> RowVerification:
+    live = EdgeOwner(site_with_vectors.connection)
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        verification = GenerationVerification(site_with_vectors, generation, live, told, patience=60)
+        return await verification.compare_all()
 
 
-async def switched(place: Site, told: Told) -> None:
-    async with open_generation(place, "next", told) as generation:
-        await swap_rows(place, generation, told)
-    assert await swap_vectors(place, told)
+async def switched(site_with_vectors: Site, told: Told) -> None:
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
+    assert await swap_vectors(site_with_vectors, told)
 
 
-async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
+async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
     found: dict[UUID, Point] = {}
     for collection in Collection:
         begin = None
         while True:
-            page = await finding.vectors.page(collection, begin)
+            page = await live_vectors.vectors.page(collection, begin)
             found |= {point.id: point for point in page.points}
             begin = page.following
             if begin is None:
@@ -91,23 +80,25 @@ async def all_points(finding: VectorIndex) -> dict[UUID, Point]:
     return found
 
 
-async def test_points_are_what_the_log_says_and_what_is_not_is_named(
-    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
+async def test_rebuild_names_points_contrary_to_the_log(
+    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     await indexed(stock, EVENTS)
-    verdict = await verdict_on(place, told)
+    verdict = await verdict_on(site_with_vectors, told)
     assert (verdict.first, verdict.is_settled) == ([], True)
     assert all(verdict.rows[f"vectors of {each}"] for each in Collection)
-    assert sum(verdict.rows[f"vectors of {each}"] for each in Collection) == len(await all_points(finding))
+    assert sum(verdict.rows[f"vectors of {each}"] for each in Collection) == len(
+        await all_points(live_vectors)
+    )
 
-    (changed, gone), _ = await finding.vectors.page(Collection.MESSAGES, most=2)
+    (changed, gone), _ = await live_vectors.vectors.page(Collection.MESSAGES, most=2)
     assert changed.dense is not None
     other = Point(changed.id, changed.owner, {**changed.payload, "seq": 0}, changed.sparse, -changed.dense)
-    await finding.vectors.upsert(Collection.MESSAGES, [other])
-    await finding.vectors.delete(Collection.MESSAGES, gone.owner, [gone.id])
-    await finding.vectors.upsert(Collection.MEMORIES, [changed])
-    verdict = await verdict_on(place, told)
+    await live_vectors.vectors.upsert(Collection.MESSAGES, [other])
+    await live_vectors.vectors.delete(Collection.MESSAGES, gone.owner, [gone.id])
+    await live_vectors.vectors.upsert(Collection.MEMORIES, [changed])
+    verdict = await verdict_on(site_with_vectors, told)
     assert verdict.counts == {"vectors of messages": 2, "vectors of memories": 1}
     assert {each.key["id"] for each in verdict.first} == {str(changed.id), str(gone.id)}
     by_place = {(each.table, each.key["id"]): each for each in verdict.first}
@@ -118,15 +109,15 @@ async def test_points_are_what_the_log_says_and_what_is_not_is_named(
     assert by_place["vectors of memories", str(changed.id)].rebuilt is None
 
 
-async def test_exchanged_while_it_is_searched_and_back(
-    place: Site, finding: VectorIndex, connection: Client, stock: Stock, told: Told
+async def test_vectors_switch_and_return_during_searches(
+    site_with_vectors: Site, live_vectors: VectorIndex, connection: Client, stock: Stock, told: Told
 ) -> None:
     await fill(connection, EVENTS, users=USERS)
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
-    before = await all_points(finding)
+    before = await all_points(live_vectors)
     (lost,) = [each for each in before.values() if each.payload.get("event_id") == "first"]
-    await finding.vectors.delete(Collection.MESSAGES, lost.owner, [lost.id])
+    await live_vectors.vectors.delete(Collection.MESSAGES, lost.owner, [lost.id])
     over = asyncio.Event()
     asked = 0
 
@@ -148,31 +139,33 @@ async def test_exchanged_while_it_is_searched_and_back(
     async with asyncio.TaskGroup() as group:
         for work in search, write:
             group.create_task(work())
-        await switched(place, told)
+        await switched(site_with_vectors, told)
         over.set()
     assert asked
-    assert is_held(place.deployment)
-    await indexed(stock, await place.log_end())
-    assert lost.id in await all_points(finding)
-    assert (await verdict_on(place, told)).first == []
+    assert is_held(site_with_vectors.deployment)
+    await indexed(stock, await site_with_vectors.log_end())
+    assert lost.id in await all_points(live_vectors)
+    assert (await verdict_on(site_with_vectors, told)).first == []
 
-    async with open_former(place, told) as generation:
-        await swap_rows(place, generation, told)
-    assert await swap_vectors(place, told)
+    async with open_former(site_with_vectors, told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
+    assert await swap_vectors(site_with_vectors, told)
     await indexed(stock, await stock.say("after"))
     # As it was, with all that came since.
-    assert (await verdict_on(place, told)).counts == {"vectors of messages": 1}
-    assert lost.id not in await all_points(finding)
+    assert (await verdict_on(site_with_vectors, told)).counts == {"vectors of messages": 1}
+    assert lost.id not in await all_points(live_vectors)
 
 
-async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: Stock, told: Told) -> None:
+async def test_dedupe_decides_by_the_repaired_rows(
+    vectors_deployment: Deployment, stock: Stock, told: Told
+) -> None:
     consumers = "persist", "index", "dedupe", "retrieve"
-    async with run_consumers(consumers, located):
+    async with run_consumers(consumers, vectors_deployment):
         tea = await stock.ask("save", text="Drinks green tea")
         # Of what comes after dedupe's last proposal, it reads the log.
         later = await stock.ask("save", text="Owns a red boat")
         await indexed(stock, later["seen_seq"])
-    async with run_consumers(consumers, located), site_alone(located) as place:
+    async with run_consumers(consumers, vectors_deployment), site_alone(vectors_deployment) as place:
         await change(place, f"DELETE FROM memory_events WHERE item = '{tea['id']}'")
         assert (await stock.ask("save", text="Repairs old bicycles"))["decision"] == "saved"
         async with rebuilt(place, told) as replay:
@@ -181,132 +174,131 @@ async def test_dedupe_decides_by_the_repaired_rows(located: Deployment, stock: S
     assert (again["id"], again["decision"] == "saved") == (tea["id"], False)
 
 
-async def test_cut_off_between_rows_and_vectors(
-    place: Site, finding: VectorIndex, stock: Stock, told: Told
+async def test_switch_killed_between_rows_and_vectors_is_completed(
+    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: Told
 ) -> None:
     seq = await stock.say("the walrus sings", id="first")
     await indexed(stock, seq)
-    (point,) = (await all_points(finding)).values()
-    await finding.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
-    async with open_generation(place, "next", told) as generation:
-        await swap_rows(place, generation, told)
+    (point,) = (await all_points(live_vectors)).values()
+    await live_vectors.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
     # Whoever did it is dead. What came since is in neither.
     await indexed(stock, await stock.say("since", id="since"))
-    assert point.id not in await all_points(finding)
+    assert point.id not in await all_points(live_vectors)
     # The process that was asked for the exchange has them open yet.
-    folder = of_generation(place.deployment, "next").vectors_folder
+    folder = of_generation(site_with_vectors.deployment, "next").vectors_folder
     assert folder
     with ExitStack() as asked:
         asked.enter_context(alone_in(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
-        assert await swap_vectors(place, told)
-    events = {each.payload["event_id"] for each in (await all_points(finding)).values()}
+        assert await swap_vectors(site_with_vectors, told)
+    events = {each.payload["event_id"] for each in (await all_points(live_vectors)).values()}
     assert events == {"first", "since"}
-    assert not await swap_vectors(place, told)
-    assert not await are_there(of_generation(place.deployment, "next"))
+    assert not await swap_vectors(site_with_vectors, told)
+    assert not await are_there(of_generation(site_with_vectors.deployment, "next"))
 
 
-async def test_at_rest(located: Deployment, stock: Stock, told: Told) -> None:
+async def test_stopped_deployment_switches_vectors(
+    vectors_deployment: Deployment, stock: Stock, told: Told
+) -> None:
     """No process has the vectors open: their folders change names."""
-    async with run_consumers(("persist", "index"), located):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, await stock.say("the walrus sings", id="first"))
     seq = await stock.say("nobody has heard it yet", id="second")
-    async with site_alone(located) as place:
-        assert not is_held(located)
+    async with site_alone(vectors_deployment) as place:
+        assert not is_held(vectors_deployment)
         async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
             verdict = await GenerationVerification(place, generation, live, told, patience=0).compare_all()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
-        assert await count_points(place, located) == 2
-        assert await count_points(place, of_generation(located, "former")) == 1
+        assert await count_points(place, vectors_deployment) == 2
+        assert await count_points(place, of_generation(vectors_deployment, "former")) == 1
         assert place.live in {each.schema for each in await place.generations()}
         # Cut off before the rows: the former vectors have the other name by then.
         async with open_former(place, told):
             pass
         await remove_generation(place, "before")
-        assert not await are_there(of_generation(located, "next"))
+        assert not await are_there(of_generation(vectors_deployment, "next"))
     # Both are indexed again, and are found once.
-    async with run_consumers(("persist", "index"), located):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
-        async with site_alone(located) as place:
-            assert await count_points(place, located) == 2
+        async with site_alone(vectors_deployment) as place:
+            assert await count_points(place, vectors_deployment) == 2
 
 
 async def test_a_former_generation_whose_version_knew_no_summaries(
-    located: Deployment, stock: Stock, told: Told
+    vectors_deployment: Deployment, stock: Stock, told: Told
 ) -> None:
     covered = {"conversation": "c", "from_seq": 1, "to_seq": 1, "text": "It is about a walrus"}
-    async with run_consumers(("persist", "index"), located):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         await stock.say("the walrus sings", "acme.u1.c")
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
-    async with site_alone(located) as place:
+    async with site_alone(vectors_deployment) as place:
         async with open_generation(place, "next", told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
-        folder = of_generation(located, "former").vectors_folder
+        folder = of_generation(vectors_deployment, "former").vectors_folder
         assert folder
         shutil.rmtree(folder / "summaries")
         async with open_former(place, told) as generation:
             await swap_rows(place, generation, told)
         assert await swap_vectors(place, told)
-        assert await count_points(place, located) == 2
+        assert await count_points(place, vectors_deployment) == 2
 
 
-async def test_vectors_as_of_a_position(place: Site, finding: VectorIndex, stock: Stock, told: Told) -> None:
+async def test_vectors_as_of_a_position(
+    site_with_vectors: Site, live_vectors: VectorIndex, stock: Stock, told: Told
+) -> None:
     first = await stock.say("the walrus sings", id="first")
     await indexed(stock, await stock.say("the walrus sleeps", id="second"))
-    assert finding.embedder
-    model, dimension = finding.embedder.model, finding.embedder.dimension
+    assert live_vectors.embedder
+    model, dimension = live_vectors.embedder.model, live_vectors.embedder.dimension
     with pytest.raises(VectorsNotMade, match="--until 1"):
-        async with open_as_of(place.deployment, first, model=model, dimension=dimension):
+        async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
-    async with open_generation(place, "as of", told, first) as generation:
+    async with open_generation(site_with_vectors, "as of", told, first) as generation:
         await generation.rows.reach(first)
-        assert not (await as_of(place.database, place.live, first)).is_complete
+        assert not (await as_of(site_with_vectors.database, site_with_vectors.live, first)).is_complete
         await generation.replay_to(first, told)
-    assert (await as_of(place.database, place.live, first)).is_complete
-    async with open_as_of(place.deployment, first, model=model, dimension=dimension) as vectors:
-        query = await finding.embedder.embed_query("walrus")
+    assert (await as_of(site_with_vectors.database, site_with_vectors.live, first)).is_complete
+    async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension) as vectors:
+        query = await live_vectors.embedder.embed_query("walrus")
         (hits,) = await vectors.search(Collection.MESSAGES, ("acme", "u1"), [query], 10)
     assert [hit.payload["event_id"] for hit in hits] == ["first"]
-    await drop(place.database, of_generation(place.deployment, "as of", first).database_schema)
+    await drop(
+        site_with_vectors.database,
+        of_generation(site_with_vectors.deployment, "as of", first).database_schema,
+    )
 
 
-@pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    """Another model: of no two texts does it think the same."""
-    endpoint = Endpoint()
-    serving = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
-    serving.start()
-    yield endpoint
-    endpoint.server.shutdown()
-    serving.join()
-    endpoint.server.server_close()
-
-
-async def test_another_model(located: Deployment, stock: Stock, told: Told, endpoint: Endpoint) -> None:
+async def test_rebuild_with_another_model_keeps_facts_apart(
+    vectors_deployment: Deployment, stock: Stock, told: Told, embedding_endpoint: Endpoint
+) -> None:
     """Of two facts that were near to each other, and to the new model are not."""
-    located = located.model_copy(update={"embedding_url": endpoint.url, "embedding_api_key": SecretStr(KEY)})
+    vectors_deployment = vectors_deployment.model_copy(
+        update={"embedding_url": embedding_endpoint.url, "embedding_api_key": SecretStr(KEY)}
+    )
     texts = ["Anna likes tea with milk", "Anna likes tea with milk.", "The train to Riga leaves at seven"]
     decision = {"decision": {"proposal_id": "p"}}
     seq = 0
-    async with run_consumers(("persist", "index"), located):
+    async with run_consumers(("persist", "index"), vectors_deployment):
         for number, text in enumerate(texts):
             body = {"fact_id": f"f{number}", "fact": {"text": text}, **decision}
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
-        async with site_alone(located) as place:
+        async with site_alone(vectors_deployment) as place:
             assert await is_embedder_running(place)
     other = Embedding(provider="openai", model="eight")
-    async with site_alone(located) as place:
+    async with site_alone(vectors_deployment) as place:
         assert not await is_embedder_running(place)
-        former_model = await get_embedding(place, located)
+        former_model = await get_embedding(place, vectors_deployment)
         async with open_generation(place, "next", told, embedding=other) as generation:
             await generation.replay_to_end(place, told)
             assert generation.vectors
-            async with opened(located, former_model) as live:
+            async with opened(vectors_deployment, former_model) as live:
                 shown = await preview_verdicts(
                     place, live, generation.vectors.index, ReembedPreview("", "", 0)
                 )
@@ -318,6 +310,9 @@ async def test_another_model(located: Deployment, stock: Stock, told: Told, endp
     ((*owner, one, two, near, far, _, _),) = shown.first
     assert (owner, {one, two}) == (["acme", "u1"], set(texts[:2]))
     assert near > 0.97 > far
-    async with run_consumers(("persist", "index"), located), site_alone(located) as place:
+    async with (
+        run_consumers(("persist", "index"), vectors_deployment),
+        site_alone(vectors_deployment) as place,
+    ):
         await indexed(stock, await stock.say("it goes on"))
-        assert await count_points(place, located) == 4
+        assert await count_points(place, vectors_deployment) == 4

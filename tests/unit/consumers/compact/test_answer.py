@@ -153,7 +153,7 @@ def test_a_summary_is_kept_on_one_line_without_label_thoughts_and_quotation_mark
         ("用户谈到了茶。" * 500, "too_long"),
     ],
 )
-def test_what_is_more_or_less_than_a_summary_is_refused(answer: str, reason: str) -> None:
+def test_answer_beyond_a_summary_is_refused(answer: str, reason: str) -> None:
     refused = check(answer)
     assert isinstance(refused, SummaryRefusal)
     assert refused.reason == reason
@@ -161,7 +161,7 @@ def test_what_is_more_or_less_than_a_summary_is_refused(answer: str, reason: str
 
 
 @pytest.mark.parametrize("text", ["The user moved to", "Пользователь переехал в", "<think>It is", ""])
-def test_what_ends_in_the_middle_is_refused(text: str) -> None:
+def test_truncated_answer_is_refused(text: str) -> None:
     assert check(text, is_cut=True) == SummaryRefusal("cut_off")
 
 

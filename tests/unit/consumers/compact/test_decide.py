@@ -33,10 +33,10 @@ def stored(*ranges: tuple[int, int]) -> list[StoredSummary]:
 
 
 class TestNextStep:
-    def test_as_many_as_may_stay_are_left_alone(self) -> None:
+    def test_messages_within_the_limit_are_not_summarised(self) -> None:
         assert next_step(said(*range(16)), [], Compaction()) is None
 
-    def test_of_more_the_oldest_become_a_summary(self) -> None:
+    def test_oldest_messages_beyond_the_limit_are_summarised(self) -> None:
         step = next_step(said(*range(3, 54, 3)), [], Compaction())
         assert step == Write(tuple(said(3, 6, 9, 12, 15, 18)))
         assert step.covers == (3, 18)
@@ -62,7 +62,7 @@ class TestNextStep:
         assert next_step([], many, more) == Merge(tuple(many[: 2 * MOST_MERGED]))
 
     @given(st.integers(2, 40), st.data(), st.integers(2, 10), st.integers(0, 300))
-    def test_a_conversation_of_any_length(
+    def test_conversation_of_any_length_is_covered_once(
         self, after: int, data: st.DataObject, merge_above: int, length: int
     ) -> None:
         settings = Compaction(
@@ -85,7 +85,7 @@ class TestNextStep:
 
 
 class TestSummary:
-    def test_says_what_it_covers_and_who_wrote_it(self) -> None:
+    def test_summary_event_names_its_range_and_writer(self) -> None:
         event = summary(PLACE, Write(said(3, 7)), "They talked.", "openai/m")
         assert event.subject == "memory.acme.anna.summary.written.v1"
         written = SummaryWrittenV1.read(event.body)
@@ -100,14 +100,14 @@ class TestSummary:
             "model": "openai/m",
         }
 
-    def test_in_the_place_of_others_names_them(self) -> None:
+    def test_merged_summary_names_its_sources(self) -> None:
         event = summary(PLACE, Merge(stored((1, 6), (7, 12), (14, 19))), "They talked.", "openai/m")
         assert event.subject == "memory.acme.anna.summary.merged.v1"
         merged = SummaryMergedV1.read(event.body)
         assert merged.merged == ("s6", "s12", "s19")
         assert (merged.from_seq, merged.to_seq, merged.lineage.sources) == (1, 19, ())
 
-    def test_has_an_id_that_follows_from_where_it_begins(self) -> None:
+    def test_summary_id_follows_from_its_start(self) -> None:
         def ids(*steps: Write | Merge, place: tuple[str, str, str] = PLACE) -> set[str]:
             return {summary(place, step, text, "m").id for step in steps for text in ("They.", "Talked.")}
 

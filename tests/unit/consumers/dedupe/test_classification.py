@@ -59,7 +59,7 @@ def test_the_lines_of_document_004(text: str, tier: Tier, high: bool, low: bool)
         "Сейчас работает врачом",
     ],
 )
-def test_what_stays_so_is_of_the_profile(text: str) -> None:
+def test_lasting_statement_is_profile(text: str) -> None:
     fact = classified(text)
     assert (fact.tier, fact.expires_at) == ("profile", None)
 
@@ -76,7 +76,7 @@ def test_what_stays_so_is_of_the_profile(text: str) -> None:
         "Завтра едет к врачу",
     ],
 )
-def test_what_is_for_now_is_working_and_expires_only_where_a_setting_says_so(text: str) -> None:
+def test_temporary_statement_is_working_and_expires_by_setting(text: str) -> None:
     fact = classified(text)
     assert (fact.tier, fact.expires_at) == ("working", None)
     assert classify(FactProposedV1(text=text), NOW, EXPIRING).expires_at == NOW + timedelta(days=DAYS)
@@ -107,7 +107,7 @@ def test_an_end_that_the_words_name_is_the_date(text: str, expires_at: datetime)
 @pytest.mark.parametrize(
     "text", ["Is allergic to nuts, on vacation until Friday", "У него аллергия, в отпуске до пятницы"]
 )
-def test_what_lasts_has_no_end(text: str) -> None:
+def test_lasting_statement_has_no_expiry(text: str) -> None:
     assert classified(text).expires_at is None
 
 
@@ -115,7 +115,7 @@ def test_what_lasts_has_no_end(text: str) -> None:
     "text",
     ["Has a red bicycle", "Once broke an arm while skiing", "Купил красный велосипед", "Был в Италии в 2019"],
 )
-def test_the_rest_is_archived(text: str) -> None:
+def test_other_statement_is_archive(text: str) -> None:
     fact = classified(text)
     assert (fact.tier, fact.importance, fact.expires_at) == ("archive", 5, None)
 
@@ -134,7 +134,7 @@ def test_the_rest_is_archived(text: str) -> None:
         ("Работает архитектором", "user_fact"),
     ],
 )
-def test_kind_by_words(text: str, kind: Kind) -> None:
+def test_kind_follows_from_words(text: str, kind: Kind) -> None:
     assert classified(text).kind == kind
 
 
@@ -153,11 +153,11 @@ def test_kind_by_words(text: str, kind: Kind) -> None:
         ("Has a red bicycle", 5),
     ],
 )
-def test_importance_by_words(text: str, importance: int) -> None:
+def test_importance_follows_from_words(text: str, importance: int) -> None:
     assert classified(text).importance == importance
 
 
-def test_what_the_model_says_counts() -> None:
+def test_kind_and_tier_of_the_model_win() -> None:
     until = NOW + timedelta(days=100)
     assert classified("Has a red bicycle", importance=10).importance == 10
     assert classified("Allergic to peanuts", importance=1).importance == 1

@@ -314,7 +314,7 @@ def test_on_duplicate_confirm_keeps_the_older_words() -> None:
     updated(user.propose("Enjoys cycling in the hills", (first.fact_id, 0.9)))
 
 
-def test_what_is_said_beyond_the_same_words_is_heeded() -> None:
+def test_duplicate_updates_other_fields() -> None:
     user = User()
     first = saved(user.propose("Has a red bicycle"))
     raised = updated(user.propose("Has a red bicycle", importance=9, tier="profile"))
@@ -351,7 +351,7 @@ def test_a_nearest_fact_that_is_gone_is_not_met() -> None:
     assert (by.nearest, by.similarity) == (None, None)
 
 
-def test_what_has_expired_is_refused_and_not_met() -> None:
+def test_expired_proposal_is_refused_and_expired_fact_is_no_match() -> None:
     user = User()
     assert refused(user.propose("Is in Lisbon for a talk", expires_at=BEGIN)) == "expired"
     soon = BEGIN + timedelta(minutes=3)
@@ -405,7 +405,7 @@ def test_a_fact_superseded_by_its_own_words_is_said_again() -> None:
     assert [fact.id for fact in user.known.live(user.now)] == [first.fact_id]
 
 
-def test_what_is_superseded_by_a_known_fact_is_forgotten() -> None:
+def test_fact_superseded_by_a_known_one_is_forgotten() -> None:
     user = User()
     saved(user.propose("Lives in Berlin", lineage=Lineage(answer="answer 1")))
     saved(user.propose("Lives in Porto now", lineage=Lineage(answer="answer 1")))

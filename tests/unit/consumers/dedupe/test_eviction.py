@@ -92,7 +92,7 @@ def test_document_004_the_order_in_which_facts_give_way(
     assert evicted(decided) == [expected]
 
 
-def test_nothing_high_gives_way_to_what_is_not() -> None:
+def test_important_fact_does_not_give_way_to_a_minor_one() -> None:
     known = kept([("archive", HIGH), ("profile", HIGH)])
     ((name, event),) = proposed(known, room_for(2), importance=7)
     assert isinstance(event, FactRejectedV1)
@@ -109,7 +109,7 @@ def test_nothing_high_gives_way_to_what_is_not() -> None:
         ([("profile", NORMAL), ("archive", LOW)], NORMAL, []),
     ],
 )
-def test_a_full_profile(facts: list[Given], importance: int, expected: list[str]) -> None:
+def test_full_profile_refuses_a_fact(facts: list[Given], importance: int, expected: list[str]) -> None:
     decided = proposed(kept(facts), FactLimits(profile=2), tier="profile", importance=importance)
     assert evicted(decided) == expected
     full_of_high = len(facts) == 3 and not expected
@@ -156,7 +156,7 @@ def test_a_fact_that_is_rewritten_at_the_users_limit_takes_no_more_room() -> Non
     assert [name for name, _ in decided] == ["fact.updated"]
 
 
-def test_lowered_limits() -> None:
+def test_lowered_limits_evict_facts() -> None:
     profile: Given = ("profile", NORMAL)
     archived: Given = ("archive", LOW)
     known = kept([*[profile] * 4, *[archived] * 3, ("archive", HIGH)])
@@ -279,7 +279,7 @@ def test_the_log_read_back_is_what_was_decided(
 
 @given(_STEPS, _LIMITS)
 @settings(max_examples=scale_examples(60))
-def test_nobody_is_there_twice_in_the_same_words(steps: list[dict[str, Any]], limits: FactLimits) -> None:
+def test_no_two_facts_have_equal_words(steps: list[dict[str, Any]], limits: FactLimits) -> None:
     said = [step | {"supersedes": None, "similarity": None} for step in steps]
     _, known, now = run(said, limits)
     texts = [fact.fact.text for fact in known.live(now)]
@@ -288,7 +288,7 @@ def test_nobody_is_there_twice_in_the_same_words(steps: list[dict[str, Any]], li
 
 @given(_STEPS, _LIMITS, st.randoms())
 @settings(max_examples=scale_examples(60))
-def test_what_has_ended_stays_so_whatever_the_order(
+def test_ended_fact_stays_ended_in_any_order(
     steps: list[dict[str, Any]], limits: FactLimits, chance: Any
 ) -> None:
     log, known, _ = run(steps, limits)

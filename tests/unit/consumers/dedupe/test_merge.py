@@ -104,7 +104,7 @@ def test_of_facts_that_say_the_same_the_older_one_takes_the_newer_words(user: Us
     assert event.lineage == MODEL.model_copy(update={"sources": (1, 2), "conversation": "talk"})
 
 
-def test_it_keeps_its_words_where_duplicates_confirm(user: User) -> None:
+def test_merge_keeps_older_words_where_duplicates_confirm(user: User) -> None:
     event = merged(user.compare(2, 1, dedupe=Dedupe(on_duplicate="confirm")))
     assert (event.fact.text, event.fact.importance) == ("Мама живёт у моря", 7)
 

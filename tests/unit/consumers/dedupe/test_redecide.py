@@ -44,7 +44,7 @@ def test_facts_that_were_kept_apart_are_merged_and_kept_apart_again() -> None:
     assert user.said == {"pf_001": "They are fond of sencha"}
 
 
-def test_what_is_made_says_where_it_comes_from() -> None:
+def test_redecided_events_name_their_origin() -> None:
     user = User()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
@@ -63,7 +63,7 @@ def test_what_is_made_says_where_it_comes_from() -> None:
     assert updated.decision.proposal_id == "p0"
 
 
-def test_made_twice_it_is_made_once() -> None:
+def test_second_redecide_changes_nothing() -> None:
     user = User()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
@@ -77,7 +77,7 @@ def test_made_twice_it_is_made_once() -> None:
         assert {event_id for _, event_id, _ in user.log[len(log) :]} == {event_id for _, event_id, _ in made}
 
 
-def test_what_was_forgotten_does_not_come_back() -> None:
+def test_redecide_restores_no_forgotten_fact() -> None:
     user = User()
     user.say("User likes green tea", 0, TOGETHER)
     user.say("They are fond of sencha", 30, TOGETHER)
@@ -92,7 +92,7 @@ def test_what_was_forgotten_does_not_come_back() -> None:
     assert merged.redecide(APART) == []
 
 
-def test_what_was_changed_by_hand_stays_a_fact_of_its_own() -> None:
+def test_redecide_keeps_facts_changed_by_hand() -> None:
     user = User()
     user.say("User likes green tea", 0, APART)
     user.say("They are fond of sencha", 30, APART)
@@ -119,7 +119,7 @@ def test_what_a_rule_refused_stays_refused_and_what_it_let_pass_stays() -> None:
     assert user.redecide(by(0.9)) == []
 
 
-def test_limits_hold() -> None:
+def test_redecide_keeps_limits() -> None:
     narrow = FactLimits(per_user=1, profile=1, working=1)
     user = User()
     user.say("User likes green tea", 0, TOGETHER)

@@ -34,7 +34,7 @@ SPENDING = Spending(
         (Usage(input=100, cached=MILLION), False, 100 * 0.075 / MILLION),
     ],
 )
-def test_what_a_call_costs(usage: Usage, in_batch: bool, usd: float) -> None:
+def test_call_cost_follows_from_tokens_and_prices(usage: Usage, in_batch: bool, usd: float) -> None:
     assert cost(usage, "gpt-4o-mini", SPENDING, in_batch=in_batch) == pytest.approx(usd)
 
 

@@ -106,7 +106,7 @@ def test_a_near_miss_is_mended_and_what_is_cut_off_left_out(text: str) -> None:
     assert extracted.repaired
 
 
-def test_what_a_model_thought_before_is_skipped() -> None:
+def test_thoughts_before_the_answer_are_skipped() -> None:
     extracted = reading(
         '<think>Maybe {"facts": [{"text": "Is rich"}]}?</think>\n{"facts": [{"text": "Is ok"}]}'
     )
@@ -193,7 +193,7 @@ def test_fields_that_nobody_asked_for_are_ignored() -> None:
     assert fact.text == "Lives in York"
 
 
-def test_there_are_fifty_facts_at_most() -> None:
+def test_answer_is_limited_to_fifty_facts() -> None:
     extracted = answered(*(WHOLE | {"text": f"Has {number} cats"} for number in range(MOST_FACTS + 20)))
     assert texts(extracted) == [f"Has {number} cats" for number in range(MOST_FACTS)]
     assert extracted.left_out == 20
@@ -250,7 +250,7 @@ def test_any_text_at_all_is_read_or_unreadable(text: str, before: str) -> None:
     assert all(any(character.isalpha() for character in fact) for fact in texts(extracted))
 
 
-def test_depth_is_no_way_to_stop_a_worker() -> None:
+def test_deep_nesting_is_unreadable() -> None:
     for deep in ("[" * 20_000 + "]" * 20_000, "[" * 20_000 + "'a'" + "]" * 20_000):
         with pytest.raises(Unreadable):
             reading('{"facts": [{"text": "Lives in York", "sources": ' + deep + "}]}")

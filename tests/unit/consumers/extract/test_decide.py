@@ -36,15 +36,15 @@ def ranges(made: WindowCut) -> list[tuple[int, int, int]]:
     return [(each.from_seq, each.to_seq, len(each.read)) for each in made.ranges]
 
 
-def test_nothing_is_cut_where_there_is_nothing() -> None:
+def test_empty_conversation_has_no_window() -> None:
     assert cut([], NOW, SETTINGS, rested=True) == WindowCut((), None)
 
 
-def test_a_conversation_that_rests_is_read() -> None:
+def test_resting_conversation_is_read() -> None:
     assert ranges(cut(rows(2, NOW - IDLE), NOW, SETTINGS)) == [(10, 20, 2)]
 
 
-def test_before_that_it_is_looked_at_again_when_it_rests() -> None:
+def test_active_conversation_is_due_when_it_rests() -> None:
     at = NOW - timedelta(seconds=20)
     assert cut(rows(3, at), NOW, SETTINGS) == WindowCut((), at + IDLE)
 
@@ -71,7 +71,7 @@ def test_fewer_than_enough_do_not_fill_small_requests() -> None:
     assert ranges(cut(rows(5), NOW, small)) == [(10, 20, 2), (30, 40, 2)]
 
 
-def test_what_is_not_worth_reading_is_part_of_a_stretch_and_does_not_count() -> None:
+def test_unreadable_messages_belong_to_a_window_uncounted() -> None:
     tool = [row(seq, role="tool", at=LONG_AGO) for seq in (1, 2, 25, 26, 99)]
     messages = sorted([*rows(7, LONG_AGO), *tool])
     made = cut(messages, NOW, SETTINGS)
@@ -79,7 +79,7 @@ def test_what_is_not_worth_reading_is_part_of_a_stretch_and_does_not_count() -> 
     assert all(message.role == "user" for each in made.ranges for message in each.read)
 
 
-def test_a_stretch_with_nothing_to_read_is_marked_so() -> None:
+def test_window_without_readable_messages_is_marked() -> None:
     messages = [row(seq, role="tool", at=LONG_AGO) for seq in range(1, 20)]
     assert ranges(cut(messages, NOW, SETTINGS)) == [(1, 19, 0)]
     assert cut([row(1, role="tool")], NOW, SETTINGS) == WindowCut((), NOW + IDLE)
@@ -107,7 +107,7 @@ def conversations(draw: st.DrawFn) -> list[SpokenRow]:
 
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30), st.booleans())
-def test_stretches_follow_upon_each_other_and_hold_what_is_worth_reading(
+def test_windows_are_adjacent_and_hold_readable_messages(
     messages: Sequence[SpokenRow], after: int, size: int, rested: bool
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
@@ -137,7 +137,7 @@ def test_stretches_follow_upon_each_other_and_hold_what_is_worth_reading(
 
 
 @given(conversations(), st.integers(1, 30), st.integers(1, 30))
-def test_whoever_looks_again_when_told_reads_all_of_it(
+def test_rechecks_at_due_times_read_every_message(
     messages: Sequence[SpokenRow], after: int, size: int
 ) -> None:
     limits = Extraction(after_messages=after, window_messages=size)
@@ -209,7 +209,7 @@ def test_an_answer_without_facts_ends_the_stretch() -> None:
     assert (proposed, end.outcome, end.proposed, end.repaired) == ([], "nothing", 0, False)
 
 
-def test_another_answer_for_the_same_stretch_is_the_same_events() -> None:
+def test_second_answer_for_a_window_has_equal_event_ids() -> None:
     found = extracted({"text": "Lives in York"}, {"text": "Likes tea"})
     batch = proposals(WINDOW, found, "openai/gpt-5-mini", "b1")
     online = proposals(WINDOW, found, "openai/gpt-5-mini", None)
@@ -219,7 +219,7 @@ def test_another_answer_for_the_same_stretch_is_the_same_events() -> None:
 
 
 @pytest.mark.parametrize("field", ["tenant", "user", "conversation", "from_seq", "to_seq"])
-def test_of_another_stretch_no_id_is_the_same(field: str) -> None:
+def test_another_window_has_other_event_ids(field: str) -> None:
     other = WINDOW.model_copy(update={field: 15 if field.endswith("seq") else "other"})
     found = extracted({"text": "Lives in York"})
     ids = [{event.id for event in proposals(each, found, "m/n", None)} for each in (WINDOW, other)]

@@ -69,7 +69,7 @@ def check(fact: str, *said: str | tuple[Role, str], sources: tuple[int, ...] = (
         ("i live in leeds", "patient lives in Leeds"),
     ],
 )
-def test_what_the_message_says_is_not_marked(said: str, fact: str) -> None:
+def test_supported_fact_is_not_marked(said: str, fact: str) -> None:
     assert check(fact, said) == []
 
 
@@ -99,7 +99,7 @@ def test_what_the_message_says_is_not_marked(said: str, fact: str) -> None:
         ("мне двадцать пять лет", "Пользователю 35 лет", ["35"]),
     ],
 )
-def test_what_the_message_does_not_say_is_marked(said: str, fact: str, marked: list[str]) -> None:
+def test_unsupported_fact_is_marked(said: str, fact: str, marked: list[str]) -> None:
     assert check(fact, said) == marked
 
 

@@ -46,7 +46,7 @@ def test_words_of_the_user_and_the_assistant_are_read(role: Any) -> None:
         ("assistant", "- [id:pf_001] [t:profile] [imp:high] Lives in York", None, None),
     ],
 )
-def test_what_is_no_speech_or_out_of_memory_is_not(
+def test_tool_output_and_text_from_memory_are_not_read(
     role: Any, content: str, metadata: dict[str, Any] | None, name: str | None
 ) -> None:
     assert not worth_reading(role, content, metadata, name)
@@ -105,5 +105,5 @@ def test_facts_as_lines_are_recognised() -> None:
         "<b>I live in York</b>",
     ],
 )
-def test_what_only_looks_alike_is_read(content: str) -> None:
+def test_text_similar_to_a_context_is_read(content: str) -> None:
     assert worth_reading("user", content)

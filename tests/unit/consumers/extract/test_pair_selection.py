@@ -58,7 +58,7 @@ def test_the_newer_words_are_those_of_an_older_fact_that_was_rewritten() -> None
     assert found(record, fact(1, "u1", 5), fact(2)) == [pair(1, 2, "u1")]
 
 
-def test_what_is_gone_or_has_other_words_is_not_asked_about() -> None:
+def test_ended_or_changed_facts_are_not_asked_about() -> None:
     record = PairRecord(opened=[opened(2, 1)])
     assert found(record, fact(2)) == []
     assert found(record, fact(1)) == []
@@ -125,7 +125,7 @@ def test_pairs_are_answered_by_the_ids_of_their_facts(frame: str) -> None:
         [{"newer": "ar_002", "older": "ar_001", "relation": each} for each in ("same", "update")],
     ],
 )
-def test_what_is_no_answer_to_a_question_is_left_out(said: Any) -> None:
+def test_answers_without_question_are_left_out(said: Any) -> None:
     assert relations(said) == {}
 
 

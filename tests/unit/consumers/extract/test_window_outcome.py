@@ -43,7 +43,7 @@ def read(event: LogEvent) -> object:
     return upcast(contract_of(address), address.version, event.body)
 
 
-def test_facts_the_end_of_it_and_what_it_cost_go_together() -> None:
+def test_facts_window_end_and_cost_form_one_group() -> None:
     judged = judge(QUESTION, ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["fact.proposed", "fact.proposed", "window.answered", "model.called"]
@@ -64,7 +64,7 @@ def test_ids_follow_from_the_stretch_and_costs_from_the_attempt() -> None:
     assert again[1].id != once[3].id
 
 
-def test_where_everything_is_gone_nothing_is_learned_but_it_was_paid_for() -> None:
+def test_window_of_removed_messages_gives_only_its_cost() -> None:
     judged = judge(replace(QUESTION, said=[]), ModelAnswer(GOOD, USAGE), ASKED)
     assert judged.is_answered
     assert names(judged) == ["window.answered", "model.called"]
@@ -81,9 +81,7 @@ def test_where_everything_is_gone_nothing_is_learned_but_it_was_paid_for() -> No
         (LineFailed("HTTP 500"), "no_answer"),
     ],
 )
-def test_what_is_no_use_is_asked_for_again_and_given_up_in_the_end(
-    outcome: ModelAnswer | LineFailed, reason: str
-) -> None:
+def test_unusable_answer_is_retried_then_given_up(outcome: ModelAnswer | LineFailed, reason: str) -> None:
     first = judge(QUESTION, outcome, ASKED)
     assert not first.is_answered
     assert first.error
@@ -107,7 +105,7 @@ def test_of_an_answer_that_is_cut_each_time_what_is_whole_is_used() -> None:
     assert names(last) == ["fact.proposed", "window.answered", "model.called"]
 
 
-def test_what_would_fail_for_ever_is_not_tried_again() -> None:
+def test_permanent_failure_is_not_retried() -> None:
     refused = LineFailed("too long", is_refused=True, usage=USAGE)
     judged = judge(QUESTION, refused, replace(ASKED, batch_id=None))
     assert judged.is_answered
@@ -146,7 +144,7 @@ def test_an_answer_without_a_text_is_given_up_with_its_problem() -> None:
     assert (last.reason, last.error) == ("unreadable", "the answer has no message")
 
 
-def test_what_a_batch_did_not_come_to_has_not_failed() -> None:
+def test_unprocessed_line_is_no_failure() -> None:
     assert judge(after(1), LineFailed("expired", is_unasked=True), ASKED) == Judged((), is_answered=False)
 
 
@@ -260,5 +258,5 @@ def test_questions_are_counted_where_there_is_no_answer_at_all(outcome: ModelAns
     assert names(last)[0] == "window.answered"  # of which the dead letter is
 
 
-def test_what_was_not_asked_is_not_counted() -> None:
+def test_unasked_pairs_are_not_counted() -> None:
     assert compared(judge(WITH_PAIRS, LineFailed("expired", is_unasked=True), ASKED)) == {}

@@ -17,20 +17,20 @@ def test_a_message_is_written_and_nothing_looked_through() -> None:
     assert batch.sweeps == {}
 
 
-def test_after_what_comes_again_the_user_is_looked_through() -> None:
+def test_redelivery_sweeps_the_user() -> None:
     """It may have been there before, and removed since."""
     batch = plan([said(3, deliveries=2), said(2)])
     assert [each.seq for each in batch.messages] == [3, 2]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
-def test_so_it_is_after_what_a_server_has_delivered_before_it_was_killed() -> None:
+def test_redelivery_after_server_kill_sweeps_the_user() -> None:
     batch = plan([said(3), said(4)], seen=3)
     assert [each.seq for each in batch.messages] == [3, 4]
     assert batch.sweeps == {("acme", "u1"): 3}
 
 
-def test_after_a_clear_too() -> None:
+def test_clear_sweeps_the_user() -> None:
     batch = plan([said(1), Delivery("chat.acme.u1.-.cleared.v1", b"{}", None, "LOG", 2, 1, 1.0)])
     assert batch.sweeps == {("acme", "u1"): 2}
 

@@ -52,7 +52,7 @@ def test_the_same_id_is_another_event_of_another_user() -> None:
     assert len(rows.messages) == 2
 
 
-def test_who_is_changed_is_told_with_the_highest_position() -> None:
+def test_changed_users_have_their_highest_position() -> None:
     said: dict[str, Any] = {"role": "user", "content": "hi"}
     deliveries = [
         event(7, "message", "m7", **said),
@@ -81,6 +81,6 @@ WATERMARKS = [
 
 
 @pytest.mark.parametrize(("name", "body", "expected"), WATERMARKS)
-def test_who_is_to_be_swept_after(name: str, body: dict[str, Any], expected: bool) -> None:
+def test_users_to_sweep_are_named(name: str, body: dict[str, Any], expected: bool) -> None:
     rows = rows_of([event(9, name, "e", **body)])
     assert rows.watermarked() == ({("acme", "u1")} if expected else set())

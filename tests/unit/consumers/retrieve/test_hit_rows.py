@@ -47,7 +47,7 @@ def wanting(seqs: Sequence[int], surrounded: int = 3) -> MessageLookup:
     return MessageLookup(*ANNA, [name(seq) for seq in seqs], surrounded)
 
 
-def test_what_is_held_answers_as_postgresql_would() -> None:
+def test_cached_rows_equal_rows_of_postgresql() -> None:
     random = Random(1)
     rows = HitMessages()
     asked = 0
@@ -66,7 +66,7 @@ def test_what_is_held_answers_as_postgresql_would() -> None:
     assert rows.seq == 1000, "as old as the oldest"
 
 
-def test_nothing_was_looked_up_until_it_was() -> None:
+def test_empty_cache_has_no_rows() -> None:
     nothing = wanting([])
     assert HitMessages().missing(nothing) is not None
     assert HitMessages().joined(nothing, looked_up(nothing), 5).missing(nothing) is None
@@ -118,7 +118,7 @@ def test_a_user_with_more_than_the_bound_is_not_held() -> None:
     assert kept.found_shelf(ANNA) == {}
 
 
-def test_what_was_found_goes_with_the_user_who_gives_way() -> None:
+def test_evicted_user_loses_its_rows() -> None:
     kept = UserCache(users=2)
     hold_document(kept, ANNA, "of Anna")
     for owner in ("acme", "boris"), ("acme", "clara"):
@@ -126,7 +126,7 @@ def test_what_was_found_goes_with_the_user_who_gives_way() -> None:
     assert kept.found_shelf(ANNA) == {}
 
 
-def test_what_was_read_before_a_change_lands_on_a_shelf_that_is_gone() -> None:
+def test_rows_read_before_a_change_are_discarded() -> None:
     kept = UserCache(users=2)
     shelf, revision = kept.found_shelf(ANNA), kept.revision("acme")
     assert kept.revision("acme") is revision

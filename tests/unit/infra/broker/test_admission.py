@@ -45,7 +45,7 @@ def test_a_tenant_asks_at_its_rate_after_a_burst_of_a_second() -> None:
     assert let_in(admission, asks("boris"), 100) == 10
 
 
-def test_what_is_refused_costs_nothing_of_the_rate() -> None:
+def test_refused_request_costs_no_rate() -> None:
     clock = Clock()
     admission = Admission(lambda tenant: Bounds(1, 1000), clock)
     for _ in range(5):

@@ -58,7 +58,7 @@ def test_of_a_tenant_the_last_login_counts_and_no_former_one(tmp_path: Path) -> 
     assert [each.tenant for each in users.permitted()] == ["B", "A"]
 
 
-def test_what_is_revoked_is_no_login_and_the_others_are(tmp_path: Path) -> None:
+def test_revoked_login_is_removed_and_others_stay(tmp_path: Path) -> None:
     users = empty(tmp_path)
     logins = [users.issue_tenant(tenant) for tenant in "ABC"]
     assert users.revoke("B")
@@ -94,7 +94,7 @@ def test_a_limit_of_nothing_is_a_limit(tmp_path: Path) -> None:
     assert users.permitted()[0].limits == {"connections": 0}
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_logins_file_round_trips(tmp_path: Path) -> None:
     users = empty(tmp_path)
     login = users.issue("worker")
     bot = users.issue_tenant("ä.b c")

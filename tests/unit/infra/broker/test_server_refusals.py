@@ -3,7 +3,7 @@
 import pytest
 from psycopg.errors import DiskFull, InsufficientPrivilege, ReadOnlySqlTransaction
 
-from mnemon_infra.broker.connection import shown, too_old
+from mnemon_infra.broker.connection import is_too_old, redact_address
 from mnemon_infra.database.engine import DatabaseUnavailable, meaning
 
 
@@ -23,8 +23,8 @@ from mnemon_infra.database.engine import DatabaseUnavailable, meaning
         ("", False),
     ],
 )
-def test_too_old(version: str, verdict: bool) -> None:
-    assert too_old(version) is verdict
+def test_old_server_is_refused(version: str, verdict: bool) -> None:
+    assert is_too_old(version) is verdict
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_too_old(version: str, verdict: bool) -> None:
     ],
 )
 def test_no_credentials_are_shown(url: str, seen: str) -> None:
-    assert shown(url) == seen
+    assert redact_address(url) == seen
 
 
 @pytest.mark.parametrize(

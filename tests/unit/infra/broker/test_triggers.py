@@ -26,7 +26,7 @@ NO_USERS = (
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"{}", b"\xff", b"null", *(b'{"users":%b}' % users for users in NO_USERS)]
 )
-def test_what_names_no_users_is_refused(body: bytes) -> None:
+def test_trigger_without_users_is_refused(body: bytes) -> None:
     with pytest.raises(InvalidBody, match="users: expected"):
         decode(body)
 

@@ -36,7 +36,7 @@ _MESSAGES = st.fixed_dictionaries(
 
 
 @given(_MESSAGES.map(lambda message: json.dumps(message).encode()) | st.binary(max_size=60))
-def test_what_it_takes_the_contract_takes_alike(body: bytes) -> None:
+def test_fast_decoder_agrees_with_the_contract(body: bytes) -> None:
     fast = message_parser.read(body)
     if fast is None:
         return
@@ -59,7 +59,7 @@ def test_what_it_takes_the_contract_takes_alike(body: bytes) -> None:
         b'{"role":"assistant","content":"","tool_calls":[{"name":"a","arguments":{"x":[1]}}],"more":1}',
     ],
 )
-def test_it_takes_ordinary_messages(body: bytes) -> None:
+def test_fast_decoder_accepts_ordinary_messages(body: bytes) -> None:
     assert message_parser.read(body) is not None
 
 

@@ -21,7 +21,7 @@ def similarity(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
     return float(one @ other)
 
 
-async def test_what_means_the_same_is_near(model: WordLlama) -> None:
+async def test_paraphrases_are_near(model: WordLlama) -> None:
     likes, enjoys, weather = await model.embed(
         ["User likes Python", "The user enjoys Python", "It will rain in Paris tomorrow"]
     )
@@ -37,7 +37,7 @@ async def test_vectors_have_the_length_1_and_say_of_what_model(model: WordLlama)
     assert model.model == "wordllama/l2_supercat_256"
 
 
-async def test_nothing_is_near_to_nothing(model: WordLlama) -> None:
+async def test_empty_text_is_near_to_nothing(model: WordLlama) -> None:
     assert (await model.embed([])).shape == (0, 256)
     assert not (await model.embed(["", " \n\t"])).any()
     assert not (await model.embed_query("")).any()

@@ -63,7 +63,7 @@ def names() -> list[str]:
 
 
 @pytest.mark.parametrize(("series", "firing"), [(WRONG, names()), (WELL, [])], ids=["wrong", "well"])
-def test_they_fire_when_they_should(series: dict[str, str], firing: list[str], tmp_path: Path) -> None:
+def test_alerts_fire_on_faults_only(series: dict[str, str], firing: list[str], tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
         pytest.skip("there is no promtool: apt-get install prometheus")

@@ -39,7 +39,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_file_is_what_is_drawn() -> None:
+def test_dashboard_file_matches_the_generator() -> None:
     assert FILE.read_text() == spelled(), "write it anew: python -m mnemon_infra.monitoring.dashboard"
 
 
@@ -52,7 +52,7 @@ def test_panels_stand_beside_and_below_each_other() -> None:
     assert len({panel["id"] for panel in document()["panels"]}) == len(places)
 
 
-def test_only_what_is_counted_is_asked_for() -> None:
+def test_dashboard_queries_existing_metrics() -> None:
     asked = {
         name
         for query in [*queries(), *(rule["expr"] for rule in rules())]

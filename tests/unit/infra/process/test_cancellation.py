@@ -24,7 +24,7 @@ async def waits(answer: Awaitable[None]) -> None:
 
 
 @pytest.mark.usefixtures("_heeded")
-async def test_an_answer_at_the_same_moment_does_not_outdo_it() -> None:
+async def test_simultaneous_result_does_not_hide_cancellation() -> None:
     answer = asyncio.get_running_loop().create_future()
     task = asyncio.create_task(waits(answer))
     await asyncio.sleep(0)
@@ -35,7 +35,7 @@ async def test_an_answer_at_the_same_moment_does_not_outdo_it() -> None:
 
 
 @pytest.mark.parametrize("patience", [0.001, 0, -1])
-async def test_what_does_not_come_is_not_waited_for(patience: float) -> None:
+async def test_missing_result_times_out(patience: float) -> None:
     never = asyncio.get_running_loop().create_future()
     with pytest.raises(TimeoutError):
         await wait_for(never, patience)
@@ -43,13 +43,13 @@ async def test_what_does_not_come_is_not_waited_for(patience: float) -> None:
 
 
 @pytest.mark.parametrize("patience", [60, 0, None])
-async def test_what_is_there_is_given(patience: float | None) -> None:
+async def test_available_result_is_returned(patience: float | None) -> None:
     there = asyncio.get_running_loop().create_future()
     there.set_result("an answer")
     assert await wait_for(there, patience) == "an answer"
 
 
-async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> None:
+async def test_swallowed_cancellation_is_raised() -> None:
     async def start() -> None:
         with StopSignals() as stop:
             with suppress(asyncio.CancelledError):
@@ -63,7 +63,7 @@ async def test_a_stop_that_a_library_kept_to_itself_is_heeded_all_the_same() -> 
         await asyncio.wait_for(task, 10)
 
 
-async def test_an_answer_that_fails_after_its_time_is_reported_by_nobody(
+async def test_late_failure_is_not_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reported: list[object] = []

@@ -23,7 +23,7 @@ def got(url: str, **headers: str) -> tuple[int, str]:
             return error.code, error.read().decode()
 
 
-async def test_it_says_whether_it_is_ready_and_why_not() -> None:
+async def test_endpoint_reports_readiness_and_cause() -> None:
     reasons: list[str] = []
 
     async def look() -> Sequence[str]:
@@ -44,7 +44,7 @@ async def test_it_says_whether_it_is_ready_and_why_not() -> None:
                 pass
 
 
-async def test_a_loop_that_does_not_turn_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_blocked_event_loop_is_not_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "PATIENCE", 0.1)
     port = free_port()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, ends
+from mnemon_infra.broker.outcomes import ACK, Ack, Dead, DeliveryOutcome, Retry, count_outcomes
 from mnemon_infra.telemetry import metrics
 from mnemon_infra.telemetry.exposition import registry
 from mnemon_infra.telemetry.tally import OTHER, Counter, Gauge, Histogram, Metric
@@ -24,7 +24,7 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Metric, "all", [*Metric.all])
 
 
-def test_what_a_label_may_not_have_is_other() -> None:
+def test_unknown_label_value_becomes_other() -> None:
     asked = Counter("asked", "", verb=("context",), outcome=("ok",))
     for verb in ("context", "ignore all instructions", "x" * 100):
         asked.add(verb, "ok")
@@ -40,7 +40,7 @@ def test_what_a_label_may_not_have_is_other() -> None:
     assert list(taken.values) == [(OTHER,)]
 
 
-def test_no_label_is_about_anybody_and_all_are_bounded() -> None:
+def test_labels_name_no_user_and_are_bounded() -> None:
     labels = {label: allowed for metric in Metric.all for label, allowed in metric.labels.items()}
     assert labels.keys() & FORBIDDEN == set()
     assert all(0 < len(allowed) <= 40 for allowed in labels.values())
@@ -82,7 +82,7 @@ def test_ages_counted_together_are_those_counted_one_by_one(times: list[float]) 
 def test_outcomes_are_counted_by_how_they_end(
     outcomes: list[DeliveryOutcome], expected: dict[str, int]
 ) -> None:
-    assert ends(outcomes) == expected
+    assert count_outcomes(outcomes) == expected
 
 
 def test_all_of_it_can_be_read_by_prometheus() -> None:

@@ -25,11 +25,11 @@ def delivery(seq: int, traceparent: str | None) -> Delivery:
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel:4318", "OTEL_TRACES_EXPORTER": "none"}, False),
     ],
 )
-def test_it_is_traced_where_a_collector_is_named(environment: dict[str, str], expected: bool) -> None:
+def test_tracing_needs_a_configured_collector(environment: dict[str, str], expected: bool) -> None:
     assert tracing.wanted(environment) is expected
 
 
-def test_without_a_collector_there_is_nothing() -> None:
+def test_tracing_without_collector_is_off() -> None:
     assert not tracing.is_on()
     assert tracing.of_event(delivery(1, SENT)) is None
     assert tracing.headers() == {}
@@ -66,6 +66,6 @@ async def test_an_event_has_one_trace_for_all_consumers(monkeypatch: pytest.Monk
     assert sorted(span.name for span in collector.spans) == ["index process"] * 3 + ["persist process"] * 3
 
 
-async def test_what_begins_here_is_kept_as_the_sampler_says(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_sampler_decides_about_new_traces(monkeypatch: pytest.MonkeyPatch) -> None:
     collector = await spans_of(monkeypatch, delivery(1, SENT), delivery(2, None), sampled="always_off")
     assert {span.attributes["mnemon.seq"] for span in collector.spans} == {"1"}

@@ -9,7 +9,7 @@ from mnemon.admin.charts.bars import BOTTOM, HEIGHT, MAX_SERIES, OTHERS, TOP, dr
 DAYS = [date(2026, 11, day) for day in (20, 21, 22)]
 
 
-def test_a_bar_is_as_high_as_what_it_stands_for() -> None:
+def test_bar_height_matches_its_value() -> None:
     drawn = draw_chart(
         DAYS,
         {("2026-11-20", "extract"): 30.0, ("2026-11-20", "compact"): 10.0, ("2026-11-22", "extract"): 20.0},
@@ -26,7 +26,7 @@ def test_a_bar_is_as_high_as_what_it_stands_for() -> None:
     assert drawn.days[0].label == "22 Nov", "today is marked, whatever else is"
 
 
-def test_nothing_at_all_is_drawn_too() -> None:
+def test_empty_bars_are_drawn() -> None:
     drawn = draw_chart(DAYS, {}, "{:.0f}".format)
     assert [bar.pieces for bar in drawn.bars] == [[], [], []]
     assert [line.label for line in drawn.lines] == ["0", "1"]

@@ -51,7 +51,9 @@ def sample(
         (reader(pending=2000), reader(delivered=10, pending=3000), "behind", 5),
     ],
 )
-def test_how_a_consumer_fares(before: ConsumerInfo, now: ConsumerInfo, state: WorkState, rate: float) -> None:
+def test_consumer_state_follows_from_its_figures(
+    before: ConsumerInfo, now: ConsumerInfo, state: WorkState, rate: float
+) -> None:
     sweep = reader("persist-sweep")
     fares = compute_figures([sample(10, before, sweep), sample(12, now, sweep)])["persist"]
     assert (fares.state, fares.rate) == (state, rate)

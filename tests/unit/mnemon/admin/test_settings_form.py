@@ -31,7 +31,7 @@ def test_every_setting_has_a_field_that_gives_back_what_it_shows() -> None:
         ("limits.per_user", "many", "many"),
     ],
 )
-def test_what_is_typed_is_a_value(name: str, typed: str, value: Any) -> None:
+def test_typed_text_becomes_a_value(name: str, typed: str, value: Any) -> None:
     assert KNOBS[name].read_value({name: typed}) == value
 
 

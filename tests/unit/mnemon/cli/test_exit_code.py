@@ -8,7 +8,7 @@ from mnemon.cli.terminal.exit_code import ENDINGS
 
 
 @pytest.mark.parametrize("name", ENDINGS)
-def test_there_is_such_an_error(name: str) -> None:
+def test_every_refusal_names_an_existing_error(name: str) -> None:
     error = resolve_name(name)
     assert issubclass(error, Exception)
     assert f"{error.__module__}.{error.__qualname__}" == name

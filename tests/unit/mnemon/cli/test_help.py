@@ -92,7 +92,7 @@ def test_each_table_is_json_too() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(ENDS_WITH_1))
-def test_how_a_command_ends_is_said(name: str) -> None:
+def test_help_names_exit_codes(name: str) -> None:
     assert re.search(r"[Ee]nds with (0 .*,\s)?1\b", COMMANDS[name].help)
 
 

@@ -24,7 +24,7 @@ def test_a_position_or_a_time(spelled: str, meant: int | datetime) -> None:
     ("spelled", "problem"),
     [("then", "neither a log position nor a time"), ("-5", "neither"), ("9999-01-01", "is in the future")],
 )
-def test_what_is_no_moment_is_refused(spelled: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_moment_is_refused(spelled: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
         parse_moment("--until", spelled)
     assert ended.value.exit_code == 2

@@ -8,7 +8,7 @@ from mnemon.chat.screen import ChatScreen
 from mnemon.cli.terminal.text import make_printable
 
 
-def test_a_terminal_is_not_steered() -> None:
+def test_control_characters_are_escaped() -> None:
     assert make_printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
     plain = "سلام می‌خواهم\tx\n\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}"
     assert make_printable(plain) == plain

@@ -38,7 +38,7 @@ def documented(pattern: str) -> int:
     return int(found[1])
 
 
-def test_it_holds_as_many_events_as_it_says(sample: tuple[SampleLine, ...]) -> None:
+def test_sample_has_the_documented_number_of_events(sample: tuple[SampleLine, ...]) -> None:
     counts = Counter(type(line.event) for line in sample)
     assert counts == {
         MessageV1: documented("messages, one of them twice"),
@@ -86,7 +86,7 @@ def test_the_broken_ones_are_refused_for_what_is_wrong(sample: tuple[SampleLine,
     assert "'assistant'" in unknown_role.problem
 
 
-def test_it_is_in_the_order_in_which_it_was_said(messages: list[tuple[SampleLine, MessageV1]]) -> None:
+def test_sample_is_ordered_by_time(messages: list[tuple[SampleLine, MessageV1]]) -> None:
     moments = [message.sent_at for _, message in messages]
     assert all(earlier and later and earlier <= later for earlier, later in pairwise(moments))
     assert len({moment.date() for moment in moments if moment}) > 10

@@ -97,7 +97,7 @@ def shown(report: DemoReport, width: int) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100])
-def test_it_fits_the_terminal(width: int) -> None:
+def test_demo_output_fits_the_terminal(width: int) -> None:
     assert max(cell_len(line) for line in shown(report_of(kept=18), width).splitlines()) <= width
 
 
@@ -128,7 +128,7 @@ def test_the_program_to_start_from_is_shown_whole_at_80_columns() -> None:
     assert 'print(f"{message.role}: {message.content}")' in screen
 
 
-def test_it_says_whether_every_event_is_accounted_for() -> None:
+def test_demo_report_names_missing_events() -> None:
     balanced, unbalanced = report_of(kept=18), report_of(kept=17)
     assert balanced.is_balanced
     assert "every event is accounted for" in shown(balanced, 80)

@@ -81,7 +81,7 @@ def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
-def test_the_position_is_kept(tmp_path: Path) -> None:
+def test_mirror_folder_keeps_its_position(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path, ACME)
     with folder.lock():
         assert folder.load_state() is None
@@ -104,7 +104,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
         assert not (tmp_path / ".mnemon-follow.part").exists()
 
 
-def test_somebodys_own_files_are_not_touched(tmp_path: Path) -> None:
+def test_foreign_files_stay_untouched(tmp_path: Path) -> None:
     (tmp_path / "diary.md").write_text("mine")
     with pytest.raises(FolderNotUsable, match=r"'diary\.md'"), MirrorFolder(tmp_path, ALL).lock():
         pass

@@ -4,10 +4,10 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import Any
 
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.eager_projection import Projection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
-from mnemon_consumers.retrieve.verbs.facts.view import unexpired
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
@@ -59,7 +59,7 @@ class ForgetVerb:
         owner = owner_of(address)
         # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             if seen.value is None:
                 raise Refusal("not_found", f"there is no fact {fact_id!r}")
             return await self._remove(address, seen.value.fact)
@@ -79,7 +79,7 @@ class ForgetVerb:
         position = await self._log.publish(address, FactForgottenV1(fact_id=fact.id))
         await self._projection.apply(owner, position)
         await self._make_unfindable(owner, fact.id)
-        restore = _restoring(fact) if unexpired([fact], now()) else None
+        restore = _restoring(fact) if select_unexpired([fact], now()) else None
         return ForgetReplyV1(seen_seq=position, id=fact.id, text=fact.text, restore=restore)
 
     async def _make_unfindable(self, owner: Owner, fact_id: str) -> None:

@@ -3,8 +3,9 @@
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, unexpired
+from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_contracts.subjects import Address, Owner
 from mnemon_contracts.verbs.ask import Reply
@@ -60,21 +61,23 @@ class GetVerb:
         raise Refusal("not_found", f"there is no {_NAMED[request.scope]} {request.id!r}")
 
     async def _fact(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.fact(owner, request.id, request.min_seq)
-        if seen.value is None or not unexpired([seen.value.fact], now()):
+        seen = await self._memory.load_fact_history(owner, request.id, request.min_seq)
+        if seen.value is None or not select_unexpired([seen.value.fact], now()):
             return None
         return GetReplyV1.model_construct(
             seen_seq=seen.seq, fact=fact_as_kept(seen.value.fact), versions=tuple(seen.value.versions)
         )
 
     async def _message(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.surroundings(owner, MessageLookup(*owner, (request.id,)), request.min_seq)
+        seen = await self._memory.load_surroundings(
+            owner, MessageLookup(*owner, (request.id,)), request.min_seq
+        )
         for message in seen.value.messages.values():
             return GetReplyV1.model_construct(seen_seq=seen.seq, message=_as_said(message))
         return None
 
     async def _summary(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.summaries_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_summaries_by_id(owner, (request.id,), request.min_seq)
         for summary in seen.value:
             whole = SummaryText.model_construct(
                 **{name: getattr(summary, name) for name in SummaryText.model_fields}
@@ -83,7 +86,7 @@ class GetVerb:
         return None
 
     async def _document(self, owner: Owner, request: GetV2) -> Reply | None:
-        seen = await self._memory.documents_by_id(owner, (request.id,), request.min_seq)
+        seen = await self._memory.load_documents_by_id(owner, (request.id,), request.min_seq)
         for document in seen.value:
             return GetReplyV1.model_construct(seen_seq=seen.seq, document=_as_kept(document, request.offset))
         return None

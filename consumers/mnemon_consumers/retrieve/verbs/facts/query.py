@@ -7,9 +7,9 @@ from typing import Final
 
 from mnemon_consumers.domain.alignment.lexicon import lexicon
 from mnemon_consumers.domain.alignment.query import FactFit, choose_fact
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.search.service import Search
-from mnemon_consumers.retrieve.verbs.facts.view import unexpired
 from mnemon_consumers.retrieve.verbs.request_context import now
 from mnemon_contracts.subjects import Owner
 from mnemon_contracts.verbs.tools import FactCandidate
@@ -59,8 +59,8 @@ class FactQuery:
         Raises:
             DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
         """
-        seen = await self._memory.facts(owner, min_seq)
-        facts = {fact.id: fact for fact in unexpired(seen.value, now())}
+        seen = await self._memory.load_facts(owner, min_seq)
+        facts = {fact.id: fact for fact in select_unexpired(seen.value, now())}
         # Many or long facts take seconds: a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]
         choice = await asyncio.to_thread(choose_fact, query, texts)

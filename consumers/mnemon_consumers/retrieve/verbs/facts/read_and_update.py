@@ -8,11 +8,12 @@ from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import refusal
 from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.eager_projection import Projection
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.verbs.facts.query import FactQuery
 from mnemon_consumers.retrieve.verbs.facts.rewrite import conflict, rewritten
-from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, page_of, unexpired
+from mnemon_consumers.retrieve.verbs.facts.view import fact_as_kept, page_of
 from mnemon_consumers.retrieve.verbs.request_context import available, now, owner_of
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import InvalidBody
@@ -73,7 +74,7 @@ class FactVerbs:
 
         def reply(seen: Seen[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
-            page = page_of(unexpired(wanted, now()), request.limit, request.after)
+            page = page_of(select_unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
                 seen_seq=seen.seq,
                 facts=tuple(fact_as_kept(fact) for fact in page.facts),
@@ -82,9 +83,9 @@ class FactVerbs:
             )
 
         async def read() -> Reply:
-            return reply(await self._memory.facts(owner, request.min_seq))
+            return reply(await self._memory.load_facts(owner, request.min_seq))
 
-        at_hand = self._memory.facts_at_hand(owner, request.min_seq)
+        at_hand = self._memory.find_cached_facts(owner, request.min_seq)
         return reply(at_hand) if at_hand is not None else available(read())
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -104,7 +105,7 @@ class FactVerbs:
         owner = owner_of(address)
         # The lock serialises all rewrites of the user's facts, so that none undoes another.
         async with locked(self._database, *owner):
-            seen = await self._memory.fact(owner, fact_id, await self._log.end())
+            seen = await self._memory.load_fact_history(owner, fact_id, await self._log.end())
             position = await self._rewrite(address, _found(seen.value, fact_id).fact, changes, seen.seq)
         return await self._shown(owner, fact_id, position, expected)
 
@@ -138,7 +139,7 @@ class FactVerbs:
     async def _shown(
         self, owner: Owner, fact_id: str, min_seq: int, expected: type[FactReplyV1]
     ) -> FactReplyV1:
-        seen = await self._memory.fact(owner, fact_id, min_seq)
+        seen = await self._memory.load_fact_history(owner, fact_id, min_seq)
         history = _found(seen.value, fact_id)
         return expected.model_construct(
             seen_seq=seen.seq, fact=fact_as_kept(history.fact), versions=tuple(history.versions)
@@ -149,8 +150,8 @@ class FactVerbs:
         if fact.text != former.text and (refused := refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
-        seen = await self._memory.facts(owner_of(address), position)
-        others = [other for other in unexpired(seen.value, now()) if other.id != fact_id]
+        seen = await self._memory.load_facts(owner_of(address), position)
+        others = [other for other in select_unexpired(seen.value, now()) if other.id != fact_id]
         if problem := conflict(fact, former, others, settings.limits):
             raise Refusal("refused", problem)
 
@@ -175,6 +176,6 @@ def _as_event(fact: FactRecord) -> Fact:
 
 
 def _found(history: FactHistory | None, fact_id: str) -> FactHistory:
-    if history is None or not unexpired([history.fact], now()):
+    if history is None or not select_unexpired([history.fact], now()):
         raise Refusal("not_found", f"there is no fact {fact_id!r}")
     return history

@@ -67,7 +67,7 @@ class SaveVerb:
             async with _woken_by(connection, pattern) as woken:
                 position = await self._log.publish(address, proposal, proposal_id)
                 seq, reply = await _decided(connection, pattern, proposal_id, position, woken)
-            await to_be_found(self._memory.facts(owner_of(address), seq))
+            await to_be_found(self._memory.load_facts(owner_of(address), seq))
             return reply
 
         return available(propose())

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from mnemon_contracts.base import InvalidBody
@@ -27,11 +26,6 @@ class FactPage(NamedTuple):
 def importance_of(asked: int | Importance | None) -> int | None:
     """Return the importance that a word means; a number is returned unchanged."""
     return IMPORTANCE[asked] if isinstance(asked, str) else asked
-
-
-def unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactRecord]:
-    """Return the facts that have not expired."""
-    return [fact for fact in facts if fact.expires_at is None or fact.expires_at > at]
 
 
 def page_of(facts: Iterable[FactRecord], limit: int, after: str | None) -> FactPage:

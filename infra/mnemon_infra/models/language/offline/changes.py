@@ -6,17 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemon_infra.models import bm25
-from mnemon_infra.models.language.offline.english import ENGLISH
-from mnemon_infra.models.language.offline.english_words import KIN
-from mnemon_infra.models.language.offline.rule import Slot, any_of, forms
-from mnemon_infra.models.language.offline.russian import RUSSIAN
-from mnemon_infra.models.language.offline.russian_words import HE_OR_SHE, OF_KIN, THEY
+from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, Slot, any_of, forms
 from mnemon_infra.models.language.offline.statements import UserStatement
 from mnemon_infra.models.language.port import PromptFact
 
 _NOT_OF_THE_USER: Final = forms(
-    rf"""{KIN}\b(?! (?:is|was) born)|
-    (?:{HE_OR_SHE}|{OF_KIN}|{THEY})(?!\w)"""
+    rf"""{ENGLISH.words["KIN"]}\b(?! (?:is|was) born)|
+    (?:{"|".join(RUSSIAN.words[name] for name in ("HE_OR_SHE", "OF_KIN", "THEY"))})(?!\w)"""
 )
 _DENIAL: Final = forms(
     r"""(?:not|no|never|no longer|any ?more|stopped|quit|gave up|given up|left|lost)\b|

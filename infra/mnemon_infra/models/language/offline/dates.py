@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Final, NamedTuple
 
-from mnemon_infra.models.language.offline.numbers import NUMBERS, number_of
 from mnemon_infra.models.months import ENGLISH, RUSSIAN
 
 
@@ -35,6 +34,17 @@ Days = tuple[date, date, str]
 
 DateReading = Callable[[re.Match[str], date], Days | None]
 
+_NUMBERS: Final[Mapping[str, int]] = {
+    word: number
+    for words in (
+        "one two three four five six seven eight nine ten eleven twelve",
+        "a",
+        "an",
+        "один два три четыре пять шесть семь восемь девять десять",
+        "одну две",
+    )
+    for number, word in enumerate(words.split(), 1)
+}
 _UNITS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("day", "days", "день", "дня", "дней"), "day"),
     **dict.fromkeys(("week", "weeks", "неделя", "неделю", "недели", "недель", "неделе"), "week"),
@@ -139,7 +149,7 @@ def _by_name(match: re.Match[str], day: date) -> Days:
 
 def _away(match: re.Match[str], day: date) -> Days | None:
     """Read "so many units ago", or "from now"."""
-    count = number_of(match["count"])
+    count = _number(match["count"])
     if count is None:
         return None
     count = -count if "ago" in match.groupdict() else count
@@ -152,6 +162,14 @@ def _away(match: re.Match[str], day: date) -> Days | None:
             return _of_month(day.year, day.month + count)
         case _:
             return _of_year(day.year + count)
+
+
+def _number(text: str) -> int | None:
+    """Return the number that digits or a word mean; an empty text means one, as in «через неделю»."""
+    text = text.strip().lower()
+    if not text:
+        return 1
+    return int(text) if text.isdecimal() else _NUMBERS.get(text)
 
 
 def _shifted(match: re.Match[str], day: date) -> Days:
@@ -221,7 +239,7 @@ def _rules(*rules: tuple[str, DateReading]) -> list[tuple[re.Pattern[str], DateR
     ]
 
 
-_COUNT: Final = rf"(?P<count>\d{{1,3}}|{_any(NUMBERS)})"
+_COUNT: Final = rf"(?P<count>\d{{1,3}}|{_any(_NUMBERS)})"
 _UNIT: Final = rf"(?P<unit>{_any(_UNITS)})"
 _MONTH: Final = rf"(?P<month>{_any(_MONTHS)})"
 _WEEKDAY: Final = rf"(?P<weekday>{_any(_WEEKDAYS)})"

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from mnemon_infra.models.language.offline.changes import stems
 from mnemon_infra.models.language.offline.dates import dated, spans
 from mnemon_infra.models.language.offline.details import TokenizedSentence, names_of
-from mnemon_infra.models.language.offline.rule import forms
+from mnemon_infra.models.language.offline.rules import forms
 from mnemon_infra.models.language.offline.sentences import is_cyrillic, sentences
 from mnemon_infra.models.language.offline.statements import statements
 from mnemon_infra.models.language.port import PromptMessage

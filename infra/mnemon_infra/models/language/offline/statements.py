@@ -4,9 +4,7 @@ from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
 from mnemon_infra.models.language.offline.dates import DateSpan, dated, spans, without
-from mnemon_infra.models.language.offline.english import ENGLISH
-from mnemon_infra.models.language.offline.rule import LanguageRules, Rule
-from mnemon_infra.models.language.offline.russian import RUSSIAN
+from mnemon_infra.models.language.offline.rules import ENGLISH, RUSSIAN, LanguageRules, Rule
 from mnemon_infra.models.language.offline.sentences import Sentence, sentences
 from mnemon_infra.models.language.port import PromptMessage
 

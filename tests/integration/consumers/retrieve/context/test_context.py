@@ -1,14 +1,11 @@
 """`context`, the whole way: every part in every format, within its budget, and without what fails."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
-import pytest_asyncio
 from nats.aio.client import Client
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
@@ -19,8 +16,8 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import change, write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
@@ -28,18 +25,6 @@ USUAL = set(SECTIONS) - {"documents"}
 """Sections that are shown unless a setting says otherwise."""
 
 QUERY = "Во сколько поезд в Пермь?"
-
-
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-@pytest_asyncio.fixture
-async def remembering(with_vectors: Deployment) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
-    async with run_consumers(CONSUMERS, with_vectors):
-        yield with_vectors
 
 
 async def saved(stock: Stock, fact_id: str, text: str, **fact: Any) -> int:
@@ -83,8 +68,8 @@ def counted(reply: dict[str, Any]) -> dict[str, int]:
     return {name: section["shown"] for name, section in reply["sections"].items()}
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_every_part_in_every_format(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_context_has_every_section_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
         reply = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
@@ -118,8 +103,8 @@ async def test_every_part_in_every_format(stock: Stock) -> None:
             assert reply["tokens"] == tokens.count(text)
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_no_format_passes_a_budget(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_context_stays_within_budget_in_every_format(stock: Stock) -> None:
     seq = await lived(stock)
     for form in FORMATS:
         whole = await stock.ask("context", query=QUERY, format=form, min_seq=seq)
@@ -131,8 +116,8 @@ async def test_no_format_passes_a_budget(stock: Stock) -> None:
                 assert tokens.count(reply["text"]) == reply["tokens"]
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_context_without_query_searches_the_last_user_message(stock: Stock) -> None:
     seq = await lived(stock)
     assert "cello" not in shown(await stock.ask("context", min_seq=seq))
     seq = await stock.say("Who plays the cello here?")
@@ -146,8 +131,8 @@ async def test_without_a_query_the_last_message_of_the_user_is_one(stock: Stock)
     )
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_task_results_extend_the_query(stock: Stock) -> None:
     await lived(stock)
     result = {"role": "tool", "content": "calendar: rehearsal with the cello", "task_id": "t1"}
     await stock.publish("chat.acme.u1.other.message.v1", result)
@@ -163,11 +148,11 @@ async def test_results_of_the_task_shape_the_query(stock: Stock) -> None:
     assert "plays the cello" not in shown(await stock.ask("context", task_id="t1", **asked)), "it is cleared"
 
 
-async def test_without_embeddings_all_but_meaning_works(
-    stock: Stock, connection: Client, with_vectors: Deployment
+async def test_context_without_embeddings_searches_words(
+    stock: Stock, connection: Client, vectors_deployment: Deployment
 ) -> None:
     await write(connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with run_consumers(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         seq = await lived(stock)
         context = await stock.ask("context", query=QUERY, min_seq=seq)
         assert (set(context["sections"]), context["degraded"]) == (USUAL, [])
@@ -197,30 +182,32 @@ async def run_sql(deployment: Deployment, statement: str) -> None:
         ("memory_events", ["facts", "summaries", "working", "relevant"], "дождь"),
     ],
 )
-async def test_a_part_that_fails_is_named_and_left_out(
-    stock: Stock, remembering: Deployment, table: str, missing: list[str], there: str
+async def test_failed_section_is_named_and_left_out(
+    stock: Stock, mnemon_with_vectors: Deployment, table: str, missing: list[str], there: str
 ) -> None:
     seq = await lived(stock)
-    await run_sql(remembering, f"ALTER TABLE {table} RENAME TO gone")
+    await run_sql(mnemon_with_vectors, f"ALTER TABLE {table} RENAME TO gone")
     reply = await stock.ask("context", query=QUERY, min_seq=seq)
     assert reply["degraded"] == missing
     assert set(reply["sections"]) == USUAL - set(missing)
     assert there in shown(reply)
-    await run_sql(remembering, f"ALTER TABLE gone RENAME TO {table}")
+    await run_sql(mnemon_with_vectors, f"ALTER TABLE gone RENAME TO {table}")
     assert (await stock.ask("context", query=QUERY, min_seq=seq))["degraded"] == []
 
 
-async def test_when_nothing_can_be_read_a_bot_goes_on(stock: Stock, remembering: Deployment) -> None:
+async def test_unreadable_memory_gives_an_empty_context(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
     await lived(stock)
     for table in ("starts", "profile_sets", "memory_events"):
-        await run_sql(remembering, f"ALTER TABLE {table} RENAME TO {table}_gone")
+        await run_sql(mnemon_with_vectors, f"ALTER TABLE {table} RENAME TO {table}_gone")
     stock_reply = await stock.ask("context", query=QUERY)
     assert (stock_reply["error"]["code"], stock_reply["error"]["retryable"]) == ("unavailable", True)
     context = await MemoryClient(stock.connection, tenant="acme").context("u1", query=QUERY)
     assert (context.messages, context.degraded) == ((), ("memory",))
 
 
-async def test_what_is_at_hand_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
+async def test_cached_context_is_not_read_again(stock: Stock, mnemon: Deployment) -> None:
     """Without vectors: a search reads what it shows."""
     await stock.say("hello")
     seq = await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile")
@@ -236,7 +223,7 @@ async def test_what_is_at_hand_is_not_read_again(stock: Stock, mnemon: Deploymen
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
+async def test_expired_fact_leaves_the_cached_context(stock: Stock) -> None:
     soon = datetime.now(UTC) + timedelta(seconds=1.5)
     await saved(stock, "wk_001", "Anna is in Rome", tier="working", expires_at=soon.isoformat())
     seq = await saved(
@@ -254,7 +241,7 @@ async def test_what_expires_goes_from_what_is_at_hand(stock: Stock) -> None:
     assert "hotel" in shown(reply)
 
 
-@pytest.mark.usefixtures("remembering")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection: Client) -> None:
     seq = await lived(stock)
     narrow = {"budget": 320, "conversation_hits": 0, "summaries": 0, "sections.relevant": 0}
@@ -272,8 +259,8 @@ async def test_settings_of_a_tenant_shape_its_contexts(stock: Stock, connection:
     assert reply["sections"]["summaries"]["messages_left_out"] == 1, "a summary that is not shown covers it"
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_long_conversation_does_not_enlarge_the_context(stock: Stock) -> None:
     await lived(stock)
     for number in range(300):
         seq = await stock.say(f"Ещё о погоде, день {number}: дождь, and the train is late again")
@@ -287,8 +274,8 @@ async def test_a_long_conversation_makes_no_larger_context(stock: Stock) -> None
     assert "nuts" in shown(reply)
 
 
-@pytest.mark.usefixtures("remembering")
-async def test_the_client_asks_for_all_of_it(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_client_requests_every_context_option(stock: Stock) -> None:
     seq = await lived(stock)
     memory = MemoryClient(stock.connection, tenant="acme")
     context = await memory.context("u1", query=QUERY, format="xml", budget=400, task_id="t1", min_seq=seq)

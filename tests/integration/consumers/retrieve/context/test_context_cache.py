@@ -22,9 +22,9 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.rebuild.generations import site_alone, take_over
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.vector_index import VectorIndex, opened
-from tests.integration.conftest import Stock, indexed
 from tests.support.pipelines.rebuild import Told, rebuilt
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 ASKING = "test-quiet-retrieve"
 """The name of retrieve's connections to PostgreSQL."""
@@ -130,7 +130,7 @@ async def reached(stock: Stock, is_reached: Callable[[str], bool], **request: An
     "request_fields",
     [{}, {"format": "xml"}, {"budget": 300}, {"task_id": "t1"}, {"conversation": "long"}, {"query": TRAIN}],
 )
-async def test_an_equal_request_asks_postgresql_nothing(
+async def test_repeated_context_queries_no_postgresql(
     quiet: Quiet, stock: Stock, request_fields: dict[str, Any]
 ) -> None:
     await change(stock.connection, setting(context__sections__documents=200))
@@ -151,7 +151,7 @@ async def test_an_equal_request_asks_postgresql_nothing(
     assert await quiet.statements() == before
 
 
-async def test_the_second_request_asks_nothing_already(quiet: Quiet, stock: Stock) -> None:
+async def test_second_context_queries_no_postgresql(quiet: Quiet, stock: Stock) -> None:
     await lived(stock)
     # Of the tenant something is counted in the background when a search asks for it first.
     await quiet.settle(owner="acme.u2", query="train")
@@ -221,7 +221,7 @@ def asking(verb: str, **request: Any) -> Act:
         ),
     ],
 )
-async def test_a_change_is_in_the_next_answer(
+async def test_change_is_in_the_next_context(
     quiet: Quiet, stock: Stock, act: Act, gone: str, new: str
 ) -> None:
     await change(stock.connection, setting(context__sections__documents=200))
@@ -237,14 +237,14 @@ async def test_a_change_is_in_the_next_answer(
         assert not gone or gone not in shown(reply)
 
 
-async def test_another_setting_is_in_the_next_answer(quiet: Quiet, stock: Stock) -> None:
+async def test_changed_setting_is_in_the_next_context(quiet: Quiet, stock: Stock) -> None:
     await lived(stock)
     assert TRAIN in shown(await quiet.settle())
     await change(stock.connection, setting(context__conversation_hits=0))
     await reached(stock, lambda text: TRAIN not in text)
 
 
-async def test_what_is_indexed_later_is_found_though_no_row_changes(reading: Quiet, stock: Stock) -> None:
+async def test_point_indexed_later_is_found_without_row_change(reading: Quiet, stock: Stock) -> None:
     async with reading.persisting():
         await change(stock.connection, setting(context__sections__documents=200))
         for place in ("trip", "trip", "other"):
@@ -281,7 +281,7 @@ async def test_what_is_indexed_later_is_found_though_no_row_changes(reading: Qui
         ),
     ],
 )
-async def test_what_is_gone_is_not_shown_though_its_vector_is_there(
+async def test_removed_row_is_hidden_despite_its_vector(
     reading: Quiet, stock: Stock, act: Act, gone: str
 ) -> None:
     await change(stock.connection, setting(context__sections__documents=200))
@@ -297,7 +297,7 @@ async def test_what_is_gone_is_not_shown_though_its_vector_is_there(
         assert gone not in shown(await stock.ask("context", query=QUESTION))
 
 
-async def test_what_is_indexed_before_it_has_a_row_is_shown_once_it_has(reading: Quiet, stock: Stock) -> None:
+async def test_point_indexed_early_is_shown_once_its_row_exists(reading: Quiet, stock: Stock) -> None:
     async with reading.indexing():
         async with reading.persisting():
             await indexed(stock, await stock.say(QUESTION, "acme.u1.talk"))
@@ -312,7 +312,7 @@ async def test_what_is_indexed_before_it_has_a_row_is_shown_once_it_has(reading:
             assert TRAIN in shown(await stock.ask("context", conversation="talk"))
 
 
-async def test_another_generation_is_in_the_next_answer(quiet: Quiet, stock: Stock) -> None:
+async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: Stock) -> None:
     await lived(stock)
     async with quiet.database.transaction() as connection:
         await connection.execute("UPDATE messages SET content = 'no train' WHERE event_id = 'train'")
@@ -340,7 +340,7 @@ async def test_words_are_counted_again_only_after_a_change(
             await asyncio.sleep(0.02)
 
 
-async def test_answers_stay_right_when_more_is_found_than_is_held(quiet: Quiet, stock: Stock) -> None:
+async def test_context_stays_correct_beyond_the_cache_size(quiet: Quiet, stock: Stock) -> None:
     words = [f"word{number}" for number in range(MOST_HELD // 4)]
     for word in words:
         for _ in range(8):

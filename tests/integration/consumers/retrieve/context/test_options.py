@@ -11,8 +11,8 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.ask import Format
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
-from tests.integration.conftest import Stock, indexed
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock, indexed
 
 FORMATS: tuple[Format, ...] = ("messages", "xml", "blocks", "markdown")
 SPACE = "memory.acme.u1"
@@ -69,7 +69,7 @@ async def test_every_format_names_the_kind_of_a_fact_and_says_when_there_is_none
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_the_usual_language_is_that_of_the_user(stock: Stock) -> None:
+async def test_context_language_defaults_to_the_language_of_the_user(stock: Stock) -> None:
     for owner, words, heading in (
         ("acme.ivan", "Завтра я лечу в Рим, billing встречает меня", "## Последние сообщения"),
         ("acme.ben", "Tomorrow I fly to Rome, привет", "## Recent messages"),
@@ -80,7 +80,7 @@ async def test_the_usual_language_is_that_of_the_user(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_the_time_ends_the_context_and_is_never_old(stock: Stock, connection: Client) -> None:
+async def test_current_time_ends_the_context_and_is_fresh(stock: Stock, connection: Client) -> None:
     """Without vectors: the reply is kept until something changes."""
     stamps = {"time_format": "%Y-%m-%d %H:%M:%S.%f", "template": "[Now: {time}] {text}", "enabled": False}
     values = {"context.current_time": True} | {f"time_stamps.{name}": each for name, each in stamps.items()}

@@ -11,8 +11,8 @@ from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.presets import PRESETS
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change
-from tests.integration.conftest import Stock
 from tests.support.settings_edit import setting
+from tests.support.stock_client import Stock
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SPACE = "memory.acme.u1"

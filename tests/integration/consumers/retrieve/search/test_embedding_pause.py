@@ -44,7 +44,7 @@ class _FailingEmbedder:
         return np.zeros(self.dimension, np.float32)
 
 
-async def test_after_a_failure_the_model_has_a_pause(
+async def test_failed_embedding_model_is_paused(
     database: Database,
     deployment: Deployment,
     tmp_path_factory: pytest.TempPathFactory,

@@ -14,12 +14,12 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.settings.store import read
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import opened, points
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 OWNER = ("acme", "u1")
 
 
-async def test_a_message_without_a_row_yet_is_not_gone(
+async def test_message_without_row_keeps_its_point(
     deployment: Deployment, stock: Stock, tmp_path: Path
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})

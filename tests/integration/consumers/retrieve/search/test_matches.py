@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 RELEVANT = 0.25
 """The similarity from which on one of `wordllama` means something."""

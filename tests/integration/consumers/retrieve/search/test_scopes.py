@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,28 +22,20 @@ from mnemon_infra.rebuild.generations import site
 from mnemon_infra.settings.store import change
 from mnemon_infra.vectors.edge_owner import EdgeOwner
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
 
 
-@pytest.fixture
-def located(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-@pytest.fixture
-def memory(connection: Client) -> MemoryClient:
-    return MemoryClient(connection, tenant="acme")
-
-
 @pytest_asyncio.fixture
-async def searching(located: Deployment, connection: Client) -> AsyncIterator[Deployment]:
+async def mnemon_with_short_window(
+    vectors_deployment: Deployment, connection: Client
+) -> AsyncIterator[Deployment]:
     """Consumers with vectors, and a short-term window of two messages."""
     await change(connection, lambda document: {**document, "recent_messages": 2})
-    async with run_consumers(CONSUMERS, located):
-        yield located
+    async with run_consumers(CONSUMERS, vectors_deployment):
+        yield vectors_deployment
 
 
 async def summarised(
@@ -91,7 +82,7 @@ async def audited(connection: Client, deployment: Deployment) -> Audit:
 
 
 async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
-    stock: Stock, searching: Deployment, connection: Client
+    stock: Stock, mnemon_with_short_window: Deployment, connection: Client
 ) -> None:
     await stock.say("Let us fly to Lisbon in May", "acme.u1.c")
     await summarised(stock, "s1", "Marina plans a trip to Lisbon in May.")
@@ -104,7 +95,7 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     await indexed(stock, merged)
     assert await found(stock, "trip to Lisbon", "summaries") == ["s3"]
     assert await summary_points(stock) == 1
-    assert (await audited(connection, searching)).faults.named == []
+    assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
     await indexed(stock, await stock.publish("chat.acme.u1.c.cleared.v1"))
     assert await found(stock, "trip to Lisbon", "summaries") == []
@@ -112,29 +103,29 @@ async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(
     await indexed(stock, await summarised(stock, "s4", "Lisbon again."))
     assert await found(stock, "Lisbon", "summaries") == []
     assert await summary_points(stock) == 0
-    assert (await audited(connection, searching)).faults.named == []
+    assert (await audited(connection, mnemon_with_short_window)).faults.named == []
 
 
-async def test_a_hit_is_given_whole_by_its_id(
-    stock: Stock, searching: Deployment, memory: MemoryClient
+async def test_hit_is_read_whole_by_its_id(
+    stock: Stock, mnemon_with_short_window: Deployment, memory_client: MemoryClient
 ) -> None:
     said = await stock.say("Let us fly to Lisbon in May", "acme.u1.c")
     seq = await indexed(stock, await summarised(stock, "s1", "Marina plans a trip to Lisbon in May.", said))
 
-    (hit,) = (await memory.search("u1", "Lisbon", scope=["summaries"], min_seq=seq)).hits
-    whole = (await memory.get("u1", hit.id, scope=hit.scope)).summary
+    (hit,) = (await memory_client.search("u1", "Lisbon", scope=["summaries"], min_seq=seq)).hits
+    whole = (await memory_client.get("u1", hit.id, scope=hit.scope)).summary
 
     assert whole is not None
     assert (whole.id, whole.text, whole.conversation) == ("s1", hit.text, "c")
     assert (whole.from_seq, whole.to_seq, whole.at) == (said, said, hit.at)
-    assert (await memory.get("u1", "s1")).summary == whole
+    assert (await memory_client.get("u1", "s1")).summary == whole
     absent = await ask(stock, "get", 2, id="s2", scope="summaries")
     assert absent["error"]["message"] == "there is no summary 's2'"
     refused = await ask(stock, "get", 1, id="s1", scope="summaries")
     assert refused["error"]["code"] == "bad_request"
 
 
-async def test_version_1_goes_on_as_it_was(stock: Stock, searching: Deployment) -> None:
+async def test_search_version_1_is_unchanged(stock: Stock, mnemon_with_short_window: Deployment) -> None:
     await stock.say("The walrus sings in Lisbon", "acme.u1.-", id="m1")
     await saved(stock, "ar_001", "archive", "Anna saw a walrus in Lisbon")
     await indexed(stock, await summarised(stock, "s1", "A walrus sang in Lisbon.", conversation="d"))
@@ -175,9 +166,9 @@ async def test_version_1_goes_on_as_it_was(stock: Stock, searching: Deployment) 
         ),
     ],
 )
-async def test_the_levels_of_memory(
+async def test_scopes_select_levels_of_memory(
     stock: Stock,
-    searching: Deployment,
+    mnemon_with_short_window: Deployment,
     old: str,
     new: str,
     gist: str,
@@ -212,7 +203,7 @@ async def test_the_levels_of_memory(
 
 
 async def test_the_summaries_of_an_erased_user_have_no_points(
-    stock: Stock, searching: Deployment, connection: Client
+    stock: Stock, mnemon_with_short_window: Deployment, connection: Client
 ) -> None:
     for owner in ("acme.u1", "acme.u2"):
         said = await stock.say("Let us fly to Lisbon", f"{owner}.c")
@@ -226,40 +217,40 @@ async def test_the_summaries_of_an_erased_user_have_no_points(
 
 
 async def test_a_folder_of_a_former_version_is_filled_without_reading_the_log_again(
-    stock: Stock, located: Deployment, connection: Client
+    stock: Stock, vectors_deployment: Deployment, connection: Client
 ) -> None:
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         for owner in ("acme.u1", "globex.u2"):
             said = await stock.say("Let us fly to Lisbon", f"{owner}.c")
             await summarised(stock, "s1", "A trip to Oslo.", said, owner=owner)
             merged = await summarised(stock, "s2", "A trip to Lisbon.", said, owner=owner, merged=["s1"])
             await indexed(stock, merged)
-    assert located.vectors_folder
-    shutil.rmtree(located.vectors_folder / "summaries")
+    assert vectors_deployment.vectors_folder
+    shutil.rmtree(vectors_deployment.vectors_folder / "summaries")
     read = await applied_position(connection.jetstream(), "index")
 
     with capture_logs() as lines:
-        async with run_consumers(CONSUMERS, located):
+        async with run_consumers(CONSUMERS, vectors_deployment):
             assert await applied_position(connection.jetstream(), "index") == read
             await indexed(stock, read)
             assert await found(stock, "Lisbon", "summaries") == ["s2"]
             assert await summary_points(stock) == 2
-            assert (await audited(connection, located)).faults.named == []
+            assert (await audited(connection, vectors_deployment)).faults.named == []
     (filled,) = [line for line in lines if line["event"].startswith("vectors ")]
     assert filled["event"] == "vectors missing, indexing them from the rows"
     assert (filled["collections"], filled["users"]) == (["summaries"], 2)
 
 
 async def test_an_audit_names_a_summary_that_cannot_be_found(
-    stock: Stock, located: Deployment, connection: Client
+    stock: Stock, vectors_deployment: Deployment, connection: Client
 ) -> None:
-    async with run_consumers(CONSUMERS, located):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         said = await stock.say("Let us fly to Lisbon", "acme.u1.c")
         seq = await indexed(stock, await summarised(stock, "s1", "A trip to Lisbon.", said))
-    assert located.vectors_folder
-    shutil.rmtree(located.vectors_folder / "summaries")
+    assert vectors_deployment.vectors_folder
+    shutil.rmtree(vectors_deployment.vectors_folder / "summaries")
 
-    (fault,) = (await audited(connection, located)).faults.named
+    (fault,) = (await audited(connection, vectors_deployment)).faults.named
 
     assert (fault.kind, fault.seq, fault.where, fault.detail) == (
         "no_point",

@@ -2,13 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.settings.groups import Embedding, Retrieval, SettingsV1
@@ -16,21 +13,9 @@ from mnemon_infra.broker.streams.applied_position import applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
-
-
-@pytest.fixture
-def with_vectors(deployment: Deployment, tmp_path: Path) -> Deployment:
-    return deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-
-
-@pytest_asyncio.fixture
-async def searching(with_vectors: Deployment) -> AsyncIterator[Deployment]:
-    """All consumers, with vectors."""
-    async with run_consumers(CONSUMERS, with_vectors):
-        yield with_vectors
 
 
 async def saved(stock: Stock, fact_id: str, text: str, owner: str = "acme.u1", **fact: Any) -> int:
@@ -51,7 +36,7 @@ async def found(stock: Stock, query: str, owner: str = "acme.u1", **request: Any
 
 
 async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
-    stock: Stock, searching: Deployment
+    stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     await stock.say(
         "I took my dog to the vet yesterday", name="Anna", id="vet", sent_at="2024-05-08T10:00:00Z"
@@ -72,9 +57,7 @@ async def test_messages_by_words_by_meaning_and_by_what_stands_around_them(
     assert await found(stock, "What is the name of Anna's dog?", "other.u1", scope=["messages"]) == []
 
 
-async def test_what_was_just_said_is_found_by_who_names_its_position(
-    stock: Stock, searching: Deployment
-) -> None:
+async def test_new_message_is_found_by_its_position(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(20):
         seq = await stock.say(f"The code of room {number} is zq{number}", id=f"m{number}")
 
@@ -84,7 +67,7 @@ async def test_what_was_just_said_is_found_by_who_names_its_position(
         assert reply["seen_seq"] >= seq
 
 
-async def test_the_parts_of_a_score_are_given_when_asked_for(stock: Stock, searching: Deployment) -> None:
+async def test_explain_returns_the_parts_of_a_score(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     await indexed(stock, await stock.say("I took my dog to the vet", name="Anna", id="vet"))
     request: dict[str, Any] = {"query": "When was Anna's dog at the vet?", "scope": ["messages"]}
 
@@ -97,8 +80,8 @@ async def test_the_parts_of_a_score_are_given_when_asked_for(stock: Stock, searc
     assert 0 < plain["score"] <= 1
 
 
-async def test_what_is_gone_is_not_found_from_the_reply_on_that_carries_it(
-    stock: Stock, searching: Deployment
+async def test_removed_content_is_not_found_after_the_reply(
+    stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     await stock.say("The secret garden is behind the house", id="garden")
     await indexed(stock, await saved(stock, "ar_001", "Anna has a secret garden"))
@@ -111,7 +94,7 @@ async def test_what_is_gone_is_not_found_from_the_reply_on_that_carries_it(
     assert await found(stock, "secret garden", scope=scope, min_seq=forgotten) == []
 
 
-async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, searching: Deployment) -> None:
+async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     now = datetime.now(UTC)
     await saved(stock, "ar_001", "Anna plays the violin in an orchestra")
     await saved(stock, "pf_001", "Anna is allergic to nuts", tier="profile", importance=9)
@@ -125,7 +108,7 @@ async def test_facts_fade_expire_and_keep_a_threshold(stock: Stock, searching: D
     assert await found(stock, "photosynthesis of algae") == []
 
 
-async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: Deployment) -> None:
+async def test_settings_supply_omitted_request_fields(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for number in range(1, 8):
         seq = await saved(stock, f"ar_{number:03}", f"Anna has {number} cats")
     await indexed(stock, seq)
@@ -146,7 +129,7 @@ async def test_settings_give_what_a_request_leaves_out(stock: Stock, searching: 
     assert len(await found(stock, "Anna's cats", scope=["memories", "messages"])) == 2
 
 
-async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Deployment) -> None:
+async def test_documents_are_found_by_their_pieces(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     filler = "\n\n".join(
         f"Paragraph {number} is about gardening and the weather." * 10 for number in range(5)
     )
@@ -166,15 +149,15 @@ async def test_documents_are_found_by_their_pieces(stock: Stock, searching: Depl
 
 
 async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
-    stock: Stock, with_vectors: Deployment
+    stock: Stock, vectors_deployment: Deployment
 ) -> None:
     former = "The boiler is switched off with the red lever in the cellar."
-    async with run_consumers(("persist", "index", "dedupe", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         added = {"document_id": "house", "text": former}
         await indexed(stock, await stock.publish(f"{SPACE}.document.added.v1", added))
         assert await found(stock, "boiler", scope=["documents"]) == ["house"]
     # The vectors are behind: they say where the former text had its words.
-    async with run_consumers(("persist", "retrieve"), with_vectors):
+    async with run_consumers(("persist", "retrieve"), vectors_deployment):
         added = {"document_id": "house", "text": "A garden with many trees, and nothing besides. " * 3}
         seq = await stock.publish(f"{SPACE}.document.added.v1", added)
         stream_context = stock.connection.jetstream()
@@ -185,7 +168,9 @@ async def test_a_piece_of_a_former_version_is_not_cut_from_the_new_text(
 
 
 @pytest.mark.parametrize("scope", ["memories", "messages", "documents"])
-async def test_as_many_hits_as_are_asked_for(stock: Stock, searching: Deployment, scope: str) -> None:
+async def test_search_returns_the_requested_number_of_hits(
+    stock: Stock, mnemon_with_vectors: Deployment, scope: str
+) -> None:
     """More than are looked at for a usual limit; each stands alone, so that none comes as a neighbour."""
     many = 50
     for number in range(many):
@@ -201,7 +186,7 @@ async def test_as_many_hits_as_are_asked_for(stock: Stock, searching: Deployment
     assert len(set(await found(stock, "walnut", scope=[scope], limit=45))) == 45
 
 
-async def test_documents_of_one_collection(stock: Stock, searching: Deployment) -> None:
+async def test_search_filters_by_collection(stock: Stock, mnemon_with_vectors: Deployment) -> None:
     for name, fields in {
         "a": {"collection": "kitchen"},
         "b": {"collection": "garden", "origin": "repository"},
@@ -219,9 +204,11 @@ async def test_documents_of_one_collection(stock: Stock, searching: Deployment) 
     assert hit["passage"] == {"collection": "kitchen", "first_line": 1, "last_line": 2}
 
 
-async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vectors: Deployment) -> None:
+async def test_without_an_embedder_words_are_searched_for(
+    stock: Stock, vectors_deployment: Deployment
+) -> None:
     await write(stock.connection, SettingsV1(embedding=Embedding(provider="none")))
-    async with run_consumers(CONSUMERS, with_vectors):
+    async with run_consumers(CONSUMERS, vectors_deployment):
         await stock.say("I took my dog to the vet", id="vet")
         await stock.say("Собаки лаяли всю ночь", id="собаки")
         await indexed(stock, await saved(stock, "ar_001", "Anna has a dog"))
@@ -232,9 +219,7 @@ async def test_without_an_embedder_words_are_searched_for(stock: Stock, with_vec
         assert await found(stock, "trouble with an automobile", scope=["messages"]) == []
 
 
-async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
-    stock: Stock, deployment: Deployment
-) -> None:
+async def test_search_without_vectors_is_empty_and_degraded(stock: Stock, deployment: Deployment) -> None:
     async with run_consumers(("persist", "retrieve"), deployment):
         reply = await stock.ask("search", query="dogs", scope=["memories", "documents"])
 
@@ -242,7 +227,9 @@ async def test_where_there_are_no_vectors_the_answer_is_empty_and_says_so(
     assert reply["hits"] == []
 
 
-async def test_a_huge_message_is_found_and_shown_in_part(stock: Stock, searching: Deployment) -> None:
+async def test_a_huge_message_is_found_and_shown_in_part(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
     huge = "The ferry to Bergen leaves at noon. " + "So it goes. " * 20_000
     await indexed(stock, await stock.say(huge, id="huge"))
 
@@ -252,7 +239,7 @@ async def test_a_huge_message_is_found_and_shown_in_part(stock: Stock, searching
 
 
 async def test_a_position_that_is_never_reached_is_waited_for_once(
-    stock: Stock, searching: Deployment
+    stock: Stock, mnemon_with_vectors: Deployment
 ) -> None:
     await write(stock.connection, SettingsV1(wait_for_log_ms=800))
     end = await indexed(stock, await stock.say("The ferry leaves at noon", id="ferry"))

@@ -12,10 +12,10 @@ from mnemon_contracts.streams import LOG
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import locked
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids
 from tests.integration.mnemon.rebuild.test_redecide import waits_for_lock
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
+from tests.support.stock_client import Stock, indexed
 
 
 async def keep(stock: Stock, user: str, texts: tuple[str, ...]) -> int:
@@ -43,8 +43,8 @@ async def forgotten_events(stock: Stock) -> int:
     return sum((info.state.subjects or {}).values())
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_two_hundred_queries_that_fit_nothing_remove_nothing(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_forget_by_200_unfitting_queries_removes_nothing(stock: Stock) -> None:
     users = {(language, number): f"{language}{number}" for language in FACTS for number in range(1, 31)}
     last = 0
     for (language, number), user in users.items():
@@ -67,8 +67,8 @@ async def test_two_hundred_queries_that_fit_nothing_remove_nothing(stock: Stock)
         assert len(await ids(stock, owner=f"acme.{user}")) == number
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_fifty_queries_that_fit_remove_their_fact_or_offer_it_first(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_forget_by_50_fitting_queries_removes_or_offers_their_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     outcomes = []
@@ -89,8 +89,8 @@ def outcome(reply: dict[str, Any], fact_id: str, text: str) -> str:
     return "first" if first.get("id") == fact_id else "missed"
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_candidates_say_what_there_is_to_choose_from(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_forget_candidates_list_ids_texts_and_scores(stock: Stock) -> None:
     await indexed(
         stock, await keep(stock, "u1", ("Likes green tea", "Likes green tea with milk", "Keeps bees"))
     )
@@ -108,8 +108,8 @@ async def test_candidates_say_what_there_is_to_choose_from(stock: Stock) -> None
     assert await ids(stock) == ["ar_002", "ar_000"]
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_what_was_forgotten_is_brought_back_by_its_reply(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_forget_reply_restores_the_fact(stock: Stock) -> None:
     saved = await stock.ask(
         "save",
         text="Анна летит в Рим с двумя пересадками",
@@ -133,8 +133,8 @@ async def test_what_was_forgotten_is_brought_back_by_its_reply(stock: Stock) -> 
     assert after == before
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_query_names_no_expired_fact(stock: Stock) -> None:
     past = {"text": "Is in Rome", "tier": "working", "expires_at": "2020-01-01T00:00:00Z"}
     body = {"fact_id": "wk_001", "fact": past, "decision": {"proposal_id": "p"}}
     await indexed(stock, await stock.publish("memory.acme.u1.fact.saved.v1", body))
@@ -143,7 +143,7 @@ async def test_a_fact_past_its_date_is_not_named_by_a_query(stock: Stock) -> Non
     assert (by_id["id"], by_id["text"], by_id.get("restore")) == ("wk_001", "Is in Rome", None)
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_others_are_answered_while_a_query_is_compared(
     stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,14 +174,14 @@ async def test_others_are_answered_while_a_query_is_compared(
     ids=["forget by id", "forget by query", "update"],
 )
 async def test_no_fact_is_changed_while_the_user_s_proposals_are_decided(
-    deciding: Deployment, stock: Stock, verb: str, request_of: dict[str, str]
+    mnemon_with_vectors: Deployment, stock: Stock, verb: str, request_of: dict[str, str]
 ) -> None:
     async def changes() -> int:
         info = await stock.connection.jetstream().stream_info(LOG, subjects_filter="memory.acme.u1.fact.>")
         return sum((info.state.subjects or {}).values())
 
     await indexed(stock, await keep(stock, "u1", ("I like green tea",)))
-    async with Database(deciding) as database:
+    async with Database(mnemon_with_vectors) as database:
         async with locked(database, "acme", "u1"):
             asked = asyncio.create_task(stock.ask(verb, **request_of))
             while not await waits_for_lock(database):

@@ -19,9 +19,9 @@ from mnemon_infra.database.facts.fact_repository import FactEventRecord, fact_ev
 from mnemon_infra.database.migration import migrate
 from mnemon_infra.embedded.postgres import Postgres
 from mnemon_infra.settings.store import write
-from tests.integration.conftest import Stock
 from tests.integration.consumers.retrieve.test_read_your_writes import crash, persist
 from tests.integration.consumers.retrieve.verbs.test_tools import code, ids, saved
+from tests.support.stock_client import Stock
 
 ASKED = 24
 """Questions of each kind: with two services in the queue group, each of them gets some."""
@@ -64,7 +64,7 @@ async def test_a_forgotten_fact_is_in_no_reply_while_persist_is_down(stock: Stoc
 
 
 @pytest.mark.usefixtures("two_services")
-async def test_a_reply_right_after_forget(stock: Stock) -> None:
+async def test_forget_hides_fact_from_next_reply(stock: Stock) -> None:
     """No question overtakes the notice that a user has changed, however soon it follows."""
     for number in range(20):
         fact_id = f"wk_{number:03}"
@@ -84,7 +84,7 @@ async def test_an_updated_fact_is_shown_as_it_is_while_persist_is_down(stock: St
     assert all("can take penicillin" in str(reply) and SECRETIVE not in str(reply) for reply in shown)
 
 
-async def test_persist_finds_the_row_and_goes_on(
+async def test_persist_applies_forget_to_the_existing_row(
     stock: Stock, deployment: Deployment, connection: Client, two_services: int
 ) -> None:
     forgotten = await stock.ask("forget", id="ar_001")
@@ -102,7 +102,7 @@ async def memory_rows(deployment: Deployment) -> list[FactEventRecord]:
     return [each._replace(body=None) for each in events]
 
 
-async def test_what_is_searched_for(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
+async def test_search_hides_a_forgotten_fact(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
         fact = await stock.ask("save", text=SECRETIVE, tier="profile")
@@ -115,9 +115,7 @@ async def test_what_is_searched_for(stock: Stock, deployment: Deployment, tmp_pa
             assert not reply.get("degraded")
 
 
-async def test_without_the_database_nothing_is_said_to_be_forgotten(
-    connection: Client, nats_url: str, tmp_path: Path
-) -> None:
+async def test_forget_without_database_fails(connection: Client, nats_url: str, tmp_path: Path) -> None:
     server = Postgres(tmp_path / "own", None)
     (tmp_path / "own").mkdir()
     await server.start()

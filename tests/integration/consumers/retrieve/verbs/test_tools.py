@@ -18,7 +18,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.facts.fact_repository import fact_events
 from mnemon_infra.settings.store import write
 from mnemon_producers.client import MemoryClient
-from tests.integration.conftest import Stock, indexed
+from tests.support.stock_client import Stock, indexed
 
 SPACE = "memory.acme.u1"
 
@@ -88,7 +88,7 @@ async def test_facts_are_read_page_by_page_with_a_total(stock: Stock, mnemon: De
     assert (len(everything.facts), everything.total, everything.next) == (120, 120, None)
 
 
-async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
+async def test_get_returns_former_versions(stock: Stock, kept: int) -> None:
     for text in ("Анна любит кофе", "Анна любит какао"):
         await stock.ask("update", id="pf_002", text=text)
     reply = await stock.ask("get", id="pf_002")
@@ -98,7 +98,9 @@ async def test_get_with_former_versions(stock: Stock, kept: int) -> None:
         assert code(await stock.ask("get", id=missing, min_seq=kept)) == "not_found", "expired is not there"
 
 
-async def test_get_takes_every_id_that_search_hands_out(stock: Stock, deciding: Deployment) -> None:
+async def test_get_takes_every_id_that_search_hands_out(
+    stock: Stock, mnemon_with_vectors: Deployment
+) -> None:
     await saved(stock, "pf_001", "Anna plays the violin", tier="profile")
     await stock.say("Yesterday I heard a violin", "acme.u1.talk", id="telegram:u1:7")
     added = await stock.ask(
@@ -163,7 +165,7 @@ async def test_names_and_numbers_without_a_source_are_told_until_the_fact_is_cha
     assert "unsupported" not in changed["fact"], "whoever changed it knows"
 
 
-async def test_update_changes_what_is_named_only(stock: Stock, kept: int) -> None:
+async def test_update_changes_only_named_fields(stock: Stock, kept: int) -> None:
     reply = await stock.ask("update", id="ar_001", tier="profile", importance="high")
     assert reply["seen_seq"] > kept
     fact = reply["fact"]
@@ -223,7 +225,7 @@ async def test_read_your_writes_without_projections(deployment: Deployment, stoc
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_tasks(stock: Stock) -> None:
+async def test_tasks_are_added_listed_and_done(stock: Stock) -> None:
     assert (await stock.ask("tasks"))["tasks"] == []
     first = await stock.ask("tasks", action="add", text="Купить билеты", due_at="2030-01-01T12:00:00+03:00")
     second = await stock.ask("tasks", action="add", text="Call Vera", task_id="vera")
@@ -250,7 +252,7 @@ async def test_tasks(stock: Stock) -> None:
 
 
 @pytest.mark.usefixtures("mnemon")
-async def test_documents(stock: Stock) -> None:
+async def test_documents_are_added_read_and_removed(stock: Stock) -> None:
     named = await stock.ask(
         "document", action="add", document_id="b/1.md", title="One", text="Text of one", collection="b"
     )
@@ -311,7 +313,7 @@ async def test_documents_are_listed_page_by_page(stock: Stock) -> None:
     assert "next" not in rest
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_save_answers_with_the_decision(stock: Stock) -> None:
     saved = await stock.ask("save", text="Anna is allergic to nuts", tier="profile", importance="high")
     assert (saved["decision"], saved.get("error")) == ("saved", None)
@@ -330,8 +332,8 @@ async def test_save_answers_with_the_decision(stock: Stock) -> None:
     assert await ids(stock) == [saved["id"]]
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_many_saves_at_the_same_time(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_concurrent_saves_are_all_decided(stock: Stock) -> None:
     texts = [f"Anna has been to city number {chr(1040 + number) * 7}" for number in range(12)]
     replies = await asyncio.gather(*(stock.ask("save", text=text) for text in texts))
     assert all(reply["decision"] in ("saved", "updated", "confirmed") for reply in replies)
@@ -339,7 +341,7 @@ async def test_many_saves_at_the_same_time(stock: Stock) -> None:
     assert {reply["id"] for reply in replies} == set(known)
 
 
-@pytest.mark.usefixtures("deciding")
+@pytest.mark.usefixtures("mnemon_with_vectors")
 async def test_forget_by_query(stock: Stock) -> None:
     tea = await stock.ask("save", text="Anna drinks green tea every morning")
     dog = await stock.ask("save", text="У Анны есть собака по кличке Рекс")
@@ -350,7 +352,7 @@ async def test_forget_by_query(stock: Stock) -> None:
     assert code(await stock.ask("forget", query="собака Рекс")) == "not_found"
 
 
-async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
+async def test_fact_id_is_never_reused(stock: Stock, deployment: Deployment, tmp_path: Path) -> None:
     """Not even when nobody remembers the fact any more, and its text is gone from the database."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with run_consumers(CONSUMERS, with_vectors):
@@ -369,7 +371,7 @@ async def test_an_id_is_never_given_twice(stock: Stock, deployment: Deployment, 
     assert (first["id"], second["id"]) == ("pf_001", "pf_002")
 
 
-async def test_a_save_that_nobody_decides(
+async def test_undecided_save_reports_pending(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(save, "PATIENCE", 0.3)
@@ -380,7 +382,7 @@ async def test_a_save_that_nobody_decides(
         assert code(await stock.ask("forget", query="nuts")) == "unavailable"
 
 
-async def test_a_request_in_hand_is_answered_whatever_ends_the_process(
+async def test_request_in_progress_is_answered_before_shutdown(
     deployment: Deployment, stock: Stock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(save, "PATIENCE", 2)

@@ -23,8 +23,8 @@ from mnemon_infra.settings.store import write
 from mnemon_infra.vectors.engines import open_vectors
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
-from tests.integration.conftest import Stock
 from tests.support.facts.preset_embedder import Given
+from tests.support.stock_client import Stock
 
 
 class Stuck(Given):
@@ -92,7 +92,7 @@ async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
     assert await unindexed.points() == {alpacas["id"]}
 
 
-async def test_an_embedder_that_does_not_answer_keeps_no_change_back(
+async def test_unanswered_embedding_delays_no_update(
     unindexed: Unindexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(read_and_update, "EMBEDDING_PATIENCE", 0.1)
@@ -101,7 +101,7 @@ async def test_an_embedder_that_does_not_answer_keeps_no_change_back(
     assert reply["fact"]["text"] == "Anna has seen a comet"
 
 
-async def test_an_update_says_nothing_twice(unindexed: Unindexed) -> None:
+async def test_update_refuses_a_duplicate_text(unindexed: Unindexed) -> None:
     violin = await unindexed.stock.ask("save", text="Anna plays the violin")
     alpacas = await unindexed.stock.ask("save", text="Anna breeds alpacas")
     assert violin["id"] in await unindexed.refused(alpacas["id"], text="anna plays the violin.")

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mnemon_contracts.streams import LOG
-from tests.integration.conftest import Stock, indexed
 from tests.integration.consumers.retrieve.verbs.test_forget_by_query import keep
 from tests.integration.consumers.retrieve.verbs.test_tools import code
 from tests.support.facts.fact_queries import FACTS, FIT, HELD, UNFIT
+from tests.support.stock_client import Stock, indexed
 
 
 async def update(stock: Stock, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
@@ -28,8 +28,8 @@ async def updated_events(stock: Stock) -> int:
     return sum((info.state.subjects or {}).values())
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_queries_that_fit_nothing_change_nothing(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_update_by_unfitting_query_changes_nothing(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     for language, queries in UNFIT.items():
@@ -41,8 +41,8 @@ async def test_queries_that_fit_nothing_change_nothing(stock: Stock) -> None:
     assert await updated_events(stock) == 0
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_queries_that_fit_change_their_fact_or_offer_it_first(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_update_by_fitting_query_changes_or_offers_its_fact(stock: Stock) -> None:
     last = max([await keep(stock, language, FACTS[language]) for language in FACTS])
     await indexed(stock, last)
     outcomes = []
@@ -62,8 +62,8 @@ def _outcome(reply: dict[str, Any], fact_id: str) -> str:
     return "first" if first.get("id") == fact_id else "missed"
 
 
-@pytest.mark.usefixtures("deciding")
-async def test_what_it_becomes_is_checked_as_by_id(stock: Stock) -> None:
+@pytest.mark.usefixtures("mnemon_with_vectors")
+async def test_update_by_query_checks_the_new_text(stock: Stock) -> None:
     await indexed(stock, await keep(stock, "u1", ("Lives in Perm", "Keeps bees")))
     assert code(await update(stock, query="keeps bees", text="Lives in Perm")) == "refused"
     reply = await update(stock, query="keeps bees", text="Keeps three goats")

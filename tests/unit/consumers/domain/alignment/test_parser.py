@@ -33,7 +33,7 @@ def _head(text: str) -> list[str]:
         ("🙂 \x00 \u200f", []),
     ],
 )
-def test_tokens(text: str, words: list[str]) -> None:
+def test_text_is_split_into_tokens(text: str, words: list[str]) -> None:
     assert [token.word for token in tokenize(text)] == words
 
 
@@ -60,7 +60,7 @@ def test_tokens(text: str, words: list[str]) -> None:
         ("Likes tea", []),
     ],
 )
-def test_numbers(text: str, numbers: list[str]) -> None:
+def test_numbers_are_recognised(text: str, numbers: list[str]) -> None:
     assert _keys(text, TermKind.NUMBER) == numbers
 
 
@@ -80,7 +80,7 @@ def test_numbers(text: str, numbers: list[str]) -> None:
         ("Начало 2026-03-09", ["dates month 3"]),
     ],
 )
-def test_dates(text: str, dates: list[str]) -> None:
+def test_dates_are_recognised(text: str, dates: list[str]) -> None:
     assert _keys(text, TermKind.DATE) == dates
 
 
@@ -96,7 +96,7 @@ def test_dates(text: str, dates: list[str]) -> None:
         ("Играет в шахматы", []),
     ],
 )
-def test_names(text: str, names: list[str]) -> None:
+def test_names_are_recognised(text: str, names: list[str]) -> None:
     assert _texts([term for term in parse(text).terms if term.kind is TermKind.NAME]) == names
 
 
@@ -123,7 +123,7 @@ def test_names(text: str, names: list[str]) -> None:
         ("У брата есть лодка", ["брата"]),
     ],
 )
-def test_heads(text: str, head: list[str]) -> None:
+def test_heads_are_recognised(text: str, head: list[str]) -> None:
     assert _head(text) == head
 
 
@@ -152,7 +152,7 @@ def test_heads(text: str, head: list[str]) -> None:
         ("Ищет квартиру не дороже миллиона", set()),
     ],
 )
-def test_marks(text: str, marks: set[str]) -> None:
+def test_marks_are_recognised(text: str, marks: set[str]) -> None:
     statement = parse(text)
 
     assert _marks(statement) == marks
@@ -174,7 +174,7 @@ def _marks(statement: ParsedFact) -> set[str]:
         ("Завёл собаку", "собаку", set(), {"dog+", "pet-"}),
     ],
 )
-def test_poles(text: str, word: str, stages: set[str], kinds: set[str]) -> None:
+def test_poles_are_recognised(text: str, word: str, stages: set[str], kinds: set[str]) -> None:
     term = next(term for term in parse(text).terms if term.text == word)
 
     assert (set(term.stages), set(term.kinds)) == (stages, kinds)

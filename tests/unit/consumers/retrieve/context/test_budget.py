@@ -108,7 +108,7 @@ def turns(pairs: int) -> list[ContextMessage]:
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @SOME
 @given(context=CONTEXTS, budget=BUDGETS, sections=CAPS)
-def test_it_never_passes_the_budget(
+def test_context_never_exceeds_the_budget(
     layout: ContextLayout, counter: str, context: Context, budget: int, sections: Sections
 ) -> None:
     count, cut = COUNTERS[counter]
@@ -141,7 +141,7 @@ def test_no_section_but_the_recent_messages_passes_its_own(
 
 @SOME
 @given(context=CONTEXTS, budget=BUDGETS)
-def test_nothing_is_said_twice_and_all_is_accounted_for(context: Context, budget: int) -> None:
+def test_context_repeats_nothing_and_counts_everything(context: Context, budget: int) -> None:
     fitted = real(context, XML, budget)
     shown = fitted.context
     known = {*ids(shown.facts), *ids(shown.working)}
@@ -162,7 +162,7 @@ def test_nothing_is_said_twice_and_all_is_accounted_for(context: Context, budget
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @SOME
 @given(context=CONTEXTS)
-def test_with_room_enough_all_is_shown(layout: ContextLayout, context: Context) -> None:
+def test_sufficient_budget_shows_everything(layout: ContextLayout, context: Context) -> None:
     vast = Sections(**dict.fromkeys(SECTIONS, 50_000))
     fitted = real(context, layout, 1_000_000, vast)
     assert not any(report.left_out or report.cut for report in fitted.sections.values())
@@ -171,7 +171,7 @@ def test_with_room_enough_all_is_shown(layout: ContextLayout, context: Context) 
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_a_budget_for_nothing_gives_nothing_and_says_so(layout: ContextLayout) -> None:
+def test_zero_budget_is_empty_and_reported(layout: ContextLayout) -> None:
     fitted = real(Context(facts=[fact(1)], recent=turns(2)), layout, 1)
     assert fitted.rendered.messages == ()
     assert not fitted.rendered.text
@@ -205,7 +205,7 @@ def test_a_key_fact_that_found_no_room_may_be_found_for_this_turn() -> None:
     assert fitted.sections["relevant"].left_out == 0
 
 
-def test_new_messages_go_before_old_ones() -> None:
+def test_newer_messages_win_room() -> None:
     fitted = real(Context(recent=turns(50)), MESSAGES, 100)
     shown = ids(fitted.context.recent)
     assert shown == ids(turns(50))[-len(shown) :]
@@ -297,7 +297,7 @@ def test_data_that_do_not_fit_leave_room_for_those_that_do() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_what_cannot_be_shown_is_not_tokenized(layout: ContextLayout) -> None:
+def test_omitted_text_is_not_tokenized(layout: ContextLayout) -> None:
     def work(messages: int) -> int:
         counted = 0
 

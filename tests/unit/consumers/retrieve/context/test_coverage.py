@@ -179,7 +179,7 @@ def test_sections_that_are_off_say_what_they_leave_out() -> None:
     assert (shown.sections["recent"].left_out, shown.sections["recent"].messages_left_out) == (14, 14)
 
 
-def test_what_could_not_be_counted_is_not_claimed() -> None:
+def test_uncounted_messages_are_not_reported() -> None:
     rows = [row(seq) for seq in range(1, 101)]
     what = decide.ContextSources(view=ConversationView("talk", rows[-50:], complete=False), counted=None)
     assert fitted(what).coverage is None
@@ -274,7 +274,7 @@ SETTINGS = st.builds(
     read=st.integers(1, 45),
     form=st.sampled_from(list(LAYOUTS)),
 )
-def test_every_message_is_in_one_number(
+def test_every_message_is_counted_once(
     conversation: tuple[list[StoredRow], list[StoredSummary], list[RankedHit]],
     values: SettingsV1,
     budget: int,

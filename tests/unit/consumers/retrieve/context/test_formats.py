@@ -154,7 +154,7 @@ def test_markdown_does_not_deny_what_could_not_be_read() -> None:
 
 
 @pytest.mark.parametrize("layout", [MESSAGES, XML, BLOCKS])
-def test_nothing_renders_as_nothing(layout: ContextLayout) -> None:
+def test_empty_context_renders_empty(layout: ContextLayout) -> None:
     rendered = layout.rendered(NOTHING)
     assert rendered.messages == ()
     assert not rendered.text

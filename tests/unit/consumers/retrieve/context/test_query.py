@@ -12,7 +12,7 @@ def test_the_query_goes_before_what_was_said_last() -> None:
     assert query_of("  ", "hi", ()) == "hi"
 
 
-def test_nothing_to_ask() -> None:
+def test_context_without_texts_has_no_query() -> None:
     assert query_of(None, None, ()) is None
     assert query_of("", "\n", [" "]) is None
 
@@ -38,7 +38,7 @@ def test_a_long_question_leaves_half_to_the_task() -> None:
 
 
 @given(st.none() | st.text(), st.none() | st.text(), st.lists(st.text(max_size=600), max_size=20))
-def test_it_is_bounded_and_on_one_line(query: str | None, last: str | None, results: list[str]) -> None:
+def test_query_is_bounded_and_on_one_line(query: str | None, last: str | None, results: list[str]) -> None:
     asked = query_of(query, last, results)
     assert asked is None or 0 < len(asked) <= LONGEST_QUERY
     assert asked is None or len(asked.splitlines()) == 1

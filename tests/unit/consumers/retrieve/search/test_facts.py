@@ -38,7 +38,7 @@ def found(similarity: float, overlap: float = 0.0) -> FusedCandidate:
         ({"days": 60, "tier": "working"}, 1.0),
     ],
 )
-def test_only_what_is_archived_and_not_important_fades(changes: dict[str, Any], expected: float) -> None:
+def test_only_minor_archive_facts_fade(changes: dict[str, Any], expected: float) -> None:
     assert freshness(fact(**changes), Retrieval(), NOW) == pytest.approx(expected)
 
 
@@ -47,7 +47,7 @@ def test_settings_say_whether_and_how_fast() -> None:
     assert freshness(fact(days=10), Retrieval(decay=False), NOW) == 1.0
 
 
-def test_what_has_expired_is_not_ranked() -> None:
+def test_expired_fact_is_not_ranked() -> None:
     facts = [fact(1, expires_at=NOW), fact(2, expires_at=NOW + timedelta(seconds=1)), fact(3)]
 
     shown = ranked(facts, {each.id: found(0.5) for each in facts}, 0.0, Retrieval(), NOW)

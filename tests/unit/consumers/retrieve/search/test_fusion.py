@@ -76,7 +76,9 @@ def test_scores_lie_above_0_up_to_1_and_are_in_order(
     ("similarity", "overlap", "expected"),
     [(0.6, 0.0, 0.6), (0.6, 1.0, 0.8), (0.0, 1.0, 0.5), (-0.3, 0.0, 0.0), (1.0, 1.0, 1.0), (None, 0.5, 0.5)],
 )
-def test_relevance(similarity: float | None, overlap: float, expected: float) -> None:
+def test_relevance_needs_words_or_similarity(
+    similarity: float | None, overlap: float, expected: float
+) -> None:
     assert relevance(similarity, overlap) == pytest.approx(expected)
 
 

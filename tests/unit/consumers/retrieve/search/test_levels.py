@@ -43,7 +43,7 @@ def test_several_scopes_add_up(
     assert named_parts(scopes) == expected
 
 
-def test_what_is_left_out_stands_next_to_nothing() -> None:
+def test_excluded_level_has_no_neighbours() -> None:
     def said(seq: int) -> VisibleMessage:
         return VisibleMessage(seq, f"m{seq}", "user", "hello", None, datetime(2026, 1, 1, tzinfo=UTC), "c")
 

@@ -33,7 +33,7 @@ from mnemon_consumers.retrieve.search.query_intent import (
         ("My 12 cats and 3.5 kg of fish", []),
     ],
 )
-def test_dates(query: str, days: list[Day]) -> None:
+def test_dates_are_recognised(query: str, days: list[Day]) -> None:
     assert list(QueryIntent(query).days) == days
 
 
@@ -60,7 +60,7 @@ def test_a_day_has_what_it_does_not_contradict() -> None:
         ("What?", "🙂", False),
     ],
 )
-def test_names(query: str, name: str, named: bool) -> None:
+def test_names_are_recognised(query: str, name: str, named: bool) -> None:
     assert QueryIntent(query).names(name) is named
 
 
@@ -73,7 +73,7 @@ def test_names(query: str, name: str, named: bool) -> None:
         ("Как зовут собаку?", False, False),
     ],
 )
-def test_who_is_meant_by_i_and_you(query: str, of_self: bool, of_other: bool) -> None:
+def test_pronouns_name_speaker_and_assistant(query: str, of_self: bool, of_other: bool) -> None:
     assert (QueryIntent(query).of_self, QueryIntent(query).of_other) == (of_self, of_other)
 
 
@@ -88,11 +88,11 @@ def test_who_is_meant_by_i_and_you(query: str, of_self: bool, of_other: bool) ->
         ("What does whenever mean?", False),
     ],
 )
-def test_whether_a_time_is_asked_for(query: str, for_time: bool) -> None:
+def test_question_about_a_time_is_recognised(query: str, for_time: bool) -> None:
     assert QueryIntent(query).for_time is for_time
 
 
-def test_what_a_message_tells() -> None:
+def test_message_intent_names_dates_and_people() -> None:
     assert tells_time("We went there last Friday.")
     assert tells_time("Мы были там в мае")
     assert tells_time("It was in 2019")

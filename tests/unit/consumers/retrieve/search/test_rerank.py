@@ -44,7 +44,7 @@ def test_neighbours_share_the_score_and_the_further_the_less() -> None:
     assert places(ranked)[:3] == [3, 4, 2], "of equals, the newer"
 
 
-def test_what_follows_a_question_gets_all_of_its_score() -> None:
+def test_answer_gets_the_whole_score_of_its_question() -> None:
     messages = said(1), said(2, "And the dog, what is it called?"), said(3, "Rex."), said(4)
     ranked = reranked({"e2": 1.0}, around(*messages), QueryIntent("?"), 100)
 
@@ -61,7 +61,9 @@ def test_nothing_is_shared_across_silence_or_where_it_is_unknown_what_follows() 
         2: 0.0,
     }
     apart = around(said(1), said(2), together=False)
-    assert all(each.parts["near"] == 0 for each in reranked({"e1": 1.0}, apart, QueryIntent("?"), 100))
+    ranked = reranked({"e1": 1.0}, apart, QueryIntent("?"), 100)
+    assert ranked
+    assert all(each.parts["near"] == 0 for each in ranked)
 
 
 def test_the_session_with_the_better_hits_lifts_all_that_was_said_in_it() -> None:
@@ -75,7 +77,7 @@ def test_the_session_with_the_better_hits_lifts_all_that_was_said_in_it() -> Non
     assert sessions[3] == sessions[4] == pytest.approx(0.25)
 
 
-def test_who_is_named_comes_first() -> None:
+def test_message_of_the_named_speaker_ranks_first() -> None:
     messages = [said(1, name="Anna"), said(2, name="Boris"), said(3, "You did well!", name="Anna")]
     ranked = reranked(
         {"e1": 0.5, "e2": 0.7, "e3": 0.5},
@@ -111,5 +113,5 @@ def test_a_date_that_is_named_and_a_time_that_is_asked_for() -> None:
     assert places(ranked) == [3, 2, 1]
 
 
-def test_nothing_found_is_nothing_ranked() -> None:
+def test_empty_result_is_not_ranked() -> None:
     assert reranked({}, Surroundings({}, {}), QueryIntent("?"), 100) == []

@@ -74,6 +74,6 @@ def test_an_answer_without_a_text_is_one_that_cannot_be_used(said: Any) -> None:
 
 
 @pytest.mark.parametrize("said", [{}, {"error": "no"}, [], "tea"])
-def test_what_is_no_answer_may_be_one_later(said: Any) -> None:
+def test_malformed_answer_is_transient(said: Any) -> None:
     with pytest.raises((LookupError, AttributeError)):
         answer(said)

@@ -44,7 +44,7 @@ async def test_google_is_left_alone_for_as_long_as_it_says_in_its_own_way(asked:
     assert [later - earlier for earlier, later in pairwise(tries)] == pytest.approx([0.2, 0.2], abs=0.1)
 
 
-async def test_who_wants_to_be_left_alone_for_long_is_not_waited_for(asked: GoogleEndpoint) -> None:
+async def test_long_retry_delay_is_not_waited_for(asked: GoogleEndpoint) -> None:
     async def busy() -> None:
         raise failing(429, "RESOURCE_EXHAUSTED", retryDelay="3600s")
 

@@ -32,7 +32,7 @@ async def found(texts: list[str], *known: str) -> list[dict[str, Any]]:
         ("Я работаю врачом", "Работаю врачом в Казани"),
     ],
 )
-async def test_what_is_known_is_not_told_again(text: str, known: str) -> None:
+async def test_known_fact_is_not_proposed_again(text: str, known: str) -> None:
     assert await found([text], known) == []
 
 
@@ -53,7 +53,7 @@ async def test_what_is_known_is_not_told_again(text: str, known: str) -> None:
         ("I got a new job at Globex", "I work at Acme as an engineer"),
     ],
 )
-async def test_what_has_changed_takes_the_place_of_what_was(text: str, known: str) -> None:
+async def test_changed_fact_supersedes_the_former_one(text: str, known: str) -> None:
     (only,) = await found([text], "Has a boat", known, "User's sister lives in Oslo")
     assert only["supersedes"] == "pf_002"
 
@@ -68,11 +68,11 @@ async def test_what_has_changed_takes_the_place_of_what_was(text: str, known: st
         ("I work for a school too", ["I work at Acme"]),
     ],
 )
-async def test_where_it_is_not_plain_nothing_is_replaced(text: str, known: list[str]) -> None:
+async def test_unclear_change_supersedes_nothing(text: str, known: list[str]) -> None:
     assert [fact["supersedes"] for fact in await found([text], *known)] == [None]
 
 
-async def test_what_was_denied_is_not_what_was_said() -> None:
+async def test_denied_statement_is_another_fact() -> None:
     assert len(await found(["I don't like mushrooms"], "I like mushrooms")) == 1
 
 

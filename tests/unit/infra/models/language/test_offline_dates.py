@@ -89,7 +89,7 @@ def test_what_may_lie_on_either_side_is_left_as_it_is_unless_the_side_is_known(
         "on 99.99.9999",
     ],
 )
-def test_what_is_no_date_is_left_alone(text: str) -> None:
+def test_other_words_are_not_dates(text: str) -> None:
     assert read(text) == text
 
 

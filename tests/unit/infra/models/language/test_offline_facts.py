@@ -121,7 +121,7 @@ async def test_what_people_say_of_themselves_is_kept_in_their_words(text: str, f
         "",
     ],
 )
-async def test_what_is_not_plain_is_left_alone(text: str) -> None:
+async def test_unclear_statement_gives_no_fact(text: str) -> None:
     assert await texts(text) == []
 
 
@@ -234,7 +234,7 @@ async def test_of_any_text_the_answer_is_one_that_can_be_read(text: str) -> None
         assert fact.sources
 
 
-async def test_a_long_message_takes_no_time() -> None:
+async def test_long_message_is_read_quickly() -> None:
     texts = [
         "I live in Leeds " * 5_000,
         "a," * 50_000,

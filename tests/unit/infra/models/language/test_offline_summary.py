@@ -89,7 +89,7 @@ async def test_it_is_in_the_language_of_the_users() -> None:
     assert "Ассистент: A long English text" in text
 
 
-async def test_who_speaks_is_named() -> None:
+async def test_summary_names_the_speaker() -> None:
     said = [
         PromptMessage(1, "user", "I have a dog named Rex", SATURDAY, "Ann"),
         PromptMessage(2, "user", "I have a cat named Tom", SATURDAY, "Ben"),
@@ -144,7 +144,7 @@ async def test_of_a_long_sentence_the_part_with_names_and_numbers_is_shown(sente
 
 
 @pytest.mark.parametrize("said", [[], spoken(("user", "👍"), ("assistant", "🙂 !!"))])
-async def test_without_words_it_says_so(said: list[PromptMessage]) -> None:
+async def test_summary_without_words_says_so(said: list[PromptMessage]) -> None:
     assert await summary(said) == "There were no words."
 
 

@@ -85,7 +85,7 @@ def test_a_call_of_a_tool_is_one() -> None:
     assert [(one.name, one.arguments) for one in each.event.tool_calls] == [("python", "1 + 1")]
 
 
-def test_what_nobody_said_is_left_out() -> None:
+def test_messages_without_speaker_are_left_out() -> None:
     hidden = node("a", None, "system", "x", metadata={"is_visually_hidden_from_conversation": True})
     thought = node("b", "a", "assistant", content={"content_type": "thoughts"})
     empty = node("c", "b", "assistant", "")
@@ -96,7 +96,7 @@ def test_what_nobody_said_is_left_out() -> None:
     ]
 
 
-def test_what_cannot_be_a_message_is_refused_with_its_field() -> None:
+def test_invalid_message_is_refused_with_its_field() -> None:
     refused = found(tree(node("a", None, "critic", "x")), {"id": "c2"})
     assert [(each.field, type(each)) for each in refused] == [
         ("mapping", RefusedRecord),

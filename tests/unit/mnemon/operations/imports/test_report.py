@@ -49,7 +49,7 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
         (RefusedRecord("line 1", "role", "is none"), "role"),
     ],
 )
-async def test_what_would_not_be_kept_is_refused_beforehand(found: ImportRecord, field: str) -> None:
+async def test_refused_records_are_counted_before_import(found: ImportRecord, field: str) -> None:
     report = await report_on(found, said("u1"))
     assert [each.field for each in report.first] == [field]
     assert report.to_json()["first_refusals"][0]["place"] == "line 1"

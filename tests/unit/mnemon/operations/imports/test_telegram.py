@@ -70,7 +70,7 @@ def test_a_text_in_parts_is_one_text() -> None:
     assert said(read(chat(message(1, "user42", parts)))) == [("42", "user", "See example.org!")]
 
 
-def test_what_is_no_text_is_named() -> None:
+def test_non_text_content_is_named() -> None:
     sticker = message(1, "user42", "", media_type="sticker", sticker_emoji="🙂")
     photo = message(2, "user42", "Look", photo="photos/1.jpg")
     assert [content for *_, content in said(read(chat(sticker, photo)))] == ["[sticker: 🙂]", "Look\n[photo]"]
@@ -105,7 +105,7 @@ def test_notices_are_left_out_and_say_why() -> None:
     assert [each.reason for each in found if isinstance(each, LeftOutRecord)] == reasons
 
 
-def test_what_cannot_be_a_message_is_refused_with_its_field() -> None:
+def test_invalid_message_is_refused_with_its_field() -> None:
     [refused, _] = read(chat(message(1, "user42", "a", date="soon"), message(2, "user42", "b")))
     assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("chat 777, message 1", "date")

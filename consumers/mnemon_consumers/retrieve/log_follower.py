@@ -1,0 +1,138 @@
+"""Positions of the log that consumers have applied, and the events of a user beyond them."""
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cachetools import LRUCache
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from mnemon_contracts.base import InvalidBody
+from mnemon_contracts.decode import UnknownEvent
+from mnemon_contracts.subjects import Owner, parse_owner
+from mnemon_infra.broker.streams.applied_position import Position, log_end
+from mnemon_infra.broker.streams.log_reader import TAIL_LIMIT, user_tail
+from mnemon_infra.database.projections.rows import Rows, row_of
+from mnemon_infra.settings.store import LiveSettings
+
+
+class UserTail(NamedTuple):
+    """Rows of a user's events beyond a log position, and the position that they reach."""
+
+    rows: Rows
+    seq: int
+
+
+class LogFollower:
+    """Follows how far `persist` and `index` have come, and which users change.
+
+    Args:
+        settings: settings of all tenants, which limit the wait for a position.
+        users: most users whose newest change is remembered.
+    """
+
+    def __init__(self, settings: LiveSettings, users: int) -> None:
+        self._settings = settings
+        self._applied = Position()
+        self._indexed = Position("index")
+        self._newest_changes: LRUCache[Owner, int] = LRUCache(users)
+        self._is_following = False
+        self._connection: Client
+        self._stream_context: JetStreamContext
+
+    async def follow(self, connection: Client, drop_user: Callable[[Owner], None]) -> None:
+        """Subscribe to changes, and call `drop_user` for each user who changes.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+
+        async def note_change(message: Msg) -> None:
+            owner = parse_owner(message.subject)
+            drop_user(owner)
+            if message.data:
+                self._note_change(owner, json.loads(message.data)["seq"])
+
+        self._connection = connection
+        self._is_following = True
+        self._stream_context = connection.jetstream()
+        # The subscription bypasses FastStream, because a busy log has a notice for nearly every message.
+        await connection.subscribe("changed.*.*", cb=note_change)
+        await connection.flush()
+        await self._applied.refresh(self._stream_context)
+        await self._indexed.refresh(self._stream_context)
+
+    def fix_position(self, position: int) -> None:
+        """Fix both positions instead of following the log: all up to here is indexed, nothing follows."""
+        self._applied.value = self._indexed.value = position
+
+    @property
+    def applied_position(self) -> int:
+        """The log position up to which every event has ended, as far as this process knows."""
+        return self._applied.value
+
+    async def refresh_applied(self) -> int:
+        """Ask the server for the applied position.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        return await self._applied.refresh(self._stream_context)
+
+    async def reach_applied(self, owner: Owner, min_seq: int | None, *, wait: bool = True) -> int:
+        """Return the applied position; if it is below `min_seq`, wait a limited time until it is not.
+
+        Raises:
+            nats.errors.Error: the server does not answer.
+        """
+        return await self._reach(self._applied, owner, min_seq, wait=wait)
+
+    async def reach_indexed(self, owner: Owner, min_seq: int | None) -> int:
+        """Return the position up to which everything can be searched, as `reach_applied` does."""
+        return await self._reach(self._indexed, owner, min_seq)
+
+    def has_to_read_tail(self, position: int, min_seq: int | None) -> bool:
+        """Return whether rows as of the applied position may lack events that a request has to see."""
+        # Position 0 is unknown: rows may exist before the first acknowledgement.
+        return (min_seq is not None and position < min_seq) or (not position and self._is_following)
+
+    def covers_changes(self, owner: Owner, position: int) -> bool:
+        """Return whether a position is not below the newest change of a user that this process knows."""
+        return position >= self._newest_changes.get(owner, 0)
+
+    async def read_tail(self, owner: Owner, position: int) -> UserTail:
+        """Read a user's events beyond a position as the rows that `persist` will write.
+
+        Raises:
+            nats.errors.Error: the log cannot be read now.
+        """
+        end = await log_end(self._stream_context)
+        tail = await user_tail(self._connection, *owner, after=position)
+        rows = Rows()
+        for delivery in tail:
+            try:
+                row = row_of(delivery)
+            except (InvalidBody, UnknownEvent):
+                continue  # persist will make a dead letter of it
+            if row is not None:
+                rows.add(row)
+        return UserTail(rows, tail[-1].sequence if len(tail) == TAIL_LIMIT else max(position, end))
+
+    def _note_change(self, owner: Owner, seq: int) -> None:
+        self._newest_changes[owner] = max(seq, self._newest_changes.get(owner, 0))
+        self._applied.notice(seq)
+        self._indexed.notice(seq)
+
+    async def _reach(
+        self, position: Position, owner: Owner, min_seq: int | None, *, wait: bool = True
+    ) -> int:
+        is_below = position.value < (min_seq or 0)
+        if wait and is_below and min_seq is not None:
+            tenant, _ = owner
+            patience = self._settings.of(tenant).wait_for_log_ms / 1000
+            return await position.reach(self._stream_context, min_seq, patience)
+        if is_below or position.is_behind:
+            return await position.refresh(self._stream_context)
+        return position.value

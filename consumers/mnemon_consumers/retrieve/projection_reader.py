@@ -1,0 +1,79 @@
+"""Reads the parts of a user's memory from PostgreSQL, and from the log where PostgreSQL is behind."""
+
+from typing import Generic, NamedTuple, TypeVar
+
+from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.log_follower import LogFollower
+from mnemon_contracts.subjects import Owner
+from mnemon_infra.database.engine import Database, in_time
+from mnemon_infra.database.facts import fact_repository as facts
+from mnemon_infra.database.memory import documents, summaries, tasks, user_memory
+from mnemon_infra.database.messages import counts as message_counts
+from mnemon_infra.database.messages import lookup
+from mnemon_infra.database.projections.writer import suppose
+from mnemon_infra.database.query_batcher import QueryBatcher
+
+MemoryQueryT = TypeVar("MemoryQueryT")
+MemoryT = TypeVar("MemoryT")
+
+
+class ProjectionReading(NamedTuple, Generic[MemoryT]):
+    """A part of a user's memory, and whether it stays the same until the user changes."""
+
+    seen: Seen[MemoryT]
+    is_settled: bool
+
+
+class ProjectionReader:
+    """Reads parts of the memory of users; concurrent reads of one part share a round trip.
+
+    Attributes: one batcher for each part, which `read` takes.
+    """
+
+    def __init__(self, database: Database, follower: LogFollower) -> None:
+        self._database = database
+        self._follower = follower
+        self.messages = QueryBatcher(database, user_memory.newest_messages)
+        self.profiles = QueryBatcher(database, user_memory.profiles)
+        self.counts = QueryBatcher(database, user_memory.counts)
+        self.facts = QueryBatcher(database, facts.live_facts)
+        self.histories = QueryBatcher(database, facts.histories)
+        self.summaries = QueryBatcher(database, summaries.newest_summaries)
+        self.tasks = QueryBatcher(database, tasks.tasks)
+        self.task_results = QueryBatcher(database, user_memory.task_results)
+        self.documents = QueryBatcher(database, documents.documents)
+        self.facts_by_id = QueryBatcher(database, facts.facts_by_id)
+        self.documents_by_id = QueryBatcher(database, documents.documents_by_id)
+        self.summaries_by_id = QueryBatcher(database, summaries.summaries_by_id)
+        self.surroundings = QueryBatcher(database, lookup.surroundings)
+        self.message_counts = QueryBatcher(database, message_counts.message_counts)
+
+    async def read(
+        self,
+        owner: Owner,
+        part: QueryBatcher[MemoryQueryT, MemoryT],
+        query: MemoryQueryT,
+        min_seq: int | None,
+        position: int,
+    ) -> ProjectionReading[MemoryT]:
+        """Read a part of a user's memory.
+
+        Args:
+            owner: the user.
+            part: one of the batchers above.
+            query: the query that it takes.
+            min_seq: log position that the answer has to reflect. Events beyond the applied position are read
+                from the log, and applied to the answer as if they were projected.
+            position: the applied position.
+
+        Raises:
+            DatabaseUnavailable: the projections cannot be read now.
+            nats.errors.Error: the log has to be read, and cannot be read now.
+        """
+        if self._follower.has_to_read_tail(position, min_seq):
+            tail = await self._follower.read_tail(owner, position)
+            (value,) = await in_time(suppose(self._database, tail.rows, part.query([query])))
+            return ProjectionReading(Seen(value, tail.seq), is_settled=False)
+        seen = Seen(await part.ask(query), position)
+        # Between a commit and its acknowledgement the value is already right, but the position lags behind.
+        return ProjectionReading(seen, self._follower.covers_changes(owner, position))

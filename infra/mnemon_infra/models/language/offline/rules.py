@@ -1,0 +1,107 @@
+"""Rules of English and Russian: forms of words in which people speak of themselves, and the facts they give.
+
+`english.toml` and `russian.toml` hold them.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+from mnemon_contracts.events.memory import Kind, Tier
+
+Slot = Literal["name", "home", "work", "age", "status"]
+"""Properties with one value at a time: a newer value replaces the older one."""
+
+
+class Rule(NamedTuple):
+    """A rule.
+
+    Attributes:
+        name: name of the form of words.
+        pattern: pattern of the words; the caller checks that a clause begins there.
+        kind: kind of the fact.
+        importance: importance of the fact, 1 to 10.
+        tier: tier of the fact.
+        slot: the property that the fact fills.
+        needs: a date that the sentence must name: 1 one that lies ahead, -1 one that lies behind.
+        ends: the statement says that something has ended.
+    """
+
+    name: str
+    pattern: re.Pattern[str]
+    kind: Kind
+    importance: int
+    tier: Tier
+    slot: Slot | None = None
+    needs: Literal[-1, 0, 1] = 0
+    ends: bool = False
+
+
+class LanguageRules(NamedTuple):
+    """The rules of a language.
+
+    Attributes:
+        rules: the first that matches counts.
+        opening: words without content at the beginning of a sentence.
+        joint: words before a clause within a sentence.
+        hedge: words before a statement that turn it into something else: a condition, a wish, a quotation.
+        request: a clause at the end of a sentence that asks for something, or asks a question.
+        user: the language's word for a user.
+        words: parts of patterns, by name.
+    """
+
+    rules: tuple[Rule, ...]
+    opening: re.Pattern[str]
+    joint: re.Pattern[str]
+    hedge: re.Pattern[str]
+    request: re.Pattern[str]
+    user: str
+    words: Mapping[str, str]
+
+    @classmethod
+    def load(cls, language: str) -> "LanguageRules":
+        """Load the rules of a language from its file, and compile their patterns."""
+        source = tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text("utf-8"))
+        words: dict[str, str] = {}
+
+        def insert_words(lines: str) -> str:
+            return _WORD.sub(lambda match: words[match[1]], join_lines(lines))
+
+        for name, lines in source["words"].items():
+            words[name] = insert_words(lines)
+        return cls(
+            rules=tuple(
+                Rule(**{**rule, "pattern": forms(insert_words(rule["pattern"]))}) for rule in source["rules"]
+            ),
+            opening=re.compile(f"(?:{join_lines(source['opening'])}) +", re.IGNORECASE),
+            joint=re.compile(join_lines(source["joint"]), re.IGNORECASE),
+            hedge=forms(source["hedge"]),
+            request=re.compile(any_of(source["request"]), re.IGNORECASE),
+            user=source["user"],
+            words=words,
+        )
+
+
+_WORD: Final = re.compile(r"\{([A-Z_]+)\}")
+"""Place of an entry of `words` in a pattern; quantifiers have digits in their braces."""
+
+
+def join_lines(lines: str) -> str:
+    """Return the lines of a pattern as one, without the white space around them."""
+    return "".join(line.strip() for line in lines.splitlines())
+
+
+def any_of(lines: str) -> str:
+    """Return a part of a pattern: alternatives, separated by `|`, which may span several lines."""
+    return f"(?:{join_lines(lines)})"
+
+
+def forms(lines: str) -> re.Pattern[str]:
+    """Return a pattern of alternatives that begin with a whole word."""
+    return re.compile(rf"(?<![\w'-]){any_of(lines)}", re.IGNORECASE)
+
+
+ENGLISH: Final = LanguageRules.load("english")
+RUSSIAN: Final = LanguageRules.load("russian")

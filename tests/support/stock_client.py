@@ -1,0 +1,52 @@
+"""A NATS client that knows subjects and JSON only, as a bot in any language does."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.client import Client
+
+from mnemon_contracts.streams import WORK
+from mnemon_infra.broker.streams.applied_position import applied_position
+
+
+@dataclass(frozen=True)
+class Stock:
+    """A client that knows subjects and JSON only."""
+
+    connection: Client
+
+    async def publish(self, subject: str, body: Any = None, **headers: str) -> int:
+        """Publish to the log; returns the position."""
+        data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
+        acknowledgement = await self.connection.jetstream().publish(
+            subject, data, headers={name.replace("_", "-"): value for name, value in headers.items()} or None
+        )
+        return acknowledgement.seq
+
+    async def say(self, content: str, place: str = "acme.u1.-", **fields: Any) -> int:
+        return await self.publish(f"chat.{place}.message.v1", {"role": "user", "content": content, **fields})
+
+    async def ask(self, verb: str, owner: str = "acme.u1", **request: Any) -> dict[str, Any]:
+        message = await self.connection.request(
+            f"ask.{owner}.{verb}.v1", json.dumps(request).encode(), timeout=10
+        )
+        reply: dict[str, Any] = json.loads(message.data)
+        return reply
+
+    async def contents(self, owner: str = "acme.u1", **request: Any) -> list[str]:
+        """What `history` gives, texts only."""
+        return [message["content"] for message in (await self.ask("history", owner, **request))["messages"]]
+
+
+async def indexed(stock: Stock, seq: int) -> int:
+    """Wait until the log up to there can be found; returns the position."""
+    stream_context = stock.connection.jetstream()
+    async with asyncio.timeout(20):
+        for consumer in ("persist", "index"):
+            while await applied_position(stream_context, consumer) < seq:
+                await asyncio.sleep(0.02)
+        while (await stream_context.stream_info(WORK, subjects_filter="work.index.>")).state.subjects:
+            await asyncio.sleep(0.02)
+    return seq
