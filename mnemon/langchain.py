@@ -31,7 +31,7 @@ from mnemon_producers.errors import AskFailed, PublishFailed
 log = logging.getLogger("mnemon.langchain")
 
 
-PATIENCE: Final = 3.0
+CONFIRMATION_TIMEOUT: Final = 3.0
 """Seconds that a run waits for the confirmation that a message is stored."""
 
 
@@ -65,7 +65,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         super().__init__()
         self._memory = memory
         self._budget = budget
-        self.tools: Sequence[BaseTool] = [self._tool(function) for function in TOOLS.values()]
+        self.tools: Sequence[BaseTool] = [self._create_tool(function) for function in TOOLS.values()]
 
     async def start_conversation(self, user: str) -> int:
         """Begin a new conversation, as `/new` does: a model no longer sees earlier messages.
@@ -83,9 +83,11 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
 
     async def abefore_agent(self, state: _State, runtime: Runtime[MemoryUser]) -> dict[str, Any]:
         """Publish the user's message."""
-        user, said = _user_of(runtime.context), state["messages"][-1]
+        user, said = _get_user(runtime.context), state["messages"][-1]
         return {
-            "memory_seq": await self._keep(user, "user", said) if isinstance(said, HumanMessage) else None
+            "memory_seq": await self._publish_message(user, "user", said)
+            if isinstance(said, HumanMessage)
+            else None
         }
 
     async def awrap_model_call(
@@ -99,14 +101,14 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         )
         run = request.messages[begin:]
         context = await self._memory.context(
-            _user_of(request.runtime.context),
+            _get_user(request.runtime.context),
             query=run[0].text if run else None,
             min_seq=cast("_State", request.state).get("memory_seq"),
             budget=self._budget,
         )
         if context.error:
             return await handler(request)
-        known, earlier = _parted(context, run)
+        known, earlier = _split_context(context, run)
         told = [request.system_message.text] if request.system_message else []
         system = "\n\n".join([*told, *known])
         return await handler(
@@ -119,27 +121,27 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish the agent's answer."""
         answer = state["messages"][-1]
         if isinstance(answer, AIMessage):
-            await self._keep(_user_of(runtime.context), "assistant", answer)
+            await self._publish_message(_get_user(runtime.context), "assistant", answer)
 
-    async def _keep(self, user: str, role: Role, message: AnyMessage) -> int | None:
+    async def _publish_message(self, user: str, role: Role, message: AnyMessage) -> int | None:
         """Publish a message.
 
         Returns:
-            Its log position; None if it has no text, or if the server did not confirm it within `PATIENCE`.
+            Its log position; None if it has no text, or if the server did not confirm it in time.
         """
         if not message.text:
             return None
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CONFIRMATION_TIMEOUT):
                 return await self._memory.publish(user, role, message.text, id=message.id)
         except (PublishFailed, TimeoutError) as error:
             log.warning("messages not confirmed: %s", error or "no answer in time")
             return None
 
-    def _tool(self, function: FunctionTool) -> BaseTool:
+    def _create_tool(self, function: FunctionTool) -> BaseTool:
         async def call(runtime: ToolRuntime[MemoryUser, Any], **arguments: Any) -> str:
             try:
-                reply = await self._memory.call(_user_of(runtime.context), function.name, arguments)
+                reply = await self._memory.call(_get_user(runtime.context), function.name, arguments)
             except (AskFailed, InvalidBody) as error:
                 raise ToolException(str(error)) from error
             return reply.model_dump_json(exclude_none=True)
@@ -153,7 +155,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         )
 
 
-def _user_of(context: object) -> str:
+def _get_user(context: object) -> str:
     """Return the user whose memory a run uses.
 
     Raises:
@@ -169,7 +171,7 @@ def _user_of(context: object) -> str:
     )
 
 
-def _parted(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
+def _split_context(context: ContextReplyV1, run: Sequence[AnyMessage]) -> tuple[list[str], list[AnyMessage]]:
     """Split a context into texts for the system message and the messages from before this run.
 
     The context may end with the user's message of this run; it is left out, since the run has it.

@@ -9,53 +9,53 @@ import time
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.admin.application import application
-from mnemon.admin.connections import Parts
+from mnemon.admin.application import create_application
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.launcher import LaunchOptions
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import ended_sessions
-from mnemon.http.server import serving
+from mnemon.admin.session.revoked import load_ended_sessions
+from mnemon.http.server import serve_http
 from mnemon_infra.process.cancellation import patch_wait_for
 from mnemon_infra.telemetry.logging import configure_logging
 
 NICENESS = 10
 """Niceness of the process: a tenth of the scheduler weight of the process that answers bots."""
 
-QUIET = 15 * 60.0
+IDLE_SECONDS = 15 * 60.0
 """Seconds without a request after which the process ends."""
 
 
-class _Watched:
+class _ActivityTracker:
     """An application that records the time of its last request."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
-        self._asked_at = time.monotonic()
+        self._requested_at = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._asked_at = time.monotonic()
+        self._requested_at = time.monotonic()
         await self._application(scope, receive, send)
 
-    async def quiet(self) -> None:
-        """Wait until no request has come for `QUIET` seconds."""
+    async def wait_until_idle(self) -> None:
+        """Wait until no request has come for `IDLE_SECONDS` seconds."""
         # Poll instead of waiting for an event: each request would have to reset a timer.
-        while (left := self._asked_at + QUIET - time.monotonic()) > 0:  # noqa: ASYNC110
+        while (left := self._requested_at + IDLE_SECONDS - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(left)
 
 
-async def _serve(number: int) -> None:
+async def _serve_page(number: int) -> None:
     """Serve until no requests come, or until the parent closes standard input or is killed."""
     os.nice(NICENESS)
     loop = asyncio.get_running_loop()
     asked = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(asked), sys.stdin)
-    order = LaunchOptions.read(await asked.readline())
+    order = LaunchOptions.from_line(await asked.readline())
     access = Access(
-        order.token, order.links, lambda link: print(link, flush=True), ended_sessions(order.data)
+        order.token, order.links, lambda link: print(link, flush=True), load_ended_sessions(order.data)
     )
-    page = _Watched(application(Parts(order.deployment, order.data), access))
-    async with serving(page, socket.socket(fileno=number)):
-        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.quiet())]
+    page = _ActivityTracker(create_application(ServerConnections(order.deployment, order.data), access))
+    async with serve_http(page, socket.socket(fileno=number)):
+        ends = [asyncio.create_task(asked.read()), asyncio.create_task(page.wait_until_idle())]
         loop.add_signal_handler(signal.SIGTERM, ends[1].cancel)
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
@@ -65,4 +65,4 @@ async def _serve(number: int) -> None:
 if __name__ == "__main__":
     configure_logging()
     patch_wait_for()
-    asyncio.run(_serve(int(sys.argv[1])))
+    asyncio.run(_serve_page(int(sys.argv[1])))

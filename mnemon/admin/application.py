@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from mnemon.admin.connections import Parts
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.live_status import LiveStatus
 from mnemon.admin.page import PageSection
 from mnemon.admin.pages import (
@@ -29,11 +29,11 @@ from mnemon.admin.pages import (
     user_facts,
     users,
 )
-from mnemon.admin.rendering.outages import Trouble
-from mnemon.admin.rendering.renderer import render
+from mnemon.admin.rendering.outages import PageError
+from mnemon.admin.rendering.renderer import render_template
 from mnemon.admin.session import login
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.request_guard import Guard
+from mnemon.admin.session.request_guard import RequestGuard
 
 SECTIONS: Final[Sequence[PageSection]] = (
     overview.pages,
@@ -45,7 +45,7 @@ SECTIONS: Final[Sequence[PageSection]] = (
 )
 """Sections in the order of the navigation."""
 
-_OF_A_USER: Final = (
+_USER_SECTIONS: Final = (
     user_facts.pages,
     user_conversations.pages,
     user_context.pages,
@@ -53,11 +53,11 @@ _OF_A_USER: Final = (
     user_erase.pages,
 )
 
-_MOST_BYTES = 2_000_000
+_MAX_FORM_BYTES = 2_000_000
 """Maximum size of a form in bytes: enough for a long document, too small to fill a disk."""
 
 
-def application(parts: Parts, access: Access, names: Collection[str] = ()) -> Starlette:
+def create_application(parts: ServerConnections, access: Access, names: Collection[str] = ()) -> Starlette:
     """Return the application of the admin page.
 
     Args:
@@ -68,19 +68,19 @@ def application(parts: Parts, access: Access, names: Collection[str] = ()) -> St
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        async with parts.used():
+        async with parts.close_at_end():
             yield
 
     made = Starlette(
         routes=[
             *login.ROUTES,
-            *(route for pages in (*SECTIONS, *_OF_A_USER, login.pages) for route in pages.routes),
+            *(route for pages in (*SECTIONS, *_USER_SECTIONS, login.pages) for route in pages.routes),
             Mount("/static", StaticFiles(packages=[("mnemon.admin", "static")]), name="static"),
         ],
-        middleware=[Middleware(Guard, names=names)],
-        exception_handlers={HTTPException: _refuse},
+        middleware=[Middleware(RequestGuard, names=names)],
+        exception_handlers={HTTPException: _render_http_error},
         lifespan=lifespan,
-        max_body_size=_MOST_BYTES,
+        max_body_size=_MAX_FORM_BYTES,
     )
     made.state.parts = parts
     made.state.access = access
@@ -90,8 +90,8 @@ def application(parts: Parts, access: Access, names: Collection[str] = ()) -> St
     return made
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+async def _render_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = "Page not found" if error.status_code == 404 else "Request not possible"
-    why = Trouble(error.status_code, title, error.detail, "Choose a page from the navigation.")
-    return render(request, "trouble.html", status=error.status_code, trouble=why)
+    why = PageError(error.status_code, title, error.detail, "Choose a page from the navigation.")
+    return render_template(request, "trouble.html", status=error.status_code, trouble=why)

@@ -13,7 +13,7 @@ from mnemon_infra.database.engine import Database, DatabaseUnavailable
 from mnemon_producers.client import MemoryClient
 
 
-class Parts:
+class ServerConnections:
     """Connections to the servers of a deployment.
 
     Args:
@@ -30,12 +30,12 @@ class Parts:
         self._database: Database | None = None
 
     @asynccontextmanager
-    async def used(self) -> AsyncIterator["Parts"]:
+    async def close_at_end(self) -> AsyncIterator["ServerConnections"]:
         """Close all connections at the end of the block."""
         async with self._ends:
             yield self
 
-    async def broker(self) -> Client:
+    async def get_broker(self) -> Client:
         """Return the connection to NATS. Once open, it reconnects without limit.
 
         Raises:
@@ -51,7 +51,7 @@ class Parts:
             raise BrokerUnreachable("the NATS server does not answer; it is tried again and again")
         return self._connection
 
-    async def database(self) -> Database:
+    async def get_database(self) -> Database:
         """Return the open database.
 
         Raises:
@@ -70,11 +70,11 @@ class Parts:
                 self._database = database
         return self._database
 
-    async def memory(self, tenant: str) -> MemoryClient:
+    async def get_memory(self, tenant: str) -> MemoryClient:
         """Return a client with which the pages read and change memory, as a bot of the tenant does.
 
         Raises:
             BrokerUnreachable: the broker does not answer.
             mnemon_contracts.subjects.InvalidId: the id of the tenant is invalid.
         """
-        return MemoryClient(await self.broker(), tenant=tenant)
+        return MemoryClient(await self.get_broker(), tenant=tenant)

@@ -6,9 +6,9 @@ The import of this module loads the vector engine, which takes a third of a seco
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from mnemon.admin.connections import Parts
-from mnemon.operations.rebuild.listing import Listed, dropped, listed
-from mnemon.operations.rebuild.live_vectors import counted
+from mnemon.admin.connections import ServerConnections
+from mnemon.operations.rebuild.listing import ListedGeneration, list_generations, remove_generation
+from mnemon.operations.rebuild.live_vectors import count_points
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.database.locks import is_locked
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site, open_exclusive_site
@@ -35,7 +35,7 @@ class GenerationRow(NamedTuple):
         points: number of its points; None if it is not live, or no process can count them.
     """
 
-    listed: Listed
+    listed: ListedGeneration
     goal: int | None
     note: str
     points: int | None
@@ -50,17 +50,13 @@ class GenerationRow(NamedTuple):
         return done / self.goal
 
 
-async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
-    """Return all generations, and whether a rebuild is running.
-
-    Raises:
-        BrokerUnreachable, DatabaseUnavailable: a server does not answer.
-    """
-    place = await _place(parts)
+async def load_generation_rows(parts: ServerConnections) -> tuple[Sequence[GenerationRow], bool]:
+    """Return all generations, and whether a rebuild is running."""
+    place = await _open_site(parts)
     is_busy = await is_locked(place.database, "rebuild", place.live)
     end = await place.load_log_end()
     found = []
-    for each in await listed(place):
+    for each in await list_generations(place):
         kind, up_to = each.generation.kind, each.generation.up_to
         is_made = not each.generation.is_complete
         found.append(
@@ -68,32 +64,32 @@ async def shown(parts: Parts) -> tuple[Sequence[GenerationRow], bool]:
                 each,
                 (up_to or end) if is_made else None,
                 _NOTES["left" if is_made and not is_busy else "made" if is_made else kind].format(up_to),
-                await _points(place, each) if kind == "live" else None,
+                await _count_points(place, each) if kind == "live" else None,
             )
         )
     return found, is_busy
 
 
-async def removed(parts: Parts, name: str) -> str:
+async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
     """Remove a generation that is not in use; return its whole name.
 
     Raises:
         RebuildBlocked: the generation cannot be removed now.
         BrokerUnreachable, DatabaseUnavailable: a server does not answer; a part of the generation is left.
     """
-    async with open_exclusive_site((await _place(parts)).deployment) as place:
+    async with open_exclusive_site((await _open_site(parts)).deployment) as place:
         if await VECTORS.load_position(place.database, place.live) is not None:
             raise RebuildBlocked(
                 "a swap was interrupted before the vectors were exchanged",
                 "Complete it first: mnemon rebuild",
             )
         try:
-            return await dropped(place, name)
+            return await remove_generation(place, name)
         except VectorsUnavailable as error:
             raise RebuildBlocked(str(error), "Try again when the vectors' engine answers") from error
 
 
-async def _points(place: Site, live: Listed) -> int | None:
+async def _count_points(place: Site, live: ListedGeneration) -> int | None:
     """Return the number of live points as the process that holds them reports it.
 
     Return None if no process holds them: opening them here would be in the way of one that starts.
@@ -101,14 +97,14 @@ async def _points(place: Site, live: Listed) -> int | None:
     if not is_folder_open(live.vectors):
         return None
     try:
-        return await counted(place, live.vectors)
+        return await count_points(place, live.vectors)
     except VectorsUnavailable:
         return None
 
 
-async def _place(parts: Parts) -> Site:
+async def _open_site(parts: ServerConnections) -> Site:
     """Return the servers, with the folder of the vectors if `mnemon up` runs them."""
     deployment = parts.deployment
     if parts.data and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": parts.data / "vectors"})
-    return Site(deployment, await parts.broker(), await parts.database())
+    return Site(deployment, await parts.get_broker(), await parts.get_database())

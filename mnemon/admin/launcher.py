@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import structlog
 
-from mnemon.admin.page_port import listening_for
-from mnemon.admin.session.tokens import new_link, token_of
-from mnemon.http.socket_binding import shown
+from mnemon.admin.session.tokens import create_link_key, load_token, open_admin_folder
+from mnemon.http.server import format_address, open_listening_socket
 from mnemon_infra.config import Deployment
+from mnemon_infra.process.data_folder import replace_file
 
 log = structlog.get_logger("admin")
 
@@ -46,13 +46,13 @@ class LaunchOptions:
     token: str
     links: list[str] = field(default_factory=list)
 
-    def spelled(self) -> str:
+    def to_line(self) -> str:
         """Return the options as one line of JSON. It has secrets: use it for a pipe only."""
         own: dict[str, Any] = {"data": str(self.data), "token": self.token, "links": self.links}
         return json.dumps({"deployment": self.deployment.spelled()} | own)
 
     @classmethod
-    def read(cls, text: str | bytes) -> Self:
+    def from_line(cls, text: str | bytes) -> Self:
         """Parse the output of `spelled`."""
         said = json.loads(text)
         deployment = Deployment.read(said["deployment"])
@@ -60,19 +60,23 @@ class LaunchOptions:
 
 
 @asynccontextmanager
-async def served_beside(data: Path, deployment: Deployment, port: int | None) -> AsyncIterator[PageAddress]:
+async def serve_admin_page(
+    data: Path, deployment: Deployment, port: int | None
+) -> AsyncIterator[PageAddress]:
     """Serve the page of a folder, on this machine only, for the duration of the block.
 
     Raises:
-        mnemon.admin.page_port.PagePortTaken: another process has the chosen port.
+        mnemon.admin.launcher.PagePortTaken: another process has the chosen port.
         OSError: the token can be neither read nor written.
     """
     kept = deployment.admin_token
-    order = LaunchOptions(deployment, data, kept.get_secret_value() if kept else token_of(data), [new_link()])
-    with listening_for(data, port) as listening:
-        keeper = asyncio.create_task(_keep(listening, order), name="admin")
+    order = LaunchOptions(
+        deployment, data, kept.get_secret_value() if kept else load_token(data), [create_link_key()]
+    )
+    with open_page_socket(data, port) as listening:
+        keeper = asyncio.create_task(_supervise(listening, order), name="admin")
         try:
-            address = shown(listening)
+            address = format_address(listening)
             yield PageAddress(address, f"{address}/login?key={order.links[0]}")
         finally:
             keeper.cancel()
@@ -80,16 +84,16 @@ async def served_beside(data: Path, deployment: Deployment, port: int | None) ->
                 await keeper
 
 
-async def _keep(listening: socket.socket, order: LaunchOptions) -> None:
+async def _supervise(listening: socket.socket, order: LaunchOptions) -> None:
     while True:
-        await _somebody(listening)
-        code = await _served(listening, order)
+        await _wait_for_connection(listening)
+        code = await _run_process(listening, order)
         if code:
             log.error("admin process ended, restarting", exit_code=code)
             await asyncio.sleep(_PAUSE)
 
 
-async def _somebody(listening: socket.socket) -> None:
+async def _wait_for_connection(listening: socket.socket) -> None:
     """Wait for a connection without accepting it: the process accepts it."""
     came = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -100,7 +104,7 @@ async def _somebody(listening: socket.socket) -> None:
         loop.remove_reader(listening)
 
 
-async def _served(listening: socket.socket, order: LaunchOptions) -> int:
+async def _run_process(listening: socket.socket, order: LaunchOptions) -> int:
     """Start the process and wait for its end; return its exit code."""
     number = listening.fileno()
     process = await asyncio.create_subprocess_exec(
@@ -114,16 +118,16 @@ async def _served(listening: socket.socket, order: LaunchOptions) -> int:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(order.spelled().encode() + b"\n")
+        process.stdin.write(order.to_line().encode() + b"\n")
         async for line in process.stdout:
             with suppress(ValueError):  # the next process must not accept a used link
                 order.links.remove(line.decode().strip())
         return await process.wait()
     finally:
-        await _ended(process)
+        await _end_process(process)
 
 
-async def _ended(process: asyncio.subprocess.Process) -> None:
+async def _end_process(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     try:
@@ -133,3 +137,33 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+_HOST: Final = "127.0.0.1"
+
+
+class PagePortTaken(Exception):
+    """Another process has the chosen port."""
+
+
+def open_page_socket(data: Path, port: int | None) -> socket.socket:
+    """Return a listening socket on this machine.
+
+    Without a port, take the former port of the folder if it is free, else any free one.
+
+    Raises:
+        PagePortTaken: another process has the chosen port.
+    """
+    if port:
+        try:
+            return _save_port(data, open_listening_socket(_HOST, port))
+        except OSError as error:
+            raise PagePortTaken(f"the admin page cannot listen on port {port}: {error.strerror}") from error
+    with suppress(OSError, ValueError):
+        return open_listening_socket(_HOST, int((open_admin_folder(data) / "port").read_text("ascii")))
+    return _save_port(data, open_listening_socket(_HOST, 0))
+
+
+def _save_port(data: Path, listening: socket.socket) -> socket.socket:
+    replace_file(open_admin_folder(data) / "port", str(listening.getsockname()[1]))
+    return listening

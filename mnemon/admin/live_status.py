@@ -5,11 +5,16 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from mnemon.admin.connections import Parts
-from mnemon.operations.health.lag import LOOK, ConsumerSample, look
-from mnemon.operations.health.report import Health, examine
-from mnemon.operations.health.services import ServiceCounts, served
-from mnemon.operations.health.streams import StreamState, streams_of
+from mnemon.admin.connections import ServerConnections
+from mnemon.operations.health.lag import (
+    SAMPLE_INTERVAL,
+    ConsumerSample,
+    StreamState,
+    load_stream_states,
+    sample_consumers,
+)
+from mnemon.operations.health.report import Health, examine_deployment
+from mnemon.operations.health.services import ServiceCounts, sum_service_counts
 from mnemon_contracts.streams import DEAD
 
 SPAN: Final = 300.0
@@ -31,8 +36,8 @@ class StatusSample(NamedTuple):
     """A sample of streams, durables and request counts. `look.at` is its time."""
 
     streams: dict[str, StreamState]
-    look: ConsumerSample
-    served: ServiceCounts
+    consumers: ConsumerSample
+    requests: ServiceCounts
 
     @property
     def dead_letters(self) -> int:
@@ -43,41 +48,39 @@ class StatusSample(NamedTuple):
 class LiveStatus:
     """Takes samples on request and keeps those of the last `SPAN` seconds."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ServerConnections) -> None:
         self._parts = parts
         self._samples: deque[StatusSample] = deque()
         self._health: tuple[float, Health] | None = None
         self._looking = asyncio.Lock()
         self._examining = asyncio.Lock()
 
-    async def samples(self) -> list[StatusSample]:
-        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old.
-
-        Raises:
-            mnemon_infra.broker.connection.BrokerUnreachable, nats.errors.Error: the broker does not answer.
-        """
+    async def get_samples(self) -> list[StatusSample]:
+        """Return at least two samples, oldest first; the last is at most `_FRESH` seconds old."""
         async with self._looking:
             now = time.monotonic()
-            while self._samples and now - self._samples[0].look.at > SPAN:
+            while self._samples and now - self._samples[0].consumers.at > SPAN:
                 self._samples.popleft()
             if not self._samples:
-                self._samples.append(await self._look())
-                await asyncio.sleep(LOOK)
-            if now - self._samples[-1].look.at > _FRESH or len(self._samples) == 1:
-                self._samples.append(await self._look())
+                self._samples.append(await self._take_sample())
+                await asyncio.sleep(SAMPLE_INTERVAL)
+            if now - self._samples[-1].consumers.at > _FRESH or len(self._samples) == 1:
+                self._samples.append(await self._take_sample())
             return list(self._samples)
 
-    async def health(self) -> Health:
+    async def get_health(self) -> Health:
         """Return the report of `mnemon status`; servers that do not answer are part of it."""
         async with self._examining:
             if self._health is None or time.monotonic() - self._health[0] > _HEALTH_FRESH:
-                health = await examine(self._parts.deployment, self._parts.data)
+                health = await examine_deployment(self._parts.deployment, self._parts.data)
                 self._health = time.monotonic(), health
             return self._health[1]
 
-    async def _look(self) -> StatusSample:
-        connection = await self._parts.broker()
+    async def _take_sample(self) -> StatusSample:
+        connection = await self._parts.get_broker()
         stream_context = connection.jetstream()
-        streams = await streams_of(stream_context)
-        seen, answered = await asyncio.gather(look(stream_context, streams), served(connection, _SERVICE))
+        streams = await load_stream_states(stream_context)
+        seen, answered = await asyncio.gather(
+            sample_consumers(stream_context, streams), sum_service_counts(connection, _SERVICE)
+        )
         return StatusSample(streams, seen, answered)

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from mnemon.admin.connections import Parts
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.forms.fields import Fields, read_form
-from mnemon.admin.rendering.outages import Trouble, trouble
-from mnemon.admin.rendering.renderer import render
+from mnemon.admin.rendering.outages import PageError, describe_error
+from mnemon.admin.rendering.renderer import render_template
 from mnemon.admin.session.access import Access, Session
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
@@ -65,22 +65,22 @@ class Visit:
     form: Fields = field(default_factory=Fields)
 
     @property
-    def parts(self) -> Parts:
-        parts: Parts = self.request.app.state.parts
+    def connections(self) -> ServerConnections:
+        parts: ServerConnections = self.request.app.state.parts
         return parts
 
-    def page(self, template: str, *, status: int = 200, **values: Any) -> Response:
+    def render(self, template: str, *, status: int = 200, **values: Any) -> Response:
         """Render a page, or a fragment of one, from a template."""
-        notice = self.request.app.state.access.unseal(self.request.cookies.get(NOTICE))
+        notice = self.request.app.state.access.read_notice(self.request.cookies.get(NOTICE))
         is_part = FRAGMENT in self.request.headers
         frame = "fragment.html" if is_part else "base.html"
         shown = {"section": self.section, "proof": self.session.proof, "notice": notice, "frame": frame}
-        response = render(self.request, template, status=status, **shown, **values)
+        response = render_template(self.request, template, status=status, **shown, **values)
         if notice and not is_part:
             response.delete_cookie(NOTICE, path="/")
         return response
 
-    def goto(self, path: str, said: str | None = None, **query: str) -> Response:
+    def redirect(self, path: str, said: str | None = None, **query: str) -> Response:
         """Redirect to another page after a change; that page shows the notice `said`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
@@ -88,13 +88,13 @@ class Visit:
             access: Access = self.request.app.state.access
             shown = said if len(said) <= _LONGEST_NOTICE else f"{said[:_LONGEST_NOTICE]} …"
             response.set_cookie(
-                NOTICE, access.seal(shown), path="/", httponly=True, samesite="strict", max_age=60
+                NOTICE, access.sign_notice(shown), path="/", httponly=True, samesite="strict", max_age=60
             )
         return response
 
-    def refusal(self, why: Trouble) -> Response:
+    def render_error(self, why: PageError) -> Response:
         """Render a page that tells why the requested one cannot be shown."""
-        return self.page("trouble.html", status=why.status, trouble=why)
+        return self.render("trouble.html", status=why.status, trouble=why)
 
 
 Handler = Callable[[Visit], Coroutine[Any, Any, Response]]
@@ -125,7 +125,7 @@ class PageSection:
         def declare(handler: Handler) -> Handler:
             @functools.wraps(handler)
             async def endpoint(request: Request) -> Response:
-                return await _visited(request, handler, self.title)
+                return await _handle_request(request, handler, self.title)
 
             self.routes.append(Route(path, endpoint, methods=[method]))
             return handler
@@ -133,37 +133,39 @@ class PageSection:
         return declare
 
 
-async def _visited(request: Request, handler: Handler, section: str) -> Response:
+async def _handle_request(request: Request, handler: Handler, section: str) -> Response:
     access: Access = request.app.state.access
-    session = access.session(request.cookies.get(access.cookie))
+    session = access.get_session(request.cookies.get(access.cookie))
     if session is None:
-        return _to_login(request)
+        return _redirect_to_login(request)
     visit = Visit(request, session, section)
     try:
-        query, form = Fields.of(request.query_params), Fields()
+        query, form = Fields.from_values(request.query_params), Fields()
         if request.method == "POST":
             for name, text in (await read_form(request)).items():
                 form[name] = text if name in _IDS else text.strip()
             if not hmac.compare_digest(form.pop(PROOF, "").encode(), session.proof.encode()):
-                why = Trouble(403, "The form was refused", SESSION_OVER, "Go back and reload the page.")
-                return visit.refusal(why)
+                why = PageError(403, "The form was refused", SESSION_OVER, "Go back and reload the page.")
+                return visit.render_error(why)
         visit = Visit(request, session, section, query, form)
-        return await _in_time(handler(visit))
+        return await _await_page(handler(visit))
     except (InvalidId, InvalidBody) as error:
-        return visit.refusal(Trouble(400, "Invalid request", str(error), "Go back and correct it."))
+        return visit.render_error(PageError(400, "Invalid request", str(error), "Go back and correct it."))
     except HTTPException:
         raise
     except Exception as error:
-        why_not = trouble(error)
+        why_not = describe_error(error)
         if why_not:
-            log.warning("admin page unavailable", path=request.url.path, error=why_not.said)
-            return visit.refusal(why_not)
+            log.warning("admin page unavailable", path=request.url.path, error=why_not.message)
+            return visit.render_error(why_not)
         log.error("admin page failed", path=request.url.path, exc_info=error)
         said = f"{type(error).__name__}: an internal error."
-        return visit.refusal(Trouble(500, "This page failed", said, "See the log of mnemon for details."))
+        return visit.render_error(
+            PageError(500, "This page failed", said, "See the log of mnemon for details.")
+        )
 
 
-async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
+async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
     """Return the page if it is ready within `PATIENCE`; otherwise abandon it.
 
     It is not cancelled: a call that waits for a hanging database cannot be stopped.
@@ -179,7 +181,7 @@ async def _in_time(page: Coroutine[Any, Any, Response]) -> Response:
     raise TimeoutError
 
 
-def _to_login(request: Request) -> Response:
+def _redirect_to_login(request: Request) -> Response:
     if FRAGMENT in request.headers:
         return Response(status_code=401)
     if request.method != "GET":

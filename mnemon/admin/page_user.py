@@ -28,7 +28,7 @@ class PageUser:
     seq: int | None = None
 
     @classmethod
-    def of(cls, given: Fields) -> Self:
+    def from_fields(cls, given: Fields) -> Self:
         """Return the user that a query string or a form names.
 
         Raises:
@@ -38,21 +38,17 @@ class PageUser:
         tenant, user = (given.get(name, "") for name in ("tenant", "user"))
         encode_token(tenant)
         encode_token(user)
-        return cls(tenant, user, given.number("seq"))
+        return cls(tenant, user, given.get_number("seq"))
 
     def path(self, page: str, **more: str) -> str:
         """Return the path of one of the user's pages."""
         return f"/user/{page}?{urlencode({'tenant': self.tenant, 'user': self.user} | more)}"
 
-    async def memory(self, visit: Visit) -> MemoryClient:
-        """Return a client of the tenant.
-
-        Raises:
-            mnemon_infra.broker.connection.BrokerUnreachable: the broker does not answer.
-        """
-        return await visit.parts.memory(self.tenant)
+    async def connect_memory(self, visit: Visit) -> MemoryClient:
+        """Return a client of the tenant."""
+        return await visit.connections.get_memory(self.tenant)
 
 
-def shown(whose: PageUser, tab: str) -> dict[str, Any]:
+def frame_values(whose: PageUser, tab: str) -> dict[str, Any]:
     """Return the values that the frame of the user's pages needs."""
     return {"whose": whose, "tab": tab, "tabs": TABS}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1
 from mnemon_contracts.verbs.tools import ForgetReplyV1, Scope, SearchReplyV2
@@ -17,7 +17,7 @@ from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed, PublishFailed
 
 EXIT: Final = "/exit"
-EVERYWHERE: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
+SEARCH_SCOPES: Final[tuple[Scope, ...]] = ("memories", "messages", "documents")
 
 _MODEL_FAILED: Final = (ModelUnavailable, ModelRefused, RequestRefused)
 
@@ -36,10 +36,10 @@ class SlashCommand(NamedTuple):
 
     usage: str
     meaning: str
-    do: Callable[[str], Awaitable[None]]
+    run: Callable[[str], Awaitable[None]]
 
 
-class Talk:
+class ChatConversation:
     """One user's conversation.
 
     Args:
@@ -70,33 +70,37 @@ class Talk:
         self._last: ChatTurn | None = None
         self._started = 0
         self._answering: asyncio.Task[None] | None = None
-        self._offered: Mapping[str, str] = {}
+        self._candidates: Mapping[str, str] = {}
         self._forgotten: ForgetReplyV1 | None = None
         self.failed = False
         self.commands: Mapping[str, SlashCommand] = {
             command.usage.split()[0]: command
             for command in (
                 SlashCommand(
-                    "/context", "what the model was given for its last answer, and its tokens", self._context
+                    "/context",
+                    "show the context of the last answer, with its tokens",
+                    self._show_context,
                 ),
-                SlashCommand("/why", "what was searched for the last answer, with scores", self._why),
-                SlashCommand("/facts", "list the facts about you", self._facts),
-                SlashCommand("/save TEXT", "save a fact", self._save),
+                SlashCommand("/why", "show the search for the last message, with scores", self._show_search),
+                SlashCommand("/facts", "list the facts about you", self._list_facts),
+                SlashCommand("/save TEXT", "save a fact", self._save_fact),
                 SlashCommand(
                     "/forget ID or WORDS",
                     "forget the fact with this id, or the one that these words mean",
-                    self._forget,
+                    self._forget_fact,
                 ),
-                SlashCommand("/restore", "restore the fact that was removed last", self._restore),
+                SlashCommand("/restore", "restore the fact that was removed last", self._restore_fact),
                 SlashCommand(
-                    "/new", "start a new conversation: messages are discarded, facts stay", self._new
+                    "/new",
+                    "start a new conversation: messages are discarded, facts stay",
+                    self._start_conversation,
                 ),
-                SlashCommand("/help", "this", self._help),
+                SlashCommand("/help", "list the commands", self._show_help),
             )
         }
 
     @property
-    def standing(self) -> str:
+    def status_line(self) -> str:
         """Status line: the user, the model and the tokens of the last context."""
         who = self._model.model if self._model else "offline"
         tokens = f" · context {self._last.context.tokens or 0:,} tokens" if self._last else ""
@@ -107,44 +111,44 @@ class Talk:
         if self._answering:
             self._answering.cancel()
 
-    async def go_on(self, lines: AsyncIterator[str]) -> None:
+    async def answer_lines(self, lines: AsyncIterator[str]) -> None:
         """Answer each line until the lines end, or one of them is `/exit`."""
         async for line in lines:
             text = line.strip()
             if text == EXIT:
                 return
             if text:
-                await self._heard(text)
+                await self._handle_line(text)
 
-    async def _heard(self, text: str) -> None:
+    async def _handle_line(self, text: str) -> None:
         name, _, rest = text.partition(" ")
         try:
             if not text.startswith("/"):
-                await self._say(text)
+                await self._send_message(text)
             elif name in self.commands:
-                await self.commands[name].do(rest.strip())
+                await self.commands[name].run(rest.strip())
             else:
-                self._trouble(f"There is no command {name}. /help shows the commands.")
+                self._report_error(f"There is no command {name}. List the commands: /help")
         except (AskFailed, PublishFailed, InvalidBody) as error:
-            self._trouble(str(error))
+            self._report_error(str(error))
         except _MODEL_FAILED as error:
-            self._trouble(f"No answer: {error}")
+            self._report_error(f"No answer: {error}")
 
-    async def _say(self, text: str) -> None:
+    async def _send_message(self, text: str) -> None:
         said = await self._memory.publish(self._user, "user", text)
         context = await self._memory.context(self._user, query=text, min_seq=said, budget=self._budget)
-        self._last = ChatTurn(text, context, await self._found(text, said))
+        self._last = ChatTurn(text, context, await self._search_message(text, said))
         if context.error:
-            self._trouble(f"Without memory: {context.error.message}")
+            self._report_error(f"Answering without memory: {context.error.message}")
         if self._model is None:
-            self._screen.note("No model is set. A model would get this context:\n")
-            self._screen.context(context)
+            self._screen.show_note("No model is set. A model would get this context:\n")
+            self._screen.show_context(context)
             return
-        answered = await self._streamed(self._model, text)
+        answered = await self._stream_answer(self._model, text)
         if answered:
             await self._memory.publish(self._user, "assistant", answered)
 
-    async def _streamed(self, model: OpenAIModel, text: str) -> str:
+    async def _stream_answer(self, model: OpenAIModel, text: str) -> str:
         """Show the answer as it arrives and return it; return the part so far if it was interrupted."""
         assert self._last
         given = [
@@ -157,7 +161,7 @@ class Talk:
             async with aclosing(model.stream(given or [{"role": "user", "content": text}])) as stream:
                 async for piece in stream:
                     pieces.append(piece)
-                    self._screen.piece(piece)
+                    self._screen.show_piece(piece)
 
         self._answering = asyncio.create_task(show())
         try:
@@ -166,73 +170,77 @@ class Talk:
                 self._answering.result()
         finally:
             self._answering.cancel()
-            self._screen.end()
+            self._screen.end_line()
         return "".join(pieces).strip()
 
-    async def _context(self, _: str) -> None:
+    async def _show_context(self, _: str) -> None:
         if self._last is None:
-            self._screen.context(await self._memory.context(self._user, min_seq=self._started))
+            self._screen.show_context(await self._memory.context(self._user, min_seq=self._started))
         else:
-            self._screen.context(self._last.context)
+            self._screen.show_context(self._last.context)
 
-    async def _why(self, _: str) -> None:
+    async def _show_search(self, _: str) -> None:
         if self._last is None:
-            self._screen.note("No message yet.")
+            self._screen.show_note("No message yet.")
         else:
-            self._screen.found(self._last.text, self._last.found, self._last.context)
+            self._screen.show_search(self._last.text, self._last.found, self._last.context)
 
-    async def _found(self, text: str, said: int) -> SearchReplyV2:
+    async def _search_message(self, text: str, said: int) -> SearchReplyV2:
         """Search before the answer exists: a later search would find the answer, too."""
         try:
-            found = await self._memory.search(self._user, text, scope=EVERYWHERE, explain=True, min_seq=said)
+            found = await self._memory.search(
+                self._user, text, scope=SEARCH_SCOPES, explain=True, min_seq=said
+            )
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))
         # Leave out the message that was just published: it is a hit for its own text.
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 
-    async def _facts(self, _: str) -> None:
-        self._screen.facts((await self._memory.read_all(self._user)).facts)
+    async def _list_facts(self, _: str) -> None:
+        self._screen.show_facts((await self._memory.read_all(self._user)).facts)
 
-    async def _save(self, text: str) -> None:
+    async def _save_fact(self, text: str) -> None:
         if not text:
-            self._trouble("Add the fact: /save I am allergic to penicillin")
+            self._report_error("Add the fact: /save I am allergic to penicillin")
             return
-        self._screen.saved(await self._memory.save(self._user, text))
+        self._screen.show_decision(await self._memory.save(self._user, text))
 
-    async def _forget(self, what: str) -> None:
+    async def _forget_fact(self, what: str) -> None:
         if not what:
-            self._trouble("Say what: /forget pf_001, or /forget where I live")
+            self._report_error("Add the fact: /forget pf_001, or /forget where I live")
             return
         # Numbers of candidates are valid only in the command that follows their list.
-        offered, self._offered = self._offered, {}
+        offered, self._candidates = self._candidates, {}
         fact_id = offered.get(what)
         if fact_id is None:
             facts = {fact.id for fact in (await self._memory.read_all(self._user)).facts}
             fact_id = what if what in facts else None
         reply = await self._memory.forget(self._user, fact_id, query=what if fact_id is None else None)
         if reply.id is None:
-            self._offered = {str(number): each.id for number, each in enumerate(reply.candidates, 1)}
-            self._screen.candidates(reply.candidates)
+            self._candidates = {str(number): each.id for number, each in enumerate(reply.candidates, 1)}
+            self._screen.show_candidates(reply.candidates)
             return
         self._forgotten = reply
-        self._screen.note(f"Forgotten: {reply.id} {printable(reply.text or '')}\n/restore restores it.")
+        self._screen.show_note(
+            f"Forgotten: {reply.id} {make_printable(reply.text or '')}\n/restore restores it."
+        )
 
-    async def _restore(self, _: str) -> None:
+    async def _restore_fact(self, _: str) -> None:
         if self._forgotten is None:
-            self._trouble("There is no fact to restore: /restore follows a /forget that removed one.")
+            self._report_error("There is no fact to restore: /restore follows a /forget that removed one.")
             return
-        self._screen.saved(await self._memory.restore(self._user, self._forgotten))
+        self._screen.show_decision(await self._memory.restore(self._user, self._forgotten))
         self._forgotten = None
 
-    async def _new(self, _: str) -> None:
+    async def _start_conversation(self, _: str) -> None:
         self._started = await self._memory.start(self._user, discard_previous=True)
         self._last = None
-        self._screen.note("A new conversation. Earlier messages are discarded, facts stay.")
+        self._screen.show_note("Started a new conversation. Earlier messages are discarded, facts stay.")
 
-    async def _help(self, _: str) -> None:
+    async def _show_help(self, _: str) -> None:
         known = [(command.usage, command.meaning) for command in self.commands.values()]
-        self._screen.commands([*known, (EXIT, "end")])
+        self._screen.show_commands([*known, (EXIT, "end the chat")])
 
-    def _trouble(self, text: str) -> None:
+    def _report_error(self, text: str) -> None:
         self.failed = True
-        self._screen.trouble(text)
+        self._screen.show_error(text)

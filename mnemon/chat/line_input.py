@@ -8,7 +8,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import WordCompleter
 
 
-async def typed(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIterator[str]:
+async def read_typed_lines(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIterator[str]:
     """Yield typed lines, with completion of commands; Ctrl-C drops a line, Ctrl-D ends the input."""
     session: PromptSession[str] = PromptSession(
         completer=WordCompleter(list(commands), sentence=True),
@@ -25,7 +25,7 @@ async def typed(commands: Iterable[str], toolbar: Callable[[], str]) -> AsyncIte
             return
 
 
-async def piped() -> AsyncIterator[str]:
+async def read_piped_lines() -> AsyncIterator[str]:
     """Yield the lines of standard input."""
     while line := await asyncio.to_thread(sys.stdin.readline):
         yield line

@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 from mnemon_contracts.fact_lines import importance_word
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection
 from mnemon_contracts.verbs.tools import FactCandidate, SaveReplyV1, SearchHitV2, SearchReplyV2, StoredFact
 
-BAR: Final = 24
+BAR_COLUMNS: Final = 24
 """Columns of the bar of the largest section."""
 
 _ROLES: Final = {"user": "cyan", "assistant": "green", "tool": "yellow", "system": "magenta"}
@@ -29,115 +29,117 @@ class ChatScreen:
     def is_terminal(self) -> bool:
         return self._console.is_terminal
 
-    def note(self, text: str) -> None:
+    def show_note(self, text: str) -> None:
         """Show a remark that is not part of the conversation."""
         self._console.print(Text(text, style="dim"), soft_wrap=True)
 
-    def busy(self, with_what: str) -> AbstractContextManager[object]:
+    def show_spinner(self, with_what: str) -> AbstractContextManager[object]:
         """Show a spinner on a terminal until the end of the block."""
         return self._console.status(Text(with_what, style="dim")) if self.is_terminal else nullcontext()
 
-    def trouble(self, text: str) -> None:
+    def show_error(self, text: str) -> None:
         """Show an error."""
         self._console.print(Text(text, style="red"), soft_wrap=True)
 
-    def piece(self, text: str) -> None:
+    def show_piece(self, text: str) -> None:
         """Show a piece of an answer as it arrives."""
-        self._console.print(Text(printable(text)), end="", soft_wrap=True)
+        self._console.print(Text(make_printable(text)), end="", soft_wrap=True)
 
-    def end(self) -> None:
+    def end_line(self) -> None:
         """End the line after an answer."""
         self._console.print()
 
-    def context(self, reply: ContextReplyV1) -> None:
+    def show_context(self, reply: ContextReplyV1) -> None:
         """Show a context, with the tokens of its sections."""
         for message in reply.messages:
             self._console.print(Text(message.name or message.role, style=_ROLES[message.role]))
-            self._console.print(Text(printable(message.content)), soft_wrap=True)
+            self._console.print(Text(make_printable(message.content)), soft_wrap=True)
         if not reply.messages:
-            self.note("Nothing.")
+            self.show_note("The context is empty.")
         self._console.print()
-        self._bars(reply.sections)
-        self.note(f"{reply.tokens or 0:,} tokens")
-        self._missing(reply.degraded)
+        self._show_sections(reply.sections)
+        self.show_note(f"{reply.tokens or 0:,} tokens")
+        self._show_missing(reply.degraded)
 
-    def facts(self, facts: Sequence[StoredFact]) -> None:
+    def show_facts(self, facts: Sequence[StoredFact]) -> None:
         """Show facts as a table, or how facts come about if there are none."""
         if not facts:
-            self.note("No facts yet. They are extracted from messages once you pause; /save TEXT saves one.")
+            self.show_note(
+                "No facts yet. They are extracted from messages once you pause; /save TEXT saves one."
+            )
             return
-        table = _table("id", "tier", "importance", "until", "fact")
+        table = _create_table("id", "tier", "importance", "until", "fact")
         for fact in facts:
             until = f"{fact.expires_at:%Y-%m-%d}" if fact.expires_at else ""
             table.add_row(
-                fact.id, fact.tier, importance_word(fact.importance), until, Text(printable(fact.text))
+                fact.id, fact.tier, importance_word(fact.importance), until, Text(make_printable(fact.text))
             )
         self._console.print(table)
 
-    def saved(self, reply: SaveReplyV1) -> None:
+    def show_decision(self, reply: SaveReplyV1) -> None:
         """Show the decision on a saved fact."""
-        self.note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
+        self.show_note(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
-    def candidates(self, candidates: Sequence[FactCandidate]) -> None:
+    def show_candidates(self, candidates: Sequence[FactCandidate]) -> None:
         """Show the facts that a query may mean, numbered, and how to choose one."""
-        self.note("Nothing was forgotten yet. Which fact do you mean?")
-        table = _table("", "id", "fact")
+        self.show_note("Nothing was forgotten: several facts may be meant.")
+        table = _create_table("", "id", "fact")
         for number, candidate in enumerate(candidates, 1):
-            table.add_row(str(number), candidate.id, Text(printable(candidate.text)))
+            table.add_row(str(number), candidate.id, Text(make_printable(candidate.text)))
         self._console.print(table)
-        self.note(f"/forget 1 removes {candidates[0].id}, and so on.")
+        self.show_note(f"/forget 1 removes {candidates[0].id}; other numbers remove the others.")
 
-    def found(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
+    def show_search(self, query: str, reply: SearchReplyV2, context: ContextReplyV1) -> None:
         """Show a query, its hits with the parts of their scores, and which of them are in the context."""
-        self.note(f"Looked for: {query}")
+        self.show_note(f"Query: {query}")
         given = "\n".join(message.content for message in context.messages)
-        table = _table("score", "", "found", "")
+        table = _create_table("score", "", "found", "")
         for hit in reply.hits:
             shown = Text("shown", style="green") if hit.text in given else Text("")
-            table.add_row(f"{hit.score:.2f}", shown, _name(hit), _explained(hit))
+            table.add_row(f"{hit.score:.2f}", shown, _name_hit(hit), _explain_hit(hit))
         if reply.hits:
             self._console.print(table)
         else:
-            self.note("No hits.")
+            self.show_note("No hits.")
         always = ", ".join(
             f"{name} {section.shown}" for name, section in context.sections.items() if section.shown
         )
-        self.note(f"The model got: {always or 'nothing'}. /context shows it.")
-        self._missing(reply.degraded)
+        self.show_note(f"The model got: {always or 'nothing'}. /context shows it.")
+        self._show_missing(reply.degraded)
 
-    def commands(self, commands: Iterable[tuple[str, str]]) -> None:
+    def show_commands(self, commands: Iterable[tuple[str, str]]) -> None:
         """Show the usage and the meaning of commands."""
         table = Table(box=None, show_header=False, pad_edge=False)
         for usage, meaning in commands:
             table.add_row(Text(usage, style="bold"), meaning)
         self._console.print(table)
 
-    def _bars(self, sections: Mapping[str, ContextSection]) -> None:
+    def _show_sections(self, sections: Mapping[str, ContextSection]) -> None:
         most = max((section.tokens for section in sections.values()), default=0)
         table = Table(box=None, show_header=False, pad_edge=False)
         for name, section in sections.items():
             if not (section.tokens or section.left_out):
                 continue
-            bar = "█" * max(1, round(BAR * section.tokens / most)) if section.tokens else ""
+            bar = "█" * max(1, round(BAR_COLUMNS * section.tokens / most)) if section.tokens else ""
             what = f"{section.shown} shown"
             what += f", {section.left_out} left out" if section.left_out else ""
             what += ", one of them cut" if section.cut else ""
             table.add_row(name, Text(bar, style="blue"), Text(f"{section.tokens:,}", justify="right"), what)
         self._console.print(table)
 
-    def _missing(self, parts: Sequence[str]) -> None:
+    def _show_missing(self, parts: Sequence[str]) -> None:
         if parts:
-            self.trouble(f"missing: {', '.join(parts)}")
+            self.show_error(f"missing: {', '.join(parts)}")
 
 
-def _table(*columns: str) -> Table:
+def _create_table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     return table
 
 
-def _name(hit: SearchHitV2) -> str:
+def _name_hit(hit: SearchHitV2) -> str:
     match hit.scope:
         case "memories":
             return hit.id
@@ -146,8 +148,8 @@ def _name(hit: SearchHitV2) -> str:
     return f"{hit.at:%Y-%m-%d %H:%M}" if hit.at else ""
 
 
-def _explained(hit: SearchHitV2) -> Text:
-    text = Text(printable(" ".join(hit.text.split())))
+def _explain_hit(hit: SearchHitV2) -> Text:
+    text = Text(make_printable(" ".join(hit.text.split())))
     if hit.parts:
         parts = ", ".join(f"{name} {part:.2f}" for name, part in hit.parts.items())
         text.append(f"\n{parts}", style="dim")

@@ -12,15 +12,15 @@ from mnemon_infra.process.data_folder import Endpoints
 LOG: Final = "chat.log"
 """File in the folder with the output of the last stack that was started for a chat."""
 
-_LOOK: Final = 0.1
-_SHOWN: Final = 500
+_POLL_SECONDS: Final = 0.1
+_SHOWN_CHARACTERS: Final = 500
 
 
-class NotStarted(Exception):
+class StackNotStarted(Exception):
     """The stack ended before it answered; the message has the end of its output."""
 
 
-def new_log(data: Path) -> BinaryIO:
+def open_log(data: Path) -> BinaryIO:
     """Open an empty log for a start; create the folder if absent.
 
     Raises:
@@ -31,7 +31,7 @@ def new_log(data: Path) -> BinaryIO:
 
 
 @asynccontextmanager
-async def started(data: Path, output: BinaryIO) -> AsyncIterator[None]:
+async def run_stack(data: Path, output: BinaryIO) -> AsyncIterator[None]:
     """Run `mnemon up` on the folder, in a separate process, until the end of the block.
 
     Raises:
@@ -49,8 +49,8 @@ async def started(data: Path, output: BinaryIO) -> AsyncIterator[None]:
     try:
         while Endpoints.read(data) is None:
             if process.returncode is not None:
-                raise NotStarted((data / LOG).read_text(errors="replace")[-_SHOWN:].strip())
-            await asyncio.sleep(_LOOK)
+                raise StackNotStarted((data / LOG).read_text(errors="replace")[-_SHOWN_CHARACTERS:].strip())
+            await asyncio.sleep(_POLL_SECONDS)
         yield
     finally:
         if process.returncode is None:

@@ -11,7 +11,7 @@ from mnemon.cli.deployment import audit, auth, batches, migrate, provision, stat
 from mnemon.cli.documents import document_command
 from mnemon.cli.imports import import_command
 from mnemon.cli.measurement import bench, calibrate
-from mnemon.cli.memory import context, erase, export, facts, forget, history, profile, tasks
+from mnemon.cli.memory import context, erase, export, facts, history, profile, tasks
 from mnemon.cli.rebuild import rebuild_command, reindex
 from mnemon.cli.stack import admin, chat, demo, mcp, run, try_, up
 
@@ -25,8 +25,8 @@ app = typer.Typer(
 
 _START = "Get started"
 _MEMORY = "A user's memory"
-_AROUND = "Import, export and integrations"
-_CARE = "Operate"
+_INTEGRATIONS = "Import, export and integrations"
+_OPERATION = "Operate"
 _SERVERS = "On your own servers"
 
 app.command("demo", rich_help_panel=_START)(demo.demo)
@@ -41,29 +41,31 @@ app.command("read", rich_help_panel=_MEMORY)(facts.read)
 app.command("search", rich_help_panel=_MEMORY)(facts.search)
 app.command("get", rich_help_panel=_MEMORY)(facts.get)
 app.command("update", rich_help_panel=_MEMORY)(facts.update)
-app.command("forget", rich_help_panel=_MEMORY)(forget.forget)
+app.command("forget", rich_help_panel=_MEMORY)(facts.forget)
 app.command("profile", rich_help_panel=_MEMORY)(profile.profile)
 app.add_typer(tasks.app, name="tasks", rich_help_panel=_MEMORY)
 app.add_typer(document_command.app, name="document", rich_help_panel=_MEMORY)
 app.command("erase", rich_help_panel=_MEMORY)(erase.erase)
 
-app.add_typer(import_command.app, name="import", rich_help_panel=_AROUND)
-app.add_typer(export.app, name="export", rich_help_panel=_AROUND)
-app.command("tools", rich_help_panel=_AROUND)(tools.tools)
-app.command("mcp", rich_help_panel=_AROUND)(mcp.mcp)
+app.add_typer(import_command.app, name="import", rich_help_panel=_INTEGRATIONS)
+app.add_typer(export.app, name="export", rich_help_panel=_INTEGRATIONS)
+app.command("tools", rich_help_panel=_INTEGRATIONS)(tools.tools)
+app.command("mcp", rich_help_panel=_INTEGRATIONS)(mcp.mcp)
 
-app.command("status", rich_help_panel=_CARE)(status.status)
-app.command("admin", rich_help_panel=_CARE)(admin.admin)
-app.command("audit", rich_help_panel=_CARE)(audit.audit)
-app.command("usage", rich_help_panel=_CARE)(usage.usage)
-app.command("batches", rich_help_panel=_CARE)(batches.batches)
-app.add_typer(settings.app, name="settings", rich_help_panel=_CARE)
-app.add_typer(dead_command.app, name="dead", rich_help_panel=_CARE)
-app.add_typer(auth.app, name="auth", rich_help_panel=_CARE)
-app.command("rebuild", cls=rebuild_command.RebuildCommand, rich_help_panel=_CARE)(rebuild_command.rebuild)
-app.command("reindex", rich_help_panel=_CARE)(reindex.reindex)
-app.command("calibrate", rich_help_panel=_CARE)(calibrate.calibrate)
-app.command("bench", rich_help_panel=_CARE)(bench.bench)
+app.command("status", rich_help_panel=_OPERATION)(status.status)
+app.command("admin", rich_help_panel=_OPERATION)(admin.admin)
+app.command("audit", rich_help_panel=_OPERATION)(audit.audit)
+app.command("usage", rich_help_panel=_OPERATION)(usage.usage)
+app.command("batches", rich_help_panel=_OPERATION)(batches.batches)
+app.add_typer(settings.app, name="settings", rich_help_panel=_OPERATION)
+app.add_typer(dead_command.app, name="dead", rich_help_panel=_OPERATION)
+app.add_typer(auth.app, name="auth", rich_help_panel=_OPERATION)
+app.command("rebuild", cls=rebuild_command.RebuildCommand, rich_help_panel=_OPERATION)(
+    rebuild_command.rebuild
+)
+app.command("reindex", rich_help_panel=_OPERATION)(reindex.reindex)
+app.command("calibrate", rich_help_panel=_OPERATION)(calibrate.calibrate)
+app.command("bench", rich_help_panel=_OPERATION)(bench.bench)
 
 app.command("provision", rich_help_panel=_SERVERS)(provision.provision)
 app.command("migrate", rich_help_panel=_SERVERS)(migrate.migrate)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 from mnemon.cli.terminal.exit_code import Ending, refuse
 
 
-def moment(option: str, spelled: str) -> int | datetime:
-    """What is written in an option; a time without an offset is UTC.
+def parse_moment(option: str, spelled: str) -> int | datetime:
+    """Parse a log position or a time; a time without an offset is UTC.
 
-    Ends with 2 where it is neither, or a time that is yet to come.
+    End the command with 2 if the value is neither, or a time in the future.
     """
     if spelled.isdecimal():
         return int(spelled)

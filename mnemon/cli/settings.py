@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -28,18 +28,18 @@ SettingsTenantOption = Annotated[
 ]
 
 
-def _known(incomplete: str) -> list[str]:
+def _complete_names(incomplete: str) -> list[str]:
     """Return the names of settings for the completion of the shell."""
     from mnemon_contracts.settings.document import DEFAULTS
 
     return [name for name in DEFAULTS if name.startswith(incomplete)]
 
 
-def _known_equals(incomplete: str) -> list[str]:
-    return [f"{name}=" for name in _known(incomplete)]
+def _complete_assignments(incomplete: str) -> list[str]:
+    return [f"{name}=" for name in _complete_names(incomplete)]
 
 
-def _presets(incomplete: str) -> list[str]:
+def _complete_presets(incomplete: str) -> list[str]:
     from mnemon_contracts.settings.presets import PRESETS
 
     return [name for name in PRESETS if name.startswith(incomplete)]
@@ -48,7 +48,7 @@ def _presets(incomplete: str) -> list[str]:
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="NAME", help="Settings or groups of settings, such as limits.", autocompletion=_known
+        metavar="NAME", help="Settings or groups of settings, such as limits.", autocompletion=_complete_names
     ),
 ]
 
@@ -58,7 +58,9 @@ def get(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME", help="Settings or groups of settings; without it: all.", autocompletion=_known
+            metavar="NAME",
+            help="Settings or groups of settings; without it: all.",
+            autocompletion=_complete_names,
         ),
     ] = None,
     tenant: SettingsTenantOption = None,
@@ -69,7 +71,7 @@ def get(
 
     Example: `mnemon settings get limits --tenant acme --data ./memory`
     """
-    _perform(lambda connection: _get(connection, names or [], tenant, as_json), data)
+    _perform_connected(lambda connection: _show_settings(connection, names or [], tenant, as_json), data)
 
 
 @app.command("set")
@@ -77,7 +79,7 @@ def set_(
     assignments: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME=VALUE", help="Settings with their new values.", autocompletion=_known_equals
+            metavar="NAME=VALUE", help="Settings with their new values.", autocompletion=_complete_assignments
         ),
     ],
     tenant: SettingsTenantOption = None,
@@ -93,8 +95,8 @@ def set_(
 
     Example: `mnemon settings set recent_messages=20 time_stamps.zone=Europe/Moscow`
     """
-    values = dict(map(name_and_value, assignments))
-    _perform(lambda connection: _set(connection, values, tenant, as_json), data)
+    values = dict(map(parse_assignment, assignments))
+    _perform_connected(lambda connection: _set_values(connection, values, tenant, as_json), data)
 
 
 @app.command("preset")
@@ -104,7 +106,7 @@ def find_preset(
         typer.Argument(
             metavar="NAME",
             help="Preset to apply; without it: list all presets.",
-            autocompletion=_presets,
+            autocompletion=_complete_presets,
         ),
     ] = None,
     tenant: SettingsTenantOption = None,
@@ -120,7 +122,7 @@ def find_preset(
     if name is None:
         _show_presets(as_json)
     else:
-        _perform(lambda connection: _set_preset(connection, name, tenant, as_json), data)
+        _perform_connected(lambda connection: _set_preset(connection, name, tenant, as_json), data)
 
 
 @app.command("unset")
@@ -132,7 +134,7 @@ def unset(
 
     Example: `mnemon settings unset limits.per_user --tenant acme`
     """
-    _perform(lambda connection: _unset(connection, names, tenant, as_json), data)
+    _perform_connected(lambda connection: _unset_names(connection, names, tenant, as_json), data)
 
 
 @app.command("history")
@@ -143,7 +145,7 @@ def history(
 
     Example: `mnemon settings history --data ./memory`
     """
-    _perform(lambda connection: _history(connection, tenant, as_json), data)
+    _perform_connected(lambda connection: _show_history(connection, tenant, as_json), data)
 
 
 @app.command("rollback")
@@ -157,18 +159,18 @@ def rollback(
 
     Example: `mnemon settings rollback 7 --data ./memory`
     """
-    _perform(lambda connection: _rollback(connection, revision, tenant, as_json), data)
+    _perform_connected(lambda connection: _roll_back(connection, revision, tenant, as_json), data)
 
 
 SettingsCommand = Callable[["Client"], Coroutine[Any, Any, None]]
 
 
-def _perform(command: SettingsCommand, data: Path | None) -> None:
-    deployment = target(data, "broker")
-    perform(_connected(command, str(deployment.nats_url)))
+def _perform_connected(command: SettingsCommand, data: Path | None) -> None:
+    deployment = require_deployment(data, "broker")
+    perform_command(_run_connected(command, str(deployment.nats_url)))
 
 
-async def _connected(command: SettingsCommand, url: str) -> Ending:
+async def _run_connected(command: SettingsCommand, url: str) -> Ending:
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.connection import connect
@@ -189,7 +191,7 @@ async def _connected(command: SettingsCommand, url: str) -> Ending:
     return Ending.DONE
 
 
-async def _get(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
+async def _show_settings(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import DEFAULTS, find_settings, set_value
     from mnemon_infra.settings.effective import read_effective
 
@@ -208,13 +210,15 @@ async def _get(connection: "Client", names: list[str], tenant: str | None, as_js
     show_table(
         ("setting", "value", "default", "from"),
         [
-            (name, _text(found.values[name]), _text(DEFAULTS[name]), found.sources[name])
+            (name, _format_value(found.values[name]), _format_value(DEFAULTS[name]), found.sources[name])
             for name in dict.fromkeys(wanted)
         ],
     )
 
 
-async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool) -> None:
+async def _set_values(
+    connection: "Client", values: Mapping[str, Any], tenant: str | None, as_json: bool
+) -> None:
     from mnemon_contracts.settings.document import set_value
     from mnemon_infra.settings.store import change_settings
 
@@ -223,7 +227,7 @@ async def _set(connection: "Client", values: Mapping[str, Any], tenant: str | No
             document = set_value(document, name, value)
         return document
 
-    await _show_in_force(connection, partial(change_settings, connection, edit, tenant), as_json)
+    await _change_settings(connection, partial(change_settings, connection, edit, tenant), as_json)
 
 
 def _show_presets(as_json: bool) -> None:
@@ -239,7 +243,7 @@ def _show_presets(as_json: bool) -> None:
             (
                 name,
                 each.title,
-                "\n".join(f"{setting}={_text(value)}" for setting, value in each.values.items()),
+                "\n".join(f"{setting}={_format_value(value)}" for setting, value in each.values.items()),
             )
             for name, each in PRESETS.items()
         ],
@@ -249,10 +253,10 @@ def _show_presets(as_json: bool) -> None:
 async def _set_preset(connection: "Client", name: str, tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.presets import find_preset
 
-    await _set(connection, find_preset(name).values, tenant, as_json)
+    await _set_values(connection, find_preset(name).values, tenant, as_json)
 
 
-async def _unset(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
+async def _unset_names(connection: "Client", names: list[str], tenant: str | None, as_json: bool) -> None:
     from mnemon_contracts.settings.document import unset_value
     from mnemon_infra.settings.store import change_settings
 
@@ -261,45 +265,45 @@ async def _unset(connection: "Client", names: list[str], tenant: str | None, as_
             document = unset_value(document, name)
         return document
 
-    await _show_in_force(connection, partial(change_settings, connection, edit, tenant), as_json)
+    await _change_settings(connection, partial(change_settings, connection, edit, tenant), as_json)
 
 
-async def _history(connection: "Client", tenant: str | None, as_json: bool) -> None:
+async def _show_history(connection: "Client", tenant: str | None, as_json: bool) -> None:
     from mnemon_infra.settings.history import read_history
 
     revisions = await read_history(connection, tenant)
     if as_json:
-        typer.echo(json.dumps([_as_json(revision) for revision in revisions], ensure_ascii=False))
+        typer.echo(json.dumps([_revision_to_json(revision) for revision in revisions], ensure_ascii=False))
     else:
         show_table(
-            ("revision", "at (UTC)", "by", "what changed"),
+            ("revision", "at (UTC)", "by", "changes"),
             [
-                (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _in_words(each))
+                (each.revision, f"{each.at:%Y-%m-%d %H:%M:%S}", each.by or "", _describe_revision(each))
                 for each in revisions
             ],
         )
 
 
-async def _rollback(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
+async def _roll_back(connection: "Client", revision: int, tenant: str | None, as_json: bool) -> None:
     from mnemon_infra.settings.history import roll_back_settings
 
-    await _show_in_force(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
+    await _change_settings(connection, partial(roll_back_settings, connection, revision, tenant), as_json)
 
 
-async def _show_in_force(
+async def _change_settings(
     connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
 ) -> None:
-    from mnemon.operations.embedding_change import embedding_in_force, what_follows
+    from mnemon.operations.embedding_change import describe_consequences, load_embedding
 
-    before = await embedding_in_force(connection)
+    before = await load_embedding(connection)
     revision = await change_settings()
     typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
-    if said := what_follows(before, await embedding_in_force(connection)):
+    if said := describe_consequences(before, await load_embedding(connection)):
         typer.echo(f"mnemon: {said}", err=True)
 
 
-def name_and_value(assignment: str) -> tuple[str, Any]:
-    """What an assignment sets, to what. Ends the command where it is none."""
+def parse_assignment(assignment: str) -> tuple[str, Any]:
+    """Parse NAME=VALUE; end the command if the text has another form."""
     name, separator, value = assignment.partition("=")
     if not separator:
         refuse(
@@ -319,8 +323,11 @@ def name_and_value(assignment: str) -> tuple[str, Any]:
         return name, value  # a text needs no quotes
 
 
-def _in_words(revision: "Revision") -> str:
-    lines = [f"{change.setting}: {_one(change.before)} → {_one(change.after)}" for change in revision.changes]
+def _describe_revision(revision: "Revision") -> str:
+    lines = [
+        f"{change.setting}: {_format_side(change.before)} → {_format_side(change.after)}"
+        for change in revision.changes
+    ]
     if revision.deleted:
         lines.append("deleted")
     if revision.problem:
@@ -328,29 +335,29 @@ def _in_words(revision: "Revision") -> str:
     return "\n".join(lines) or "nothing"
 
 
-def _as_json(revision: "Revision") -> dict[str, Any]:
+def _revision_to_json(revision: "Revision") -> dict[str, Any]:
     shown = {
         "revision": revision.revision,
         "at": revision.at.isoformat(),
         "by": revision.by,
-        "changes": [_change_as_json(change) for change in revision.changes],
+        "changes": [_change_to_json(change) for change in revision.changes],
         "deleted": revision.deleted,
     }
     return shown | ({"problem": revision.problem} if revision.problem else {})
 
 
-def _change_as_json(change: "SettingChange") -> dict[str, Any]:
+def _change_to_json(change: "SettingChange") -> dict[str, Any]:
     """Return a change as JSON, without `before` or `after` if the setting was unset: `null` is a value."""
     sides = (("before", change.before), ("after", change.after))
     return {"setting": change.setting} | {side: value for side, values in sides for value in values}
 
 
-def _one(value: tuple[Any, ...]) -> str:
-    return _text(value[0]) if value else "not set"
+def _format_side(value: tuple[Any, ...]) -> str:
+    return _format_value(value[0]) if value else "not set"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list) and len(value) > 1:
         # Put each item on its own line, such as prices.
-        return "[" + ",\n ".join(_text(each) for each in value) + "]"
+        return "[" + ",\n ".join(_format_value(each) for each in value) + "]"
     return json.dumps(value, ensure_ascii=False)

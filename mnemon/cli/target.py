@@ -22,7 +22,7 @@ DataOption = Annotated[
 ]
 
 DEFAULT_DATA = Path("mnemon-data")
-"""Where `mnemon up` keeps everything, unless it is told otherwise."""
+"""Default folder of `mnemon up`."""
 
 _VARIABLES = {
     "broker": ("nats_url", "MNEMON_NATS_URL"),
@@ -30,11 +30,11 @@ _VARIABLES = {
 }
 
 
-def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
-    """The deployment that a command works on. Ends the command when it is not running, or not configured."""
+def require_deployment(data: Path | None, *needed: Literal["broker", "database"]) -> "Deployment":
+    """Return the deployment of a command; end the command if it is not running or not configured."""
     if data is not None:
-        return _running_in(data, needed)
-    deployment = configured()
+        return _load_running(data, needed)
+    deployment = load_deployment()
     missing = [
         name for part in needed for field, name in [_VARIABLES[part]] if not getattr(deployment, field)
     ]
@@ -49,18 +49,20 @@ def target(data: Path | None, *needed: Literal["broker", "database"]) -> "Deploy
 
 
 class TargetServers(NamedTuple):
-    """Servers that answer. Those of a stopped stack do so for the command that started them."""
+    """Running servers; `is_running` is False if this command started them for a stopped stack."""
 
     deployment: "Deployment"
     is_running: bool
 
 
 @asynccontextmanager
-async def served(data: Path | None, *needed: Literal["broker", "database"]) -> AsyncIterator[TargetServers]:
-    """What a command works on that a stack may also be stopped for: its servers run as long as it lasts.
+async def open_deployment(
+    data: Path | None, *needed: Literal["broker", "database"]
+) -> AsyncIterator[TargetServers]:
+    """Open the deployment of a command that also works on a stopped stack: start its servers if necessary.
 
     Raises:
-        What `mnemon_infra.embedded.stack.run_stack` raises.
+        Exception: the errors of `mnemon_infra.embedded.stack.run_stack`.
     """
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.stack import run_stack
@@ -69,20 +71,20 @@ async def served(data: Path | None, *needed: Literal["broker", "database"]) -> A
 
     configure_logging()  # keep log lines out of the output that a program reads
     if data is not None and Endpoints.read(data) is None and (data / "nats").is_dir():
-        async with run_stack(data, configured()) as stack:
+        async with run_stack(data, load_deployment()) as stack:
             logins = FolderLogins(data)
             # Only the operator's login may change settings.
             own = {"nats_url": logins.login("operator").at(stack.endpoints.nats)} if logins.in_force else {}
             yield TargetServers(stack.deployment.model_copy(update=own), is_running=False)
         return
-    deployment = target(data, *needed)
+    deployment = require_deployment(data, *needed)
     if data is not None and not (deployment.qdrant_url or deployment.vectors_folder):
         deployment = deployment.model_copy(update={"vectors_folder": data / "vectors"})
     yield TargetServers(deployment, is_running=True)
 
 
-def configured() -> "Deployment":
-    """The deployment of the environment. Ends the command when a variable is wrong."""
+def load_deployment() -> "Deployment":
+    """Load the deployment from the environment; end the command if a variable is invalid."""
     from pydantic import ValidationError
 
     from mnemon_infra.config import Deployment
@@ -97,7 +99,7 @@ def configured() -> "Deployment":
         )
 
 
-def _running_in(data: Path, needed: Sequence[str]) -> "Deployment":
+def _load_running(data: Path, needed: Sequence[str]) -> "Deployment":
     from mnemon_infra.config import Deployment
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.process.data_folder import Endpoints, find_holder

@@ -8,7 +8,7 @@ import typer
 
 
 class ToolDialect(StrEnum):
-    """For whose models."""
+    """Formats of tool definitions, by provider."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.js import JetStreamContext
 from tenacity import retry, retry_if_result, wait_fixed
 
-from mnemon.demo.report import Drawn, Learned, Spent
+from mnemon.demo.report import DerivedMemory, ExtractedFact, ModelCalls
 from mnemon.demo.sample import USERS
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode_event
@@ -31,21 +31,23 @@ from mnemon_infra.broker.streams.log_reader import events, read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
 
-LEARNING: Final = ("compact", "extract")
+MODEL_CONSUMERS: Final = ("compact", "extract")
 """The consumers that ask a language model."""
 
-_WAITING: Final = ("work.compact.>", "work.extract.>", "schedule.extract.>")
+_TRIGGERS: Final = ("work.compact.>", "work.extract.>", "schedule.extract.>")
 _DECISIONS: Final = FactSavedV1 | FactUpdatedV1 | FactConfirmedV1 | FactRejectedV1
 
 PATIENCE: Final = 300.0
 """Seconds for reading all conversations: the model may run on this machine."""
 
 
-class NotLearned(Exception):
+class NotDerived(Exception):
     """The consumers did not read all messages in time."""
 
 
-async def learn(connection: Client, tenant: str, deployment: Deployment, model: str | None) -> Learned:
+async def derive_memory(
+    connection: Client, tenant: str, deployment: Deployment, model: str | None
+) -> DerivedMemory:
     """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
@@ -59,37 +61,37 @@ async def learn(connection: Client, tenant: str, deployment: Deployment, model: 
     await write_settings(connection, settings)
     before = await read_log_end(connection.jetstream())
     try:
-        async with asyncio.timeout(PATIENCE), run_consumers(LEARNING, deployment):
-            await _settled(connection)
+        async with asyncio.timeout(PATIENCE), run_consumers(MODEL_CONSUMERS, deployment):
+            await _wait_for_decisions(connection)
     except TimeoutError as error:
-        raise NotLearned("the conversations were not read to their end in time") from error
-    drawn, decisions = await _drawn(connection, tenant, before)
-    return Learned(
+        raise NotDerived("the conversations were not read to their end in time") from error
+    drawn, decisions = await _load_extracted(connection, tenant, before)
+    return DerivedMemory(
         model=model,
-        summaries={user: await _summaries(connection, tenant, user) for user in USERS},
-        drawn=drawn,
+        summaries={user: await _load_summaries(connection, tenant, user) for user in USERS},
+        facts=drawn,
         decisions=decisions,
-        spent=await _spent(connection, before),
+        model_calls=await _sum_model_calls(connection, before),
         seq=await read_log_end(connection.jetstream()),
     )
 
 
-async def _settled(connection: Client) -> None:
+async def _wait_for_decisions(connection: Client) -> None:
     """Wait until the consumers have read all messages and `dedupe` has decided on all proposals."""
     stream_context = connection.jetstream()
-    await _is_waiting(stream_context)
+    await _wait_for_triggers(stream_context)
     proposed = await read_last_position(connection, event_filter("fact.proposed"))
     await Position("dedupe").reach(stream_context, proposed, PATIENCE)
 
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))
-async def _is_waiting(stream_context: JetStreamContext) -> bool:
+async def _wait_for_triggers(stream_context: JetStreamContext) -> bool:
     """Return whether triggers wait to be handled; the decorator repeats the call until none do."""
-    waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _WAITING]
+    waiting = [await stream_context.stream_info(WORK, subjects_filter=pattern) for pattern in _TRIGGERS]
     return any(each.state.subjects for each in waiting)
 
 
-async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
+async def _load_summaries(connection: Client, tenant: str, user: str) -> list[str]:
     """Return the summaries that were not merged into another, oldest first."""
     summaries: dict[str, str] = {}
     async for _, _, event in events(connection, thing_filter(tenant, user, "summary"), 0):
@@ -101,21 +103,23 @@ async def _summaries(connection: Client, tenant: str, user: str) -> list[str]:
     return list(summaries.values())
 
 
-async def _drawn(connection: Client, tenant: str, after: int) -> tuple[list[Drawn], Counter[str]]:
+async def _load_extracted(
+    connection: Client, tenant: str, after: int
+) -> tuple[list[ExtractedFact], Counter[str]]:
     """Return the new facts with their source messages, and the number of decisions by outcome."""
-    drawn: list[Drawn] = []
+    drawn: list[ExtractedFact] = []
     decisions: Counter[str] = Counter()
     for user in USERS:
         async for _, address, event in events(connection, thing_filter(tenant, user, "fact"), after):
             if isinstance(event, _DECISIONS):
                 decisions[address.name.removeprefix("fact.")] += 1
             if isinstance(event, FactSavedV1):
-                source = await _source(connection, event.lineage.sources)
-                drawn.append(Drawn(user, event.fact_id, event.fact.text, source))
+                source = await _load_source(connection, event.lineage.sources)
+                drawn.append(ExtractedFact(user, event.fact_id, event.fact.text, source))
     return drawn, decisions
 
 
-async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | None:
+async def _load_source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | None:
     if not sources:
         return None
     message = await connection.jetstream().get_msg(LOG, seq=sources[0], direct=True)
@@ -123,12 +127,12 @@ async def _source(connection: Client, sources: tuple[int, ...]) -> MessageV1 | N
     return event if isinstance(event, MessageV1) else None
 
 
-async def _spent(connection: Client, after: int) -> dict[str, Spent]:
+async def _sum_model_calls(connection: Client, after: int) -> dict[str, ModelCalls]:
     """Return the calls and tokens of models, by purpose."""
-    spent: dict[str, Spent] = {}
+    spent: dict[str, ModelCalls] = {}
     async for _, _, event in events(connection, event_filter("model.called"), after):
         assert isinstance(event, ModelCalledV1)
-        known = spent.get(event.purpose, Spent(f"{event.provider}/{event.model}"))
+        known = spent.get(event.purpose, ModelCalls(f"{event.provider}/{event.model}"))
         spent[event.purpose] = known._replace(
             calls=known.calls + 1,
             input_tokens=known.input_tokens + event.tokens.input,

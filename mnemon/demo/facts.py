@@ -5,7 +5,7 @@ from typing import Final
 
 from nats.js import JetStreamContext
 
-from mnemon.demo.report import DemoSearch, Facts, Forgotten, ToldFact
+from mnemon.demo.report import DemoFacts, DemoSearch, ForgottenFact, ProposedText
 from mnemon.demo.sample import ANNA, IVAN
 from mnemon_contracts.base import Event
 from mnemon_contracts.decode import decode_event
@@ -14,7 +14,7 @@ from mnemon_contracts.subjects import parse_subject
 from mnemon_contracts.verbs.tools import Scope
 from mnemon_producers.client import MemoryClient
 
-TOLD: Final = {
+PROPOSED_TEXTS: Final = {
     ANNA: (
         "Anna moved from Leeds to Lisbon in January",
         "Anna is allergic to penicillin",
@@ -44,17 +44,17 @@ TOLD: Final = {
 }
 """Texts that a model might propose: new facts, texts that are no facts, and known facts."""
 
-FORGOTTEN: Final = (IVAN, "марафон в Казани")
+FORGET_QUERY: Final = (IVAN, "марафон в Казани")
 """The user whose fact the demo forgets, and the query that finds it."""
 
-LOOKED_FOR: Final[Sequence[tuple[str, str, Scope]]] = (
+SEARCHES: Final[Sequence[tuple[str, str, Scope]]] = (
     (ANNA, "Where did Anna live before Lisbon?", "memories"),
     (ANNA, "When does my sister come to stay?", "messages"),
     (IVAN, "Можно ли Ивану арахисовые батончики?", "memories"),
     (IVAN, "Что сказал ортопед про марафон?", "messages"),
 )
 
-HITS: Final = 2
+MAX_HITS: Final = 2
 """Hits of each search that the demo shows."""
 
 CONTEXT_QUERY: Final = "Что мне съесть?"
@@ -62,45 +62,41 @@ CONTEXT_BUDGET: Final = 450
 """Tokens of the context that is rendered as XML."""
 
 
-async def tell(memory: MemoryClient, jetstream: JetStreamContext) -> Facts:
-    """Save facts, forget one, and search. All earlier events must be indexed.
-
-    Raises:
-        AskFailed: mnemon does not answer.
-    """
-    told = [each async for each in _told(memory, jetstream)]
-    forgotten = await _forget(memory)
+async def collect_facts(memory: MemoryClient, jetstream: JetStreamContext) -> DemoFacts:
+    """Save facts, forget one, and search. All earlier events must be indexed."""
+    told = [each async for each in _propose_facts(memory, jetstream)]
+    forgotten = await _forget_fact(memory)
     seen = forgotten.seen_seq
-    kept = {user: (await memory.read(user, min_seq=seen)).facts for user in TOLD}
-    found = [await _found(memory, *each, seen) for each in LOOKED_FOR]
+    kept = {user: (await memory.read(user, min_seq=seen)).facts for user in PROPOSED_TEXTS}
+    found = [await _search_memory(memory, *each, seen) for each in SEARCHES]
     context = await memory.context(
         IVAN, query=CONTEXT_QUERY, format="xml", budget=CONTEXT_BUDGET, min_seq=seen
     )
-    return Facts(told=told, forgotten=forgotten, kept=kept, found=found, context=context)
+    return DemoFacts(proposed=told, forgotten=forgotten, kept=kept, searches=found, context=context)
 
 
-async def _told(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncIterator[ToldFact]:
-    for user, texts in TOLD.items():
+async def _propose_facts(memory: MemoryClient, jetstream: JetStreamContext) -> AsyncIterator[ProposedText]:
+    for user, texts in PROPOSED_TEXTS.items():
         for text in texts:
             reply = await memory.save(user, text)
-            yield ToldFact(user, text, await _event(jetstream, reply.seen_seq))
+            yield ProposedText(user, text, await _load_event(jetstream, reply.seen_seq))
 
 
-async def _event(jetstream: JetStreamContext, seq: int) -> Event:
+async def _load_event(jetstream: JetStreamContext, seq: int) -> Event:
     """Return the event at a log position: a decision in the log has more details than the reply to a bot."""
     message = await jetstream.get_msg(LOG, seq=seq, direct=True)
     return decode_event(parse_subject(message.subject or ""), message.data or b"")
 
 
-async def _forget(memory: MemoryClient) -> Forgotten:
-    user, query = FORGOTTEN
+async def _forget_fact(memory: MemoryClient) -> ForgottenFact:
+    user, query = FORGET_QUERY
     before = (await memory.read(user)).facts
     reply = await memory.forget(user, query=query)
     after = (await memory.read(user, min_seq=reply.seen_seq)).facts
     (gone,) = set(before) - set(after)
-    return Forgotten(user, query, gone, reply.seen_seq)
+    return ForgottenFact(user, query, gone, reply.seen_seq)
 
 
-async def _found(memory: MemoryClient, user: str, query: str, scope: Scope, seen: int) -> DemoSearch:
-    reply = await memory.search(user, query, limit=HITS, scope=[scope], min_seq=seen)
+async def _search_memory(memory: MemoryClient, user: str, query: str, scope: Scope, seen: int) -> DemoSearch:
+    reply = await memory.search(user, query, limit=MAX_HITS, scope=[scope], min_seq=seen)
     return DemoSearch(user, query, scope, reply.hits)

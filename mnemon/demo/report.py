@@ -12,7 +12,7 @@ from mnemon_contracts.verbs.tools import Scope, SearchHitV2, StoredFact
 
 
 @dataclass(frozen=True, slots=True)
-class Removed:
+class RemovedMessages:
     """Messages that a `started` which discards, or a `cleared`, removed.
 
     Attributes:
@@ -25,7 +25,7 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
-class Duplicate:
+class DuplicateMessage:
     """A message that was sent again with the same id."""
 
     id: str
@@ -43,7 +43,7 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class BotReplies:
     """Replies that a bot gets.
 
     Attributes:
@@ -60,14 +60,14 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldFact:
+class ProposedText:
     """A proposed fact, and the event with the decision on it."""
 
     user: str
     text: str
     event: Event
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         named = {"user": self.user, "text": self.text}
         match self.event:
@@ -85,7 +85,7 @@ class ToldFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class ForgottenFact:
     """A fact that a query found and that was forgotten; from log position `seen_seq` on it is gone."""
 
     user: str
@@ -103,14 +103,14 @@ class DemoSearch:
     scope: Scope
     hits: Sequence[SearchHitV2]
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         hits = [{"id": hit.id, "score": hit.score, "text": hit.text} for hit in self.hits]
         return {"user": self.user, "query": self.query, "scope": self.scope, "hits": hits}
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class DemoFacts:
     """Facts of the demo.
 
     Attributes:
@@ -121,24 +121,24 @@ class Facts:
         context: context of Иван, as XML.
     """
 
-    told: Sequence[ToldFact]
-    forgotten: Forgotten
+    proposed: Sequence[ProposedText]
+    forgotten: ForgottenFact
     kept: Mapping[str, Sequence[StoredFact]]
-    found: Sequence[DemoSearch]
+    searches: Sequence[DemoSearch]
     context: ContextReplyV1
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
-            "told": [told.numbers() for told in self.told],
+            "told": [told.to_json() for told in self.proposed],
             "forgotten": self.forgotten.fact.text,
             "kept": {user: [fact.text for fact in facts] for user, facts in self.kept.items()},
-            "found": [found.numbers() for found in self.found],
+            "found": [found.to_json() for found in self.searches],
             "context_tokens": self.context.tokens,
         }
 
 
-class Drawn(NamedTuple):
+class ExtractedFact(NamedTuple):
     """A fact that was extracted from messages; `source` is the first of them."""
 
     user: str
@@ -147,7 +147,7 @@ class Drawn(NamedTuple):
     source: MessageV1 | None
 
 
-class Spent(NamedTuple):
+class ModelCalls(NamedTuple):
     """Calls of a model and their tokens."""
 
     model: str
@@ -157,7 +157,7 @@ class Spent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class DerivedMemory:
     """Memory that the consumers derived from messages.
 
     Attributes:
@@ -171,21 +171,21 @@ class Learned:
 
     model: str | None
     summaries: Mapping[str, Sequence[str]]
-    drawn: Sequence[Drawn]
+    facts: Sequence[ExtractedFact]
     decisions: Mapping[str, int]
-    spent: Mapping[str, Spent]
+    model_calls: Mapping[str, ModelCalls]
     seq: int
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
             "model": self.model or "offline",
             "summaries": self.summaries,
             "facts": {
-                user: [each.text for each in self.drawn if each.user == user] for user in self.summaries
+                user: [each.text for each in self.facts if each.user == user] for user in self.summaries
             },
             "decisions": self.decisions,
-            "spent": {purpose: spent._asdict() for purpose, spent in self.spent.items()},
+            "spent": {purpose: spent._asdict() for purpose, spent in self.model_calls.items()},
         }
 
 
@@ -211,18 +211,18 @@ class DemoReport:
     published: int = 0
     log_events: int = 0
     kept: dict[str, int] = field(default_factory=dict)
-    discarded: list[Removed] = field(default_factory=list)
-    cleared: list[Removed] = field(default_factory=list)
+    discarded: list[RemovedMessages] = field(default_factory=list)
+    cleared: list[RemovedMessages] = field(default_factory=list)
     profile_changes: int = 0
-    duplicates: list[Duplicate] = field(default_factory=list)
+    duplicates: list[DuplicateMessage] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
-    facts: Facts | None = None
-    learned: Learned | None = None
-    remembered: Remembered = Remembered()
+    facts: DemoFacts | None = None
+    derived: DerivedMemory | None = None
+    replies: BotReplies = BotReplies()
 
     @property
-    def ends(self) -> Mapping[str, int]:
+    def outcomes(self) -> Mapping[str, int]:
         """Number of events by outcome."""
         return {
             "messages_kept": sum(self.kept.values()),
@@ -238,18 +238,18 @@ class DemoReport:
     @property
     def is_balanced(self) -> bool:
         """Whether every published event has one of these outcomes."""
-        return sum(self.ends.values()) == self.published
+        return sum(self.outcomes.values()) == self.published
 
-    def numbers(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return JSON values for a program."""
         return {
             "published": self.published,
             "log_events": self.log_events,
-            "ends": self.ends,
+            "ends": self.outcomes,
             "balanced": self.is_balanced,
             "messages_by_user": self.kept,
             "dead_letters": [asdict(letter) for letter in self.dead_letters],
-            "facts": self.facts.numbers() if self.facts else None,
-            "learned": self.learned.numbers() if self.learned else None,
+            "facts": self.facts.to_json() if self.facts else None,
+            "learned": self.derived.to_json() if self.derived else None,
             "seconds": {part: round(seconds, 3) for part, seconds in self.seconds.items()},
         }

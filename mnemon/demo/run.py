@@ -10,9 +10,9 @@ from typing import Final, Protocol
 
 from nats.js import JetStreamContext
 
-from mnemon.demo.derived_memory import LEARNING, learn
-from mnemon.demo.facts import tell
-from mnemon.demo.report import DeadLetter, DemoReport, Duplicate, Remembered, Removed
+from mnemon.demo.derived_memory import MODEL_CONSUMERS, derive_memory
+from mnemon.demo.facts import collect_facts
+from mnemon.demo.report import BotReplies, DeadLetter, DemoReport, DuplicateMessage, RemovedMessages
 from mnemon.demo.sample import ANNA, IVAN, LENA, USERS, SampleLine, read_sample
 from mnemon_consumers.app import CONSUMERS, run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
@@ -29,37 +29,37 @@ from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
 
 TENANT: Final = "demo"
-SURPRISE: Final = "сюрприз"
+CLEARED_CONVERSATION: Final = "сюрприз"
 """The conversation that Lena clears."""
 
-ANSWERING: Final = tuple(name for name in CONSUMERS if name not in LEARNING)
+FIRST_CONSUMERS: Final = tuple(name for name in CONSUMERS if name not in MODEL_CONSUMERS)
 """Consumers that run from the start; those that ask a model run in a later part."""
 
-RUN: Final = 20
+MAX_RUN: Final = 20
 """Messages published together, at most."""
 
 LOG_TIMEOUT: Final = 30.0
 """Seconds for a consumer to reach the end of the log after the last event is published."""
 
 
-class NotDone(Exception):
+class LogNotReached(Exception):
     """A consumer did not reach the end of the log in time."""
 
 
 class DemoProgress(Protocol):
     """Receives the progress of the demo."""
 
-    def answers(self, what: str, seconds: float) -> None:
+    def report_start(self, what: str, seconds: float) -> None:
         """Report that servers or consumers answer, and the seconds of their start."""
 
-    def published(self, events: int, of: int) -> None:
+    def report_published(self, events: int, of: int) -> None:
         """Report the number of events that were sent, and that of all events of the sample."""
 
-    def persisted(self, position: int, of: int) -> None:
+    def report_persisted(self, position: int, of: int) -> None:
         """Report the number of persisted events; the log has an event that was sent twice only once."""
 
 
-async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
+async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoReport:
     """Run the demo. On return, as on any error, its servers have ended and its folder is removed.
 
     Args:
@@ -72,10 +72,10 @@ async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
         NotDone, NotLearned: a consumer does not finish in time.
     """
     report = DemoReport()
-    with _timed(report, "total"):
+    with _measure_seconds(report, "total"):
         async with AsyncExitStack() as ends:
             folder = ends.enter_context(TemporaryDirectory(prefix="mnemon-demo-"))
-            with _timed(report, "servers"):
+            with _measure_seconds(report, "servers"):
                 # Take only the model from the environment: its servers may be production servers.
                 named = Deployment()
                 configured = Deployment.model_construct(
@@ -83,25 +83,27 @@ async def run(watcher: DemoProgress, model: str | None = None) -> DemoReport:
                 )
                 stack = await ends.enter_async_context(run_stack(Path(folder), configured))
             url = str(stack.deployment.nats_url)
-            watcher.answers(", ".join(server.title for server in stack.servers), report.seconds["servers"])
-            with _timed(report, "consumers"):
-                await ends.enter_async_context(run_consumers(ANSWERING, stack.deployment))
-            watcher.answers(f"consumers {', '.join(ANSWERING)}", report.seconds["consumers"])
+            watcher.report_start(
+                ", ".join(server.title for server in stack.servers), report.seconds["servers"]
+            )
+            with _measure_seconds(report, "consumers"):
+                await ends.enter_async_context(run_consumers(FIRST_CONSUMERS, stack.deployment))
+            watcher.report_start(f"consumers {', '.join(FIRST_CONSUMERS)}", report.seconds["consumers"])
             client = MemoryClient.connect(url, tenant=TENANT)
             memory = await ends.enter_async_context(client)
             connection = await connect(url, name="mnemon-demo")
             ends.push_async_callback(connection.close)
             demo = _Demo(memory, connection.jetstream(), watcher, report)
-            with _timed(report, "events"):
-                await demo.play(read_sample())
-            with _timed(report, "index"):
-                await demo.find_all()
-            with _timed(report, "facts"):
-                report.facts = await tell(memory, connection.jetstream())
-            with _timed(report, "questions"):
-                await demo.ask()
-            with _timed(report, "learning"):
-                report.learned = await learn(connection, TENANT, stack.deployment, model)
+            with _measure_seconds(report, "events"):
+                await demo.publish_sample(read_sample())
+            with _measure_seconds(report, "index"):
+                await demo.wait_for_index()
+            with _measure_seconds(report, "facts"):
+                report.facts = await collect_facts(memory, connection.jetstream())
+            with _measure_seconds(report, "questions"):
+                await demo.collect_replies()
+            with _measure_seconds(report, "learning"):
+                report.derived = await derive_memory(connection, TENANT, stack.deployment, model)
     return report
 
 
@@ -119,47 +121,49 @@ class _Demo:
         self._last_seq = 0
         self._is_over = False
 
-    async def play(self, lines: Sequence[SampleLine]) -> None:
+    async def publish_sample(self, lines: Sequence[SampleLine]) -> None:
         """Publish the lines, and wait until all of them are persisted."""
-        following = asyncio.create_task(self._follow(expected=len(lines)))
+        following = asyncio.create_task(self._report_persisted(expected=len(lines)))
         try:
-            for run in in_runs(lines):
-                self._last_seq = max(self._last_seq, await self._send(run))
+            for run in split_into_runs(lines):
+                self._last_seq = max(self._last_seq, await self._send_run(run))
                 self._report.published += len(run)
-                self._watcher.published(self._report.published, of=len(lines))
+                self._watcher.report_published(self._report.published, of=len(lines))
             end = self._report.log_events = await read_log_end(self._jetstream)
-            await self._reach(self._position, end, "persisted")
+            await self._wait_for_position(self._position, end, "persisted")
         finally:
             self._is_over = True
             await following
 
-    async def find_all(self) -> None:
+    async def wait_for_index(self) -> None:
         """Wait until all published events are indexed."""
-        await self._reach(Position("index"), self._report.log_events, "indexed")
+        await self._wait_for_position(Position("index"), self._report.log_events, "indexed")
 
-    async def ask(self) -> None:
+    async def collect_replies(self) -> None:
         """Ask for the memory as a bot does, and collect the dead letters."""
         end = await read_log_end(self._jetstream)
         for user in USERS:
             self._report.kept[user] = (await self._memory.status(user, min_seq=end)).messages
-        self._report.dead_letters = await self._dead_letters()
-        self._report.remembered = Remembered(
+        self._report.dead_letters = await self._load_dead_letters()
+        self._report.replies = BotReplies(
             context=(await self._memory.context(ANNA, min_seq=end)).messages,
             history=(await self._memory.history(IVAN, limit=8, min_seq=end)).messages,
             profile=(await self._memory.profile(IVAN, min_seq=end)).profile,
-            cleared=(await self._memory.history(LENA, conversation=SURPRISE, min_seq=end)).messages,
+            cleared=(
+                await self._memory.history(LENA, conversation=CLEARED_CONVERSATION, min_seq=end)
+            ).messages,
         )
 
-    async def _reach(self, position: Position, end: int, done: str) -> None:
+    async def _wait_for_position(self, position: Position, end: int, done: str) -> None:
         if await position.reach(self._jetstream, end, LOG_TIMEOUT) < end:
-            raise NotDone(f"{end - position.value} of {end} events are not {done}")
+            raise LogNotReached(f"{end - position.value} of {end} events are not {done}")
 
-    async def _follow(self, expected: int) -> None:
+    async def _report_persisted(self, expected: int) -> None:
         while not self._is_over:
             reached = await self._position.reach(self._jetstream, self._position.value + 1, patience=0.1)
-            self._watcher.persisted(reached, of=expected)
+            self._watcher.report_persisted(reached, of=expected)
 
-    async def _send(self, run: Sequence[SampleLine]) -> int:
+    async def _send_run(self, run: Sequence[SampleLine]) -> int:
         """Publish messages, or one line of another kind; return a log position that includes them."""
         line = run[0]
         match line.event:
@@ -170,39 +174,39 @@ class _Demo:
                 self._report.profile_changes += 1
                 return (await self._memory.set_profile(line.user, fields)).seen_seq
             case StartedV1():
-                self._report.discarded.append(await self._remove(line))
+                self._report.discarded.append(await self._remove_messages(line))
             case ClearedV1():
-                self._report.cleared.append(await self._remove(line))
+                self._report.cleared.append(await self._remove_messages(line))
             case MessageV1() as message:
-                published = await self._publish(run)
+                published = await self._publish_run(run)
                 if published.duplicates:
-                    self._report.duplicates.append(Duplicate(str(message.id), message.content))
+                    self._report.duplicates.append(DuplicateMessage(str(message.id), message.content))
                 return published.last_seq
         return self._last_seq
 
-    async def _publish(self, run: Sequence[SampleLine]) -> Published:
+    async def _publish_run(self, run: Sequence[SampleLine]) -> Published:
         return await self._memory.publish_many(
             ChatEvent(line.user, line.event, line.conversation)
             for line in run
             if isinstance(line.event, MessageV1 | StartedV1 | ClearedV1)
         )
 
-    async def _remove(self, line: SampleLine) -> Removed:
+    async def _remove_messages(self, line: SampleLine) -> RemovedMessages:
         shown = await self._memory.history(
             line.user, limit=MAX_HISTORY, conversation=line.conversation, min_seq=self._last_seq
         )
         before = await self._memory.status(line.user, min_seq=self._last_seq)
-        self._last_seq = (await self._publish([line])).last_seq
+        self._last_seq = (await self._publish_run([line])).last_seq
         after = await self._memory.status(line.user, min_seq=self._last_seq)
-        return Removed(before.messages - after.messages, shown.messages)
+        return RemovedMessages(before.messages - after.messages, shown.messages)
 
-    async def _dead_letters(self) -> list[DeadLetter]:
+    async def _load_dead_letters(self) -> list[DeadLetter]:
         stored = (await self._jetstream.stream_info(DEAD)).state.messages
         letters = [await self._jetstream.get_msg(DEAD, seq=seq, direct=True) for seq in range(1, stored + 1)]
-        return [_dead_letter(letter.headers or {}, letter.data or b"") for letter in letters]
+        return [_parse_dead_letter(letter.headers or {}, letter.data or b"") for letter in letters]
 
 
-def _dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
+def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
     return DeadLetter(
         subject=headers["Mnemon-Subject"],
         reason=headers["Mnemon-Reason"],
@@ -211,7 +215,7 @@ def _dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
     )
 
 
-def in_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
+def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
     """Split lines into runs of at most `RUN` consecutive messages; any other line is a run of its own.
 
     A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
@@ -221,7 +225,7 @@ def in_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
     sent: set[str | None] = set()
     for line in lines:
         is_new = isinstance(line.event, MessageV1) and line.event.id not in sent
-        if run and (not is_new or len(run) == RUN):
+        if run and (not is_new or len(run) == MAX_RUN):
             yield run
             run = []
         run.append(line)
@@ -235,7 +239,7 @@ def in_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
 
 
 @contextmanager
-def _timed(report: DemoReport, part: str) -> Iterator[None]:
+def _measure_seconds(report: DemoReport, part: str) -> Iterator[None]:
     begun = time.perf_counter()
     try:
         yield

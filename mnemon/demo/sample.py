@@ -42,10 +42,10 @@ def read_sample() -> tuple[SampleLine, ...]:
         InvalidBody: a line that is not marked as broken does not satisfy its contract.
     """
     text = (files("mnemon.demo") / "conversation.jsonl").read_text(encoding="utf-8")
-    return tuple(_line(**json.loads(line)) for line in text.splitlines())
+    return tuple(_parse_line(**json.loads(line)) for line in text.splitlines())
 
 
-def _line(
+def _parse_line(
     event: str,
     user: str,
     conversation: str | None = None,

@@ -1,11 +1,11 @@
-"""Failed attempts to log in, counted by address: after `FREE` of them, further attempts have to wait."""
+"""Failed logins, counted by address: after `FREE_ATTEMPTS` of them, further attempts have to wait."""
 
 import time
 from typing import Final
 
 from cachetools import TTLCache
 
-FREE: Final = 5
+FREE_ATTEMPTS: Final = 5
 """Attempts before the first wait."""
 
 LONGEST_WAIT: Final = 60.0
@@ -15,23 +15,23 @@ _ADDRESSES: Final = 10_000
 _REMEMBERED_SECONDS: Final = 3600
 
 
-class Attempts:
+class LoginAttempts:
     """Failed attempts of the last hour. Each wait is twice as long as the previous one."""
 
     def __init__(self) -> None:
         self._failures: TTLCache[str, tuple[int, float]] = TTLCache(_ADDRESSES, _REMEMBERED_SECONDS)
 
-    def wait(self, address: str) -> float:
+    def get_wait(self, address: str) -> float:
         """Return the seconds until an address may try again."""
         _, until = self._failures.get(address, (0, 0.0))
         return max(0.0, until - time.monotonic())
 
-    def fail(self, address: str) -> None:
+    def record_failure(self, address: str) -> None:
         """Count a failed attempt."""
         failures = self._failures.get(address, (0, 0.0))[0] + 1
-        wait = min(2.0 ** (failures - FREE), LONGEST_WAIT) if failures > FREE else 0.0
+        wait = min(2.0 ** (failures - FREE_ATTEMPTS), LONGEST_WAIT) if failures > FREE_ATTEMPTS else 0.0
         self._failures[address] = failures, time.monotonic() + wait
 
-    def succeed(self, address: str) -> None:
+    def record_success(self, address: str) -> None:
         """Forget the failures of an address."""
         self._failures.pop(address, None)

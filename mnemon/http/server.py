@@ -1,4 +1,4 @@
-"""HTTP server in this process."""
+"""HTTP server in this process, and its listening socket."""
 
 import asyncio
 import contextlib
@@ -22,7 +22,7 @@ class _UvicornServer(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
+async def serve_http(application: ASGIApp, listening: socket.socket) -> AsyncIterator[None]:
     """Answer requests on a socket for the duration of the block; let open requests finish at its end."""
     server = _UvicornServer(
         uvicorn.Config(
@@ -43,3 +43,20 @@ async def serving(application: ASGIApp, listening: socket.socket) -> AsyncIterat
         server.should_exit = True
         with suppress(asyncio.CancelledError):
             await task
+
+
+def open_listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that accepts connections.
+
+    Raises:
+        OSError: another process has the port, or the host is no address of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family)
+
+
+def format_address(listening: socket.socket) -> str:
+    """Return the address of the socket for a browser on this machine."""
+    host, port = listening.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - to be opened, not listened on
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -10,7 +10,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from mnemon.mcp.tools import CONTEXT, NEW_CONVERSATION, OFFERED
+from mnemon.mcp.tools import CONTEXT, MCP_TOOLS, NEW_CONVERSATION
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.subjects import InvalidId
 from mnemon_contracts.verbs.ask import ContextReplyV1, Reply
@@ -26,10 +26,10 @@ INSTRUCTIONS: Final = (
     "answer, and memory_save when you learn something about them that will still matter next month."
 )
 
-USERS_AT_HAND: Final = 10_000
+MAX_REMEMBERED_USERS: Final = 10_000
 """Number of users whose last change a server remembers."""
 
-WhoseMemory = Callable[[ServerRequestContext[Any]], str]
+UserResolver = Callable[[ServerRequestContext[Any]], str]
 """Function that returns the user that a request is about.
 
 Raises:
@@ -41,14 +41,14 @@ class NoUser(Exception):
     """A request does not name the user whose memory it is about."""
 
 
-def memory_server(memory: MemoryClient, whose: WhoseMemory) -> Server[Any]:
+def create_server(memory: MemoryClient, whose: UserResolver) -> Server[Any]:
     """Return a server that answers requests of clients with `memory`.
 
     Args:
         memory: client of the tenant.
         whose: returns the user of a request.
     """
-    offer = _Offer(memory, whose)
+    offer = _MemoryHandlers(memory, whose)
     return Server(
         "mnemon",
         version=version("mnemon"),
@@ -63,35 +63,35 @@ def memory_server(memory: MemoryClient, whose: WhoseMemory) -> Server[Any]:
     )
 
 
-class _Offer:
+class _MemoryHandlers:
     """Handlers of the server. Every reply includes the user's earlier changes through this server."""
 
-    def __init__(self, memory: MemoryClient, whose: WhoseMemory) -> None:
+    def __init__(self, memory: MemoryClient, whose: UserResolver) -> None:
         self._memory = memory
-        self._whose = whose
-        self._changed: LRUCache[str, int] = LRUCache(USERS_AT_HAND)
+        self._resolve_user = whose
+        self._changed: LRUCache[str, int] = LRUCache(MAX_REMEMBERED_USERS)
 
     async def list_tools(self, context: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
-        tools = [types.Tool.model_validate(mcp_definition(tool)) for tool in OFFERED.values()]
+        tools = [types.Tool.model_validate(mcp_definition(tool)) for tool in MCP_TOOLS.values()]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(
         self, context: ServerRequestContext[Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Call a tool. Errors that the model can correct, or has to know, become results of the tool."""
-        if params.name not in OFFERED:
+        if params.name not in MCP_TOOLS:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}")
         try:
-            reply = await self._asked(self._whose(context), params.name, params.arguments or {})
+            reply = await self._send_request(self._resolve_user(context), params.name, params.arguments or {})
         except (InvalidBody, InvalidId, NoUser) as error:
-            return _said(f"bad_request: {error}", is_error=True)
+            return _build_result(f"bad_request: {error}", is_error=True)
         except AskFailed as failed:
-            return _said(_explained(failed), is_error=True)
+            return _build_result(_describe_failure(failed), is_error=True)
         except PublishFailed as failed:
-            return _said(f"unavailable: {failed}", is_error=True)
+            return _build_result(f"unavailable: {failed}", is_error=True)
         if isinstance(reply, ContextReplyV1):
-            return _said(_text(reply))
-        return _said(
+            return _build_result(_format_context(reply))
+        return _build_result(
             reply.model_dump_json(exclude_none=True), reply.model_dump(mode="json", exclude_none=True)
         )
 
@@ -101,8 +101,8 @@ class _Offer:
         resource = types.Resource(
             uri=CONTEXT_URI,
             name="context",
-            title="What is known about the user",
-            description="Lasting facts, the user's data, summaries and the latest of what was said.",
+            title="Memory of the user",
+            description="Facts, the user's data, summaries and the latest messages.",
             mime_type="text/markdown",
         )
         return types.ListResourcesResult(resources=[resource])
@@ -112,7 +112,7 @@ class _Offer:
     ) -> types.ReadResourceResult:
         if params.uri != CONTEXT_URI:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri!r}")
-        text = await self._context(context, {})
+        text = await self._load_context(context, {})
         contents = types.TextResourceContents(uri=CONTEXT_URI, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -125,7 +125,7 @@ class _Offer:
         prompt = types.Prompt(
             name=PROMPT,
             title="Ask with memory",
-            description="Your message, with what is known about you that fits it.",
+            description="Your message, with the memory that fits it.",
             arguments=[question],
         )
         return types.ListPromptsResult(prompts=[prompt])
@@ -136,27 +136,27 @@ class _Offer:
         message = (params.arguments or {}).get("message")
         if params.name != PROMPT or not message:
             raise MCPError(types.INVALID_PARAMS, f"expected the prompt {PROMPT!r} with a message")
-        known = await self._context(context, {"query": message})
+        known = await self._load_context(context, {"query": message})
         text = f"What is known about me:\n\n{known}\n\nMy message:\n\n{message}"
         said = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[said])
 
-    async def _context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
+    async def _load_context(self, context: ServerRequestContext[Any], arguments: dict[str, Any]) -> str:
         """Return the context as text, for requests whose errors must be protocol errors.
 
         Raises:
             MCPError: the request names no valid user, or the memory does not answer.
         """
         try:
-            reply = await self._asked(self._whose(context), CONTEXT.name, arguments)
+            reply = await self._send_request(self._resolve_user(context), CONTEXT.name, arguments)
         except (InvalidId, NoUser) as error:
             raise MCPError(types.INVALID_PARAMS, str(error)) from error
         except AskFailed as failed:
-            raise MCPError(types.INTERNAL_ERROR, _explained(failed)) from failed
+            raise MCPError(types.INTERNAL_ERROR, _describe_failure(failed)) from failed
         assert isinstance(reply, ContextReplyV1)
-        return _text(reply)
+        return _format_context(reply)
 
-    async def _asked(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
+    async def _send_request(self, user: str, tool: str, arguments: dict[str, Any]) -> Reply:
         changed = self._changed.get(user)
         if tool == CONTEXT.name:
             wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)
@@ -167,22 +167,24 @@ class _Offer:
             reply = Reply(seen_seq=await self._memory.start(user, discard_previous=True))
         else:
             reply = await self._memory.call(user, tool, arguments, min_seq=changed)
-        if OFFERED[tool].changes:
+        if MCP_TOOLS[tool].changes:
             self._changed[user] = max(changed or 0, reply.seen_seq)
         return reply
 
 
-def _text(reply: ContextReplyV1) -> str:
-    missing = f"(Not everything could be looked up: {', '.join(reply.degraded)}.)" if reply.degraded else ""
+def _format_context(reply: ContextReplyV1) -> str:
+    missing = f"(These parts did not answer: {', '.join(reply.degraded)}.)" if reply.degraded else ""
     known = (reply.text or "").strip()
     return "\n\n".join(filter(None, [known, missing])) or "Nothing is known about the user yet."
 
 
-def _explained(failed: AskFailed) -> str:
-    again = " Try again in a moment; if it stays so, go on without it." if failed.retryable else ""
+def _describe_failure(failed: AskFailed) -> str:
+    again = " Try again in a moment; if it fails again, continue without it." if failed.retryable else ""
     return f"{failed}.{again}"
 
 
-def _said(text: str, value: dict[str, Any] | None = None, *, is_error: bool = False) -> types.CallToolResult:
+def _build_result(
+    text: str, value: dict[str, Any] | None = None, *, is_error: bool = False
+) -> types.CallToolResult:
     content: list[types.ContentBlock] = [types.TextContent(text=text)]
     return types.CallToolResult(content=content, structured_content=value, is_error=is_error)

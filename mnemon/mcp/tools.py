@@ -10,8 +10,8 @@ from mnemon_contracts.verbs.function_tools import TOOLS, FunctionTool
 
 CONTEXT: Final = FunctionTool(
     "memory_context",
-    "Get what is known about the user before you answer: lasting facts, the user's data, summaries and the "
-    "latest of what was said, and what fits the query among them. Call it first, with the user's message.",
+    "Get the memory of the user before you answer: facts, the user's data, summaries, the latest messages, "
+    "and what fits the query. Call it first, with the user's message.",
     "context",
     ("query", "budget"),
     fixed={"format": "markdown"},
@@ -30,13 +30,13 @@ class ConversationTool(FunctionTool):
 
 NEW_CONVERSATION: Final = ConversationTool(
     "new_conversation",
-    "Begin a new conversation, when the user asks for it, such as by /new. Everything said before, in every "
-    "conversation, is gone from memory; facts stay. It cannot be undone.",
+    "Begin a new conversation, when the user asks for it, such as by /new. All earlier messages, in every "
+    "conversation, are removed from memory; facts stay. It cannot be undone.",
     "started",
     fixed={"discard_previous": True},
 )
 
-OFFERED: Final[Mapping[str, FunctionTool]] = {
+MCP_TOOLS: Final[Mapping[str, FunctionTool]] = {
     CONTEXT.name: CONTEXT,
     NEW_CONVERSATION.name: NEW_CONVERSATION,
     **TOOLS,

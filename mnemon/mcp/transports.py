@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mnemon.http.login_attempts import Attempts
+from mnemon.http.login_attempts import LoginAttempts
 from mnemon.mcp.server import NoUser
 
 USER_HEADER: Final = "Mnemon-User"
@@ -24,7 +24,7 @@ async def serve_stdio(server: Server[Any]) -> None:
         await server.run(requests, replies, server.create_initialization_options())
 
 
-def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
+def create_http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
     """Return an application that serves streamable HTTP at `/mcp`.
 
     It has no sessions, so that any number of such processes may share one address.
@@ -35,10 +35,10 @@ def http_application(server: Server[Any], host: str, token: str) -> ASGIApp:
         token: the token that clients have to send.
     """
     app = server.streamable_http_app(json_response=True, stateless_http=True, host=host)
-    return _Guarded(app, token)
+    return _TokenGuard(app, token)
 
 
-def named_user(context: ServerRequestContext[Any]) -> str:
+def read_user_header(context: ServerRequestContext[Any]) -> str:
     """Return the user that an HTTP request names.
 
     Raises:
@@ -52,34 +52,34 @@ def named_user(context: ServerRequestContext[Any]) -> str:
     except UnicodeError as error:
         raise NoUser(f"the header {USER_HEADER} is not UTF-8, percent-encoded or not") from error
     if not user:
-        raise NoUser(f"whose memory? Send the header {USER_HEADER}, or start the server with --user")
+        raise NoUser(f"no user is named: send the header {USER_HEADER}, or start the server with --user")
     return user
 
 
-class _Guarded:
+class _TokenGuard:
     """Accepts requests with the token only. An address that has sent wrong ones has to wait."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
-        self._right = f"Bearer {token}".encode()
-        self._attempts = Attempts()
+        self._expected_header = f"Bearer {token}".encode()
+        self._attempts = LoginAttempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (refusal := self._refusal(scope)):
+        if scope["type"] == "http" and (refusal := self._check_token(scope)):
             await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _check_token(self, scope: Scope) -> Response | None:
         address = scope["client"][0] if scope["client"] else ""
-        if wait := self._attempts.wait(address):
+        if wait := self._attempts.get_wait(address):
             said = f"Too many wrong tokens. Try again in {wait:.0f} s.\n"
             return PlainTextResponse(said, 429, {"Retry-After": f"{wait:.0f}"})
         given = dict(scope["headers"]).get(b"authorization")
-        if given is not None and hmac.compare_digest(given, self._right):
-            self._attempts.succeed(address)
+        if given is not None and hmac.compare_digest(given, self._expected_header):
+            self._attempts.record_success(address)
             return None
         if given is not None:  # a request without a token is no attempt to guess it
-            self._attempts.fail(address)
+            self._attempts.record_failure(address)
         said = "Send the header: Authorization: Bearer TOKEN\n"
         return PlainTextResponse(said, 401, {"WWW-Authenticate": "Bearer"})

@@ -14,7 +14,7 @@ from mnemon_infra.database.projections.rows import build_row
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class RedriveAssessment:
     """Whether the redrive of a letter can succeed.
 
     Attributes:
@@ -23,10 +23,10 @@ class Prospect:
     """
 
     redrive: Literal["now", "after a fix", "never"]
-    said: str
+    reason: str
 
 
-def prospect(letter: Letter, original: Msg | None) -> Prospect:
+def assess_redrive(letter: Letter, original: Msg | None) -> RedriveAssessment:
     """Decide whether the redrive of a letter can succeed.
 
     Args:
@@ -35,24 +35,24 @@ def prospect(letter: Letter, original: Msg | None) -> Prospect:
     """
     match letter.kind:
         case "answer" if letter.is_given_up:
-            return Prospect("after a fix", "the model is asked once more about the same messages")
+            return RedriveAssessment("after a fix", "the model is asked once more about the same messages")
         case "answer":
-            return Prospect(
+            return RedriveAssessment(
                 "never", "the answer had too many facts: these are above the limit, the others were proposed"
             )
         case "trigger" if letter.left_out:
-            return Prospect("never", "the trigger is not known in full and cannot be redriven")
+            return RedriveAssessment("never", "the trigger is not known in full and cannot be redriven")
         case "trigger":
-            return Prospect("after a fix", "the trigger is handled again unchanged")
+            return RedriveAssessment("after a fix", "the trigger is handled again unchanged")
     if original is None:
-        return Prospect("never", "the log no longer has the event")
+        return RedriveAssessment("never", "the log no longer has the event")
     try:
         build_row(parse_delivery(original))
     except (InvalidSubject, UnknownEvent, InvalidBody) as error:
-        return Prospect("after a fix", f"this version cannot read it ({error})")
-    return Prospect("now", "this version can read it; consumers can too if they run this version")
+        return RedriveAssessment("after a fix", f"this version cannot read it ({error})")
+    return RedriveAssessment("now", "this version can read it; consumers can too if they run this version")
 
 
-def body_of(letter: Letter, original: Msg | None) -> bytes:
+def get_body(letter: Letter, original: Msg | None) -> bytes:
     """Return the body of the letter, or that of the original event if the letter has only a part of it."""
     return original.data if original is not None and letter.left_out else letter.body

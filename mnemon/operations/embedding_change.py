@@ -11,7 +11,7 @@ from mnemon_infra.vectors.engines import open_vectors, reset_vectors
 from mnemon_infra.vectors.port import VectorsOutdated
 
 
-async def embedding_in_force(connection: Client) -> Embedding:
+async def load_embedding(connection: Client) -> Embedding:
     """Return the embedding model that the settings name.
 
     Raises:
@@ -22,11 +22,11 @@ async def embedding_in_force(connection: Client) -> Embedding:
     return Embedding(provider=values["embedding.provider"], model=values["embedding.model"])
 
 
-def what_follows(before: Embedding, after: Embedding) -> str | None:
+def describe_consequences(before: Embedding, after: Embedding) -> str | None:
     """Return the steps that a change of the embedding model requires, as text; None without a change."""
     if before == after:
         return None
-    goes_on = f"Running processes continue with {_named(before)}. "
+    goes_on = f"Running processes continue with {_name_model(before)}. "
     back = f"embedding.provider={before.provider} embedding.model={before.model or 'null'}"
     if after.provider == "none":
         return (
@@ -35,13 +35,13 @@ def what_follows(before: Embedding, after: Embedding) -> str | None:
             f"To undo: mnemon settings set {back}"
         )
     return (
-        f"{goes_on}They cannot restart until the vectors are made by {_named(after)}: stop them and run "
+        f"{goes_on}They cannot restart until the vectors are made by {_name_model(after)}: stop them and run "
         "`mnemon reindex` (with --data DIR for the stack of a folder), which embeds everything again. "
         f"To undo: mnemon settings set {back}"
     )
 
 
-async def drop_meanings(deployment: Deployment) -> int | None:
+async def drop_embeddings(deployment: Deployment) -> int | None:
     """Reset the vectors to words alone if the settings no longer name an embedding model.
 
     `index` then makes the vectors again from the log.
@@ -54,7 +54,7 @@ async def drop_meanings(deployment: Deployment) -> int | None:
         Exception: also any error of `mnemon_infra.vectors.engines.open_vectors` but `VectorsOutdated`.
     """
     async with await connect(str(deployment.nats_url), name="mnemon-up") as connection:
-        if (await embedding_in_force(connection)).provider != "none":
+        if (await load_embedding(connection)).provider != "none":
             return None
         try:
             async with open_vectors(deployment, model="none", dimension=None):
@@ -66,5 +66,5 @@ async def drop_meanings(deployment: Deployment) -> int | None:
             return events
 
 
-def _named(embedding: Embedding) -> str:
+def _name_model(embedding: Embedding) -> str:
     return f"{embedding.provider}/{embedding.model}" if embedding.model else embedding.provider

@@ -52,32 +52,34 @@ class MarkdownLine(NamedTuple):
     due_at: datetime | None = None
 
 
-def fact_written(fact_id: str, fact: Fact) -> str:
+def format_fact(fact_id: str, fact: Fact) -> str:
     """Return a fact as a line."""
     text = " ".join(fact.text.split())
-    return fact_line(StoredFact(id=fact_id, **fact.model_copy(update={"text": _plain(text)}).model_dump()))
+    return fact_line(
+        StoredFact(id=fact_id, **fact.model_copy(update={"text": _escape_text(text)}).model_dump())
+    )
 
 
-def field_written(name: str, value: Any) -> str:
-    """Return a profile field as a line; as JSON if `field_read` would take the text for another value."""
+def format_field(name: str, value: Any) -> str:
+    """Return a profile field as a line; as JSON if `parse_field` would take the text for another value."""
     is_plain = isinstance(value, str) and value.isprintable() and _is_read_as_text(value)
-    if not name.isprintable() or field_read(f"{name}: 1") != (name, 1):
-        name = _json(name)
-    return f"- {name}: {value if is_plain else _json(value)}"
+    if not name.isprintable() or parse_field(f"{name}: 1") != (name, 1):
+        name = _format_json(name)
+    return f"- {name}: {value if is_plain else _format_json(value)}"
 
 
-def task_written(task_id: str, text: str, due_at: datetime | None, *, done: bool) -> str:
+def format_task(task_id: str, text: str, due_at: datetime | None, *, done: bool) -> str:
     """Return a task as a line."""
-    due = f"[due:{_moment(due_at)}] " if due_at is not None else ""
-    return f"- [{'x' if done else ' '}] [id:{task_id}] {due}{_plain(' '.join(text.split()))}"
+    due = f"[due:{_format_moment(due_at)}] " if due_at is not None else ""
+    return f"- [{'x' if done else ' '}] [id:{task_id}] {due}{_escape_text(' '.join(text.split()))}"
 
 
-def owner_written(tenant: str, user: str) -> str:
+def format_owner(tenant: str, user: str) -> str:
     """Return a comment that names the owner of the lines that follow. Rendered Markdown does not show it."""
-    return f"<!-- mnemon {_json({'tenant': tenant, 'user': user}).replace('>', chr(92) + 'u003e')} -->"
+    return f"<!-- mnemon {_format_json({'tenant': tenant, 'user': user}).replace('>', chr(92) + 'u003e')} -->"
 
 
-def owner_read(line: str) -> tuple[str, str] | None:
+def parse_owner(line: str) -> tuple[str, str] | None:
     """Return the tenant and the user that a comment names; None if the line is no such comment."""
     if found := _OWNER.fullmatch(line.strip()):
         try:
@@ -88,7 +90,7 @@ def owner_read(line: str) -> tuple[str, str] | None:
     return None
 
 
-def fact_read(line: str) -> MarkdownLine:
+def parse_fact(line: str) -> MarkdownLine:
     """Parse the line of a fact, with or without marks.
 
     Raises:
@@ -100,16 +102,16 @@ def fact_read(line: str) -> MarkdownLine:
         marks[found[1]] = found[2].strip()
         rest = rest[found.end() :]
     return MarkdownLine(
-        text=_without_escape(rest.strip()),
+        text=_unescape_text(rest.strip()),
         id=marks.get("id") or None,
-        tier=_tier(marks["t"]) if "t" in marks else None,
-        importance=_importance(marks["imp"]) if "imp" in marks else None,
-        expires_at=_date("exp", marks["exp"]) if "exp" in marks else None,
-        due_at=_date("due", marks["due"]) if "due" in marks else None,
+        tier=_parse_tier(marks["t"]) if "t" in marks else None,
+        importance=_parse_importance(marks["imp"]) if "imp" in marks else None,
+        expires_at=_parse_date("exp", marks["exp"]) if "exp" in marks else None,
+        due_at=_parse_date("due", marks["due"]) if "due" in marks else None,
     )
 
 
-def task_read(line: str) -> tuple[MarkdownLine, bool]:
+def parse_task(line: str) -> tuple[MarkdownLine, bool]:
     """Parse the line of a task; also return whether the task is done.
 
     Raises:
@@ -117,10 +119,10 @@ def task_read(line: str) -> tuple[MarkdownLine, bool]:
     """
     rest = _BULLET.sub("", line, count=1)
     box = _BOX.match(rest)
-    return fact_read(f"- {rest[box.end() :] if box else rest}"), bool(box and box[1] != " ")
+    return parse_fact(f"- {rest[box.end() :] if box else rest}"), bool(box and box[1] != " ")
 
 
-def field_read(line: str) -> tuple[str, Any] | None:
+def parse_field(line: str) -> tuple[str, Any] | None:
     """Parse the line of a profile field into name and value; return None if the line is not one.
 
     Raises:
@@ -151,38 +153,38 @@ def field_read(line: str) -> tuple[str, Any] | None:
 
 def _is_read_as_text(value: str) -> bool:
     try:
-        return field_read(f"x: {value}") == ("x", value)
+        return parse_field(f"x: {value}") == ("x", value)
     except WrongMark:
         return False
 
 
-def _plain(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Escape a text that the parser would take for a mark."""
     return f"\\{text}" if _LIKE_A_MARK.match(text) else text
 
 
-def _without_escape(text: str) -> str:
+def _unescape_text(text: str) -> str:
     return text[1:] if text.startswith("\\") and _LIKE_A_MARK.match(text) else text
 
 
-def _json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _moment(at: datetime) -> str:
+def _format_moment(at: datetime) -> str:
     at = at.astimezone(UTC)
     is_day = at.time() == datetime.min.time()
     return f"{at:%Y-%m-%d}" if is_day else at.isoformat().replace("+00:00", "Z")
 
 
-def _tier(written: str) -> Tier:
+def _parse_tier(written: str) -> Tier:
     for tier in TIERS:
         if written.lower() == tier:
             return tier
     raise WrongMark("t", f"{written!r} is not one of {', '.join(TIERS)}")
 
 
-def _importance(written: str) -> int:
+def _parse_importance(written: str) -> int:
     for word, number in IMPORTANCE.items():
         if written.lower() == word:
             return number
@@ -191,7 +193,7 @@ def _importance(written: str) -> int:
     raise WrongMark("imp", f"{written!r} is not high, normal, low, or 1 to 10")
 
 
-def _date(mark: str, written: str) -> datetime:
+def _parse_date(mark: str, written: str) -> datetime:
     try:
         if len(written) == 10:
             return datetime.combine(date.fromisoformat(written), datetime.min.time(), UTC)

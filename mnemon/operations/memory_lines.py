@@ -42,18 +42,18 @@ class MessagePositions(NamedTuple):
         last: maps this message, or the next one before it.
     """
 
-    exactly: Callable[[int], int | None]
-    first: Callable[[int], int | None]
-    last: Callable[[int], int | None]
+    map_exactly: Callable[[int], int | None]
+    map_first: Callable[[int], int | None]
+    map_last: Callable[[int], int | None]
 
 
-def names_positions(event: Event) -> bool:
+def has_positions(event: Event) -> bool:
     """Return whether an event names positions of other events."""
     lineage = getattr(event, "lineage", None)
     return hasattr(event, "from_seq") or bool(lineage and lineage.sources)
 
 
-def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
+def map_positions(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     """Return the event with its positions mapped; None if no message of its range is left.
 
     Sources that are gone are left out of the lineage: the fact stays without them.
@@ -61,23 +61,23 @@ def renamed(event: AnyEvent, to: MessagePositions) -> AnyEvent | None:
     changes: dict[str, Any] = {}
     lineage = getattr(event, "lineage", None)
     if isinstance(lineage, Lineage) and lineage.sources:
-        known = (to.exactly(each) for each in lineage.sources)
+        known = (to.map_exactly(each) for each in lineage.sources)
         sources = tuple(each for each in known if each is not None)
         changes["lineage"] = lineage.model_copy(update={"sources": sources})
     if hasattr(event, "from_seq") and hasattr(event, "to_seq"):
-        first, last = to.first(event.from_seq), to.last(event.to_seq)
+        first, last = to.map_first(event.from_seq), to.map_last(event.to_seq)
         if first is None or last is None or first > last:
             return None
         changes |= {"from_seq": first, "to_seq": last}
     return event.model_copy(update=changes) if changes else event
 
 
-def start_id(tenant: str, user: str, conversation: str) -> str:
+def derive_start_id(tenant: str, user: str, conversation: str) -> str:
     """Return the id for the start of a conversation whose first message is gone."""
     return derived_id(tenant, user, "started", conversation)
 
 
-def portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
+def derive_portable_id(tenant: str, user: str, event_id: str, content: str = "") -> str:
     """Return the id of an event for use in another log.
 
     An event without an id is known by its position in the log (`LOG:17`), which another event has in another

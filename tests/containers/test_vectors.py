@@ -9,10 +9,10 @@ from nats.aio.client import Client
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.wait_strategies import HttpWaitStrategy
 
-from mnemon.operations.rebuild.generations import made
-from mnemon.operations.rebuild.live_vectors import counted, live_pages
-from mnemon.operations.rebuild.swap import finish, former, take_over
-from mnemon.operations.rebuild.verification import VerifyingAll
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.throughput.rebuild_verified import apply_log
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_infra.config import Deployment
@@ -102,15 +102,15 @@ async def test_a_rebuild_exchanges_collections(
     await apply_log(whole)
     told = RebuildReport()
     async with open_exclusive_site(whole) as place:
-        points = await counted(place, whole)
-        async with made(place, "next", told) as generation, live_pages(place) as live:
-            verdict = await VerifyingAll(place, generation, live, told).verdict()
+        points = await count_points(place, whole)
+        async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
+            verdict = await GenerationVerification(place, generation, live, told).compare_all()
             assert (verdict.first, verdict.is_settled) == ([], True)
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, whole) == points
-        async with former(place, told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, whole) == points
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
         await drop_generation(locate_generation(whole, "former"))
-        assert await counted(place, whole) == points
+        assert await count_points(place, whole) == points

@@ -12,12 +12,12 @@ RIGHT: Final = 14.0
 BOTTOM: Final = 24.0
 TOP: Final = 10.0
 
-MOST_SERIES: Final = 6
+MAX_SERIES: Final = 6
 """Number of distinguishable colours; the last one shows all further series together."""
 
 OTHERS: Final = "others"
-_LINES: Final = 4
-_LABELS: Final = 6
+_MIN_LINES: Final = 4
+_MAX_LABELS: Final = 6
 
 
 class Piece(NamedTuple):
@@ -34,7 +34,7 @@ class Bar(NamedTuple):
     x: float
     width: float
     pieces: Sequence[Piece]
-    told: str
+    description: str
 
 
 class AxisLine(NamedTuple):
@@ -54,7 +54,7 @@ class Chart(NamedTuple):
     total: float
 
 
-def chart(
+def draw_chart(
     days: Sequence[date], values: Mapping[tuple[str, str], float], written: Callable[[float], str]
 ) -> Chart:
     """Return a chart with a bar for each day.
@@ -68,11 +68,11 @@ def chart(
     for (_, series), value in values.items():
         sums[series] = sums.get(series, 0.0) + value
     names = sorted(sums, key=lambda series: (-sums[series], series))
-    if len(names) > MOST_SERIES:
-        names = [*names[: MOST_SERIES - 1], OTHERS]
-    stacks = [_stack(day, values, names) for day in days]
-    step = _step(max(map(sum, stacks), default=0.0))
-    top = max(step, *(_above(sum(stack), step) for stack in stacks)) if stacks else step
+    if len(names) > MAX_SERIES:
+        names = [*names[: MAX_SERIES - 1], OTHERS]
+    stacks = [_stack_values(day, values, names) for day in days]
+    step = _choose_step(max(map(sum, stacks), default=0.0))
+    top = max(step, *(_round_up(sum(stack), step) for stack in stacks)) if stacks else step
     room = HEIGHT - TOP - BOTTOM
     place = (WIDTH - LEFT - RIGHT) / max(len(days), 1)
     gap = min(3.0, place * 0.25)
@@ -91,10 +91,10 @@ def chart(
             round(LEFT + number * place + gap / 2, 2),
             round(place - gap, 2),
             pieces,
-            f"{_said(days[number])}: {told or written(0)}",
+            f"{_format_day(days[number])}: {told or written(0)}",
         )
 
-    every = max(1, -(-len(days) // _LABELS))
+    every = max(1, -(-len(days) // _MAX_LABELS))
     # Label days from the end: people look for today.
     marked = range(len(days) - 1, -1, -every)
     count = round(top / step)
@@ -104,13 +104,13 @@ def chart(
             AxisLine(round(HEIGHT - BOTTOM - room * each / count, 2), written(step * each))
             for each in range(count + 1)
         ],
-        [AxisLine(round(LEFT + (number + 0.5) * place, 2), _said(days[number])) for number in marked],
+        [AxisLine(round(LEFT + (number + 0.5) * place, 2), _format_day(days[number])) for number in marked],
         names,
         sum(sums.values()),
     )
 
 
-def _stack(day: date, values: Mapping[tuple[str, str], float], names: Sequence[str]) -> list[float]:
+def _stack_values(day: date, values: Mapping[tuple[str, str], float], names: Sequence[str]) -> list[float]:
     of_day = {series: value for (at, series), value in values.items() if at == day.isoformat()}
     named = [of_day.pop(name, 0.0) for name in names]
     if names and names[-1] == OTHERS:
@@ -118,18 +118,18 @@ def _stack(day: date, values: Mapping[tuple[str, str], float], names: Sequence[s
     return named
 
 
-def _step(highest: float) -> float:
+def _choose_step(highest: float) -> float:
     """Return the distance of two lines: 1, 2 or 5 times a power of ten."""
     if not highest:
         return 1.0
-    least = highest / _LINES
+    least = highest / _MIN_LINES
     power = 10.0 ** floor(log10(least))
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least)
 
 
-def _above(value: float, step: float) -> float:
+def _round_up(value: float, step: float) -> float:
     return step * -(-value // step)
 
 
-def _said(day: date) -> str:
+def _format_day(day: date) -> str:
     return f"{day.day} {day:%b}"

@@ -33,7 +33,7 @@ class FlowPart(NamedTuple):
 
     name: str
     box: Box
-    shown: PartLabel
+    label: PartLabel
 
 
 class FlowLine(NamedTuple):
@@ -49,17 +49,17 @@ class Picture(NamedTuple):
     width: int
     height: int
     parts: Sequence[FlowPart]
-    ways: Sequence[FlowLine]
+    lines: Sequence[FlowLine]
 
 
 class _Layout(NamedTuple):
     width: int
     height: int
-    lies: bool
+    is_horizontal: bool
     boxes: Mapping[str, Box]
 
 
-_WAYS: Final = (
+_CONNECTIONS: Final = (
     ("bots", "LOG"),
     *(("LOG", name) for name in ("persist", "index", "dedupe")),
     *(("WORK", name) for name in ("compact", "extract", "maintain")),
@@ -112,16 +112,16 @@ _TALL: Final = _Layout(
 )
 
 
-def pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
+def draw_pictures(shown: Mapping[str, PartLabel]) -> tuple[Picture, Picture]:
     """Return the wide diagram and the tall one."""
-    return _drawn(_WIDE, shown), _drawn(_TALL, shown)
+    return _draw_picture(_WIDE, shown), _draw_picture(_TALL, shown)
 
 
-def _drawn(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
+def _draw_picture(layout: _Layout, shown: Mapping[str, PartLabel]) -> Picture:
     boxes = layout.boxes
-    path = _across if layout.lies else _down
-    ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _WAYS]
-    ways.append(FlowLine(_answers(layout), shown["retrieve"].busy))
+    path = _draw_horizontal_line if layout.is_horizontal else _draw_vertical_line
+    ways = [FlowLine(path(boxes[a], boxes[b]), _is_busy(shown, a, b)) for a, b in _CONNECTIONS]
+    ways.append(FlowLine(_draw_reply_line(layout), shown["retrieve"].busy))
     parts = [FlowPart(name, box, shown[name]) for name, box in boxes.items()]
     return Picture(layout.width, layout.height, parts, ways)
 
@@ -131,14 +131,14 @@ def _is_busy(shown: Mapping[str, PartLabel], start: str, end: str) -> bool:
     return shown[end if shown[end].kind in ("process", "stream") else start].busy
 
 
-def _across(start: Box, end: Box) -> str:
+def _draw_horizontal_line(start: Box, end: Box) -> str:
     x, to_x = start.x + start.width, end.x
-    y, to_y = _within(end.middle[1], start), _within(end.middle[1], end)
+    y, to_y = _clamp_to_box(end.middle[1], start), _clamp_to_box(end.middle[1], end)
     bend = (x + to_x) / 2
     return f"M{x} {y:g}C{bend:g} {y:g} {bend:g} {to_y:g} {to_x} {to_y:g}"
 
 
-def _down(start: Box, end: Box) -> str:
+def _draw_vertical_line(start: Box, end: Box) -> str:
     x, to_x = start.middle[0], end.middle[0]
     if start.width > end.width:
         x = to_x
@@ -149,14 +149,14 @@ def _down(start: Box, end: Box) -> str:
     return f"M{x:g} {y}C{x:g} {bend:g} {to_x:g} {bend:g} {to_x:g} {end.y}"
 
 
-def _within(y: float, box: Box) -> float:
+def _clamp_to_box(y: float, box: Box) -> float:
     return min(max(y, box.y + 14), box.y + box.height - 14)
 
 
-def _answers(layout: _Layout) -> str:
+def _draw_reply_line(layout: _Layout) -> str:
     """Return the path from `retrieve` back to the bots, around all other parts."""
     bots, retrieve = layout.boxes["bots"], layout.boxes["retrieve"]
-    if layout.lies:
+    if layout.is_horizontal:
         x, y = retrieve.middle[0], retrieve.y + retrieve.height
         low, to_x = layout.height - 10, bots.middle[0]
         return (

@@ -1,11 +1,11 @@
-"""Figures of the overview, computed from samples of the status. No I/O."""
+"""Figures of the overview, computed from samples of the status, and their small plots. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
 from mnemon.admin.live_status import StatusSample
-from mnemon.operations.health.lag import MANY, Lag, ended, moving
+from mnemon.operations.health.lag import MANY_MESSAGES, Lag, compute_lags, count_ended_deliveries
 from mnemon_contracts.streams import LOG
 
 PROCESSES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -60,73 +60,116 @@ class Traffic(NamedTuple):
     refused: int
 
 
-def traffic(samples: Sequence[StatusSample]) -> Traffic:
+def compute_traffic(samples: Sequence[StatusSample]) -> Traffic:
     """Return the traffic between consecutive samples."""
     between = list(pairwise(samples))
-    answered = between[-1][1].served.since(between[-1][0].served)
+    answered = between[-1][1].requests.since(between[-1][0].requests)
     return Traffic(
-        published=Series([(b.look.at, _rate(a, b, _end(a), _end(b))) for a, b in between]),
-        asked=Series([(b.look.at, b.served.since(a.served).requests / _seconds(a, b)) for a, b in between]),
-        waiting=Series([(each.look.at, _waiting(each)) for each in samples]),
+        published=Series(
+            [(b.consumers.at, _compute_rate(a, b, _last_position(a), _last_position(b))) for a, b in between]
+        ),
+        asked=Series(
+            [
+                (b.consumers.at, b.requests.since(a.requests).requests / _elapsed_seconds(a, b))
+                for a, b in between
+            ]
+        ),
+        waiting=Series([(each.consumers.at, _count_waiting(each)) for each in samples]),
         milliseconds=1000 * answered.seconds / answered.requests if answered.requests else None,
         refused=answered.errors,
     )
 
 
-def consumers(samples: Sequence[StatusSample]) -> dict[str, Figures]:
+def compute_figures(samples: Sequence[StatusSample]) -> dict[str, Figures]:
     """Return the present state of each consumer."""
     before, now = samples[-2:]
-    lags, ended_in_a_second, read = moving(before.look, now.look), rates(samples), are_read(samples)
+    lags, ended_in_a_second, read = (
+        compute_lags(before.consumers, now.consumers),
+        compute_rates(samples),
+        find_read_durables(samples),
+    )
     found = {}
     for name, durables in PROCESSES.items():
         own = [lags[each] for each in durables if each in lags]
         rate = sum(ended_in_a_second.get(each, 0.0) for each in durables)
-        state = _state(own, rate, is_read=read.issuperset(durables))
+        state = _choose_state(own, rate, is_read=read.issuperset(durables))
         found[name] = Figures(state, rate, sum(lag.waiting for lag in own))
     return found
 
 
-def are_read(samples: Sequence[StatusSample]) -> set[str]:
+def find_read_durables(samples: Sequence[StatusSample]) -> set[str]:
     """Return the durables that a process reads."""
-    since = samples[-1].look.at - _RECENT
-    seen = [each.look.infos for each in samples if each.look.at >= since] + [samples[-1].look.infos]
+    since = samples[-1].consumers.at - _RECENT
+    seen = [each.consumers.infos for each in samples if each.consumers.at >= since] + [
+        samples[-1].consumers.infos
+    ]
     return {
         name for infos in seen for name, info in infos.items() if info.num_waiting or info.num_ack_pending
-    } | {name for name, rate in rates(samples).items() if rate > 0}
+    } | {name for name, rate in compute_rates(samples).items() if rate > 0}
 
 
-def rates(samples: Sequence[StatusSample]) -> dict[str, float]:
+def compute_rates(samples: Sequence[StatusSample]) -> dict[str, float]:
     """Return the deliveries that end per second, by durable."""
     before, now = samples[-2:]
     return {
-        name: _rate(before, now, ended(before.look.infos[name]), ended(info))
-        for name, info in now.look.infos.items()
-        if name in before.look.infos
+        name: _compute_rate(
+            before, now, count_ended_deliveries(before.consumers.infos[name]), count_ended_deliveries(info)
+        )
+        for name, info in now.consumers.infos.items()
+        if name in before.consumers.infos
     }
 
 
-def _state(own: Sequence[Lag], rate: float, *, is_read: bool) -> WorkState:
+def _choose_state(own: Sequence[Lag], rate: float, *, is_read: bool) -> WorkState:
     if any(lag.paused_until for lag in own):
         return "stopped"
     if not is_read:
         return "absent"
-    if any(lag.waiting >= MANY and (lag.grows_per_second or 0) > 0 for lag in own):
+    if any(lag.waiting >= MANY_MESSAGES and (lag.grows_per_second or 0) > 0 for lag in own):
         return "behind"
     return "at work" if rate > 0 else "at rest"
 
 
-def _end(sample: StatusSample) -> int:
+def _last_position(sample: StatusSample) -> int:
     return sample.streams[LOG].last_seq if LOG in sample.streams else 0
 
 
-def _waiting(sample: StatusSample) -> int:
-    infos = sample.look.infos.values()
+def _count_waiting(sample: StatusSample) -> int:
+    infos = sample.consumers.infos.values()
     return sum((info.num_pending or 0) + (info.num_ack_pending or 0) for info in infos)
 
 
-def _rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:
-    return max(0, second - first) / _seconds(before, now)
+def _compute_rate(before: StatusSample, now: StatusSample, first: int, second: int) -> float:
+    return max(0, second - first) / _elapsed_seconds(before, now)
 
 
-def _seconds(before: StatusSample, now: StatusSample) -> float:
-    return max(now.look.at - before.look.at, 0.001)
+def _elapsed_seconds(before: StatusSample, now: StatusSample) -> float:
+    return max(now.consumers.at - before.consumers.at, 0.001)
+
+
+WIDTH, HEIGHT = 100.0, 30.0
+
+
+class Sparkline(NamedTuple):
+    """The paths of a line and of the area below it, and the highest value."""
+
+    line: str
+    area: str
+    top: float
+
+
+def draw_sparkline(points: Sequence[tuple[float, float]], span: float) -> Sparkline:
+    """Plot the points of the last `span` seconds; the last point is at the right edge.
+
+    Args:
+        points: pairs of seconds and values, in order of time.
+        span: seconds that the plot covers.
+    """
+    end = points[-1][0] if points else 0.0
+    shown = [(WIDTH * (1 - (end - at) / span), value) for at, value in points if end - at <= span]
+    top = max((value for _, value in shown), default=0.0)
+    places = [f"{x:.1f} {HEIGHT * (1 - value / top) if top else HEIGHT:.1f}" for x, value in shown]
+    if len(places) < 2:
+        return Sparkline("", "", top)
+    line = "M" + "L".join(places)
+    return Sparkline(line, f"{line}L{WIDTH:.1f} {HEIGHT:.1f}L{shown[0][0]:.1f} {HEIGHT:.1f}z", top)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
-from mnemon.admin.forms.fields import whole_number
+from mnemon.admin.forms.fields import parse_whole_number
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_producers.errors import AskFailed
@@ -23,29 +23,29 @@ FREE_TIERS: Final = [_AS_CLASSIFIED, *TIER_CHOICES]
 
 FIELDS: Final = ("text", "kind", "tier", "importance", "expires_at")
 
-ELSEWHERE: Final = ""
+WHOLE_FORM: Final = ""
 """Name for errors that belong to no field."""
 
 
-def typed(form: Mapping[str, str]) -> dict[str, Any]:
+def read_fact_form(form: Mapping[str, str]) -> dict[str, Any]:
     """Return the filled fields as arguments of a verb; `importance` becomes a number if it looks like one."""
     given: dict[str, Any] = {name: form[name] for name in FIELDS if form.get(name)}
-    if (importance := whole_number(given.get("importance", ""))) is not None:
+    if (importance := parse_whole_number(given.get("importance", ""))) is not None:
         given["importance"] = importance
     return given
 
 
-def errors(error: InvalidBody | AskFailed) -> dict[str, str]:
+def list_errors(error: InvalidBody | AskFailed) -> dict[str, str]:
     """Return the errors by field. A refusal of the memory begins with the field: `text: too short`.
 
     Raises:
         AskFailed: the error is not about the form, such as a memory that does not answer.
     """
     if isinstance(error, InvalidBody):
-        return {error.field if error.field in FIELDS else ELSEWHERE: error.problem}
+        return {error.field if error.field in FIELDS else WHOLE_FORM: error.problem}
     if error.code not in ("refused", "bad_request"):
         raise error
     field, colon, problem = error.message.partition(": ")
     if colon and field in FIELDS:
         return {field: problem}
-    return {ELSEWHERE: error.message}
+    return {WHOLE_FORM: error.message}

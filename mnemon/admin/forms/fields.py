@@ -19,7 +19,7 @@ class Fields(dict[str, str]):
     """
 
     @classmethod
-    def of(cls, given: Mapping[str, object]) -> Self:
+    def from_values(cls, given: Mapping[str, object]) -> Self:
         """Take the texts among some values, without uploaded files.
 
         Raises:
@@ -34,7 +34,7 @@ class Fields(dict[str, str]):
     def __missing__(self, name: str) -> str:
         raise InvalidBody(name, "is missing")
 
-    def number(self, name: str) -> int | None:
+    def get_number(self, name: str) -> int | None:
         """Return the whole number in a field; None if the field is empty.
 
         Raises:
@@ -42,7 +42,7 @@ class Fields(dict[str, str]):
         """
         if not (text := self.get(name, "").strip()):
             return None
-        if (number := whole_number(text)) is None:
+        if (number := parse_whole_number(text)) is None:
             raise InvalidBody(name, f"must be a whole number of at most {_DIGITS} digits")
         return number
 
@@ -54,9 +54,9 @@ async def read_form(request: Request) -> Fields:
         InvalidBody: a field has characters that are not allowed.
     """
     async with request.form() as sent:
-        return Fields.of(sent)
+        return Fields.from_values(sent)
 
 
-def whole_number(text: str) -> int | None:
+def parse_whole_number(text: str) -> int | None:
     """Return the number that a text has in ASCII digits; None for other texts and for too many digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

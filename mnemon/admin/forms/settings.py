@@ -13,15 +13,15 @@ from mnemon_contracts.settings.models import Price
 
 FieldKind = Literal["switch", "choice", "number", "line", "text", "prices"]
 
-SPARE: Final = 2
+EMPTY_PRICE_LINES: Final = 2
 """Empty lines that the form has for further prices."""
 
-_LONG: Final = ("instructions",)
+_MULTILINE: Final = ("instructions",)
 """Ends of the names of settings whose texts have several lines."""
 
 
 @dataclass(frozen=True)
-class Knob:
+class SettingControl:
     """The control of a setting in the form.
 
     Attributes:
@@ -41,7 +41,7 @@ class Knob:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, setting: SettingField) -> "Knob":
+    def from_setting(cls, setting: SettingField) -> "SettingControl":
         """Choose the control of a setting by its JSON schema."""
         branches = setting.schema.get("anyOf", [setting.schema])
         schema = next(each for each in branches if each["type"] != "null")
@@ -60,7 +60,7 @@ class Knob:
                 }
                 attributes = {"step": 1 if type_ == "integer" else "any"} | bounds
                 return cls(setting.name, setting.description, "number", (), optional, attributes)
-        long = setting.name.endswith(_LONG)
+        long = setting.name.endswith(_MULTILINE)
         return cls(setting.name, setting.description, "text" if long else "line", (), optional)
 
     @property
@@ -68,7 +68,7 @@ class Knob:
         """Name of the setting without its group."""
         return self.name.partition(".")[2] or self.name
 
-    def written(self, value: Any) -> str:
+    def format_value(self, value: Any) -> str:
         """Return a value as text for the field."""
         if value is None:
             return ""
@@ -76,10 +76,10 @@ class Knob:
             value = int(value)
         return value if isinstance(value, str) else json.dumps(value)
 
-    def read(self, form: Mapping[str, str]) -> Any:
+    def read_value(self, form: Mapping[str, str]) -> Any:
         """Return the submitted value; keep an invalid one as text, for validation to name the reason."""
         if self.kind == "prices":
-            return _prices(self.name, form)
+            return _read_prices(self.name, form)
         typed = form.get(self.name, "")
         if not typed and self.may_be_empty:
             return None
@@ -91,19 +91,19 @@ class Knob:
             return typed
 
 
-def _prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
+def _read_prices(name: str, form: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the prices of the lines that name a model."""
     found = []
     line = 0
     while f"{name}.{line}.model" in form:
         typed = {part: form.get(f"{name}.{line}.{part}", "") for part in Price.model_fields}
         if typed["model"]:
-            found.append({part: _figure(part, value) for part, value in typed.items() if value})
+            found.append({part: _parse_price_part(part, value) for part, value in typed.items() if value})
         line += 1
     return found
 
 
-def _figure(part: str, typed: str) -> Any:
+def _parse_price_part(part: str, typed: str) -> Any:
     if part == "model":
         return typed
     try:
@@ -112,7 +112,7 @@ def _figure(part: str, typed: str) -> Any:
         return typed
 
 
-def problems(error: InvalidBody) -> dict[str, str]:
+def list_errors(error: InvalidBody) -> dict[str, str]:
     """Return the errors by field. An `InvalidBody` names only the first; its cause has all of them."""
     cause = error.__cause__
     if not isinstance(cause, ValidationError):

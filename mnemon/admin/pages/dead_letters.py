@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from mnemon.admin.forms.fields import whole_number
+from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.rendering.outages import Trouble
-from mnemon.operations.dead_letters import body_of, prospect
+from mnemon.admin.rendering.outages import PageError
+from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.streams import DEAD
 from mnemon_infra.broker.dead_letters.listing import Letter, LetterFilter, read_letter, read_newest_letters
@@ -29,10 +29,10 @@ from mnemon_infra.durables import DURABLES
 
 pages = PageSection("Dead letters", "/dead")
 
-SHOWN: Final = 50
+PAGE_SIZE: Final = 50
 """Letters on a page."""
 
-MOST_SHOWN: Final = 20_000
+MAX_BODY_CHARACTERS: Final = 20_000
 """Maximum number of characters of a body on the page; the command line shows all of it."""
 
 _FILTERS: Final = ("consumer", "reason", "tenant", "user", "since")
@@ -49,17 +49,17 @@ class NamedField(NamedTuple):
 
 
 @pages.get("/dead")
-async def all_of_them(visit: Visit) -> Response:
+async def show_letters(visit: Visit) -> Response:
     """Show the newest letters that match the filters, and the consumers stopped by too many letters."""
     filters = {name: visit.query.get(name, "").strip() for name in _FILTERS}
-    before = visit.query.number("before")
-    connection = await visit.parts.broker()
+    before = visit.query.get_number("before")
+    connection = await visit.connections.get_broker()
     state = (await connection.jetstream().stream_info(DEAD)).state
-    found = await read_newest_letters(connection, _wanted(filters), before, SHOWN + 1)
-    return visit.page(
+    found = await read_newest_letters(connection, _parse_filter(filters), before, PAGE_SIZE + 1)
+    return visit.render(
         "dead_letters.html",
-        letters=found[:SHOWN],
-        older=found[SHOWN - 1].id if len(found) > SHOWN else None,
+        letters=found[:PAGE_SIZE],
+        older=found[PAGE_SIZE - 1].id if len(found) > PAGE_SIZE else None,
         is_first=before is None,
         total=state.messages,
         filters=filters,
@@ -70,38 +70,38 @@ async def all_of_them(visit: Visit) -> Response:
 
 
 @pages.get("/dead/{id}")
-async def one(visit: Visit) -> Response:
+async def show_letter(visit: Visit) -> Response:
     """Show a letter with all details."""
-    id_ = whole_number(visit.request.path_params["id"])
+    id_ = parse_whole_number(visit.request.path_params["id"])
     if id_ is None:
         raise InvalidBody("id", "is not an id of a dead letter")
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     found = await read_letter(connection, id_)
     if found is None:
-        return visit.refusal(_gone(id_))
+        return visit.render_error(_letter_not_found(id_))
     original = await find_original(connection, found) if found.kind == "event" else None
-    body = body_of(found, original)
-    text = _pretty(body)
-    return visit.page(
+    body = get_body(found, original)
+    text = _format_body(body)
+    return visit.render(
         "dead_letter.html",
         letter=found,
-        named=_named(found, body),
+        named=_find_named_field(found, body),
         in_log=original is not None,
-        prospect=prospect(found, original),
-        text=text[:MOST_SHOWN],
-        left=len(text) - MOST_SHOWN,
+        prospect=assess_redrive(found, original),
+        text=text[:MAX_BODY_CHARACTERS],
+        left=len(text) - MAX_BODY_CHARACTERS,
         size=len(body),
     )
 
 
 @pages.post("/dead/redrive")
-async def give_back(visit: Visit) -> Response:
+async def redrive_letters(visit: Visit) -> Response:
     """Redrive the selected letters."""
-    chosen = _chosen(visit.form)
+    chosen = _selected_ids(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was selected.")
-    connection = await visit.parts.broker()
-    looking = partial(is_applied, await visit.parts.database())
+        return visit.redirect("/dead", "No letter was selected.")
+    connection = await visit.connections.get_broker()
+    looking = partial(is_applied, await visit.connections.get_database())
     given: list[GivenBack] = []
     applied, kept = 0, list[str]()
     for id_ in chosen:
@@ -115,45 +115,45 @@ async def give_back(visit: Visit) -> Response:
                 applied += 1
             case Kept(why):
                 kept.append(f"Letter {id_} was not redriven: {why}.")
-    return visit.goto(
-        "/dead", " ".join([*_told(given, applied), *kept]) or "The letters were removed already."
+    return visit.redirect(
+        "/dead", " ".join([*_describe_redrive(given, applied), *kept]) or "The letters were removed already."
     )
 
 
 @pages.post("/dead/confirm")
-async def ask(visit: Visit) -> Response:
+async def confirm_drop(visit: Visit) -> Response:
     """Ask to confirm the removal of the selected letters."""
-    chosen = _chosen(visit.form)
+    chosen = _selected_ids(visit.form)
     if not chosen:
-        return visit.goto("/dead", "No letter was selected.")
-    connection = await visit.parts.broker()
+        return visit.redirect("/dead", "No letter was selected.")
+    connection = await visit.connections.get_broker()
     found = [each for id_ in chosen if (each := await read_letter(connection, id_))]
-    return visit.page("dead_drop.html", letters=found)
+    return visit.render("dead_drop.html", letters=found)
 
 
 @pages.post("/dead/drop")
-async def remove(visit: Visit) -> Response:
+async def drop_letters(visit: Visit) -> Response:
     """Remove the selected letters for good."""
-    connection = await visit.parts.broker()
-    looking = partial(is_applied, await visit.parts.database())
+    connection = await visit.connections.get_broker()
+    looking = partial(is_applied, await visit.connections.get_database())
     count = 0
-    for id_ in _chosen(visit.form):
+    for id_ in _selected_ids(visit.form):
         if found := await read_letter(connection, id_):
             await drop_letter(connection, found, looking)
             count += 1
-    return visit.goto("/dead", f"{_letters(count)} deleted for good.")
+    return visit.redirect("/dead", f"{_count_letters(count)} deleted for good.")
 
 
 @pages.post("/dead/go-on")
-async def resume(visit: Visit) -> Response:
+async def resume_stopped(visit: Visit) -> Response:
     """Resume a stopped consumer before the end of its pause."""
     consumer = visit.form["consumer"]
-    if not await resume_consumer(await visit.parts.broker(), consumer):
-        return visit.refusal(Trouble(404, "No such consumer", consumer, "Reload the page."))
-    return visit.goto("/dead", f"{consumer} resumed.")
+    if not await resume_consumer(await visit.connections.get_broker(), consumer):
+        return visit.render_error(PageError(404, "No such consumer", consumer, "Reload the page."))
+    return visit.redirect("/dead", f"{consumer} resumed.")
 
 
-def _wanted(filters: Mapping[str, str]) -> LetterFilter:
+def _parse_filter(filters: Mapping[str, str]) -> LetterFilter:
     since = filters["since"]
     try:
         at = datetime.fromisoformat(since).replace(tzinfo=UTC) if since else None
@@ -163,42 +163,42 @@ def _wanted(filters: Mapping[str, str]) -> LetterFilter:
     return LetterFilter(**given, since=at)
 
 
-def _chosen(form: Mapping[str, str]) -> list[int]:
+def _selected_ids(form: Mapping[str, str]) -> list[int]:
     """Return the ids of the ticked letters, or of all letters on the page; the oldest first."""
     prefix = "shown." if form.get("which") == "shown" else "letter."
     found = (name.removeprefix(prefix) for name in form if name.startswith(prefix))
-    return sorted(id_ for each in found if (id_ := whole_number(each)) is not None)
+    return sorted(id_ for each in found if (id_ := parse_whole_number(each)) is not None)
 
 
-def _told(given: Sequence[GivenBack], applied: int) -> list[str]:
+def _describe_redrive(given: Sequence[GivenBack], applied: int) -> list[str]:
     said = []
     if len(given) == 1:
         said.append(f"1 letter redriven: the event is at position {given[0].sequence:,} now.")
     elif given:
-        said.append(f"{_letters(len(given))} redriven: their events are handled again.")
+        said.append(f"{_count_letters(len(given))} redriven: their events are handled again.")
     if applied:
-        said.append(f"{_letters(applied)} removed: their events are applied already.")
+        said.append(f"{_count_letters(applied)} removed: their events are applied already.")
     return said
 
 
-def _letters(count: int) -> str:
+def _count_letters(count: int) -> str:
     return "1 letter" if count == 1 else f"{count:,} letters"
 
 
-def _gone(id_: int) -> Trouble:
-    return Trouble(
+def _letter_not_found(id_: int) -> PageError:
+    return PageError(
         404, f"There is no dead letter {id_}", "It was redriven or dropped.", "See the list of dead letters."
     )
 
 
-def _pretty(body: bytes) -> str:
+def _format_body(body: bytes) -> str:
     try:
         return json.dumps(json.loads(body), ensure_ascii=False, indent=2)
     except (ValueError, RecursionError):
         return body.decode(errors="replace")
 
 
-def _named(found: Letter, body: bytes) -> NamedField | None:
+def _find_named_field(found: Letter, body: bytes) -> NamedField | None:
     if found.reason != "invalid_body":
         return None
     field, _, problem = found.error.partition(": ")

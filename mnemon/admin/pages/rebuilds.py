@@ -5,9 +5,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from mnemon.admin.connections import Parts
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.rendering.outages import Trouble
+from mnemon.admin.rendering.outages import PageError
 
 pages = PageSection("Rebuilds", "/rebuilds")
 
@@ -25,49 +25,49 @@ _COMMANDS: Final = (
 
 
 @pages.get("/rebuilds")
-async def rebuilds(visit: Visit) -> Response:
+async def show_rebuilds(visit: Visit) -> Response:
     """Show all generations, and the commands that make new ones."""
-    from mnemon.admin.generations import shown
+    from mnemon.admin.generations import load_generation_rows
 
-    generations, is_busy = await shown(visit.parts)
-    commands = [(what, _command(visit.parts, *options)) for what, *options in _COMMANDS]
-    return visit.page("rebuilds.html", generations=generations, is_busy=is_busy, commands=commands)
+    generations, is_busy = await load_generation_rows(visit.connections)
+    commands = [(what, _spell_command(visit.connections, *options)) for what, *options in _COMMANDS]
+    return visit.render("rebuilds.html", generations=generations, is_busy=is_busy, commands=commands)
 
 
 @pages.get("/rebuilds/live")
-async def live(visit: Visit) -> Response:
+async def show_progress(visit: Visit) -> Response:
     """Render the fragment that changes during a rebuild."""
-    from mnemon.admin.generations import shown
+    from mnemon.admin.generations import load_generation_rows
 
-    generations, is_busy = await shown(visit.parts)
-    return visit.page("rebuilds_live.html", generations=generations, is_busy=is_busy)
+    generations, is_busy = await load_generation_rows(visit.connections)
+    return visit.render("rebuilds_live.html", generations=generations, is_busy=is_busy)
 
 
 @pages.post("/rebuilds/confirm")
-async def ask(visit: Visit) -> Response:
+async def confirm_drop(visit: Visit) -> Response:
     """Ask to confirm the removal of a generation."""
-    from mnemon.admin.generations import shown
+    from mnemon.admin.generations import load_generation_rows
 
-    generations, _ = await shown(visit.parts)
+    generations, _ = await load_generation_rows(visit.connections)
     named = [each for each in generations if each.listed.generation.schema == visit.form["name"]]
     if not named:
-        return visit.goto("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
-    return visit.page("rebuild_drop.html", shown=named[0])
+        return visit.redirect("/rebuilds", f"The generation {visit.form['name']} no longer exists.")
+    return visit.render("rebuild_drop.html", shown=named[0])
 
 
 @pages.post("/rebuilds/drop")
-async def drop(visit: Visit) -> Response:
+async def drop_generation(visit: Visit) -> Response:
     """Remove a generation that is not in use."""
-    from mnemon.admin.generations import removed
+    from mnemon.admin.generations import remove_unused_generation
     from mnemon_infra.rebuild.generations import RebuildBlocked
 
     try:
-        schema = await removed(visit.parts, visit.form["name"])
+        schema = await remove_unused_generation(visit.connections, visit.form["name"])
     except RebuildBlocked as error:
-        return visit.refusal(Trouble(409, "It cannot be dropped now", str(error), error.next_step))
-    return visit.goto("/rebuilds", f"{schema} is removed.")
+        return visit.render_error(PageError(409, "It cannot be dropped now", str(error), error.next_step))
+    return visit.redirect("/rebuilds", f"{schema} is removed.")
 
 
-def _command(parts: Parts, *options: str) -> str:
+def _spell_command(parts: ServerConnections, *options: str) -> str:
     data = f" --data {quote(str(parts.data))}" if parts.data else ""
     return " ".join(("mnemon rebuild", *options)) + data

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from nats.aio.client import Client
 from starlette.responses import Response
 
-from mnemon.admin.forms.settings import SPARE, Knob, problems
+from mnemon.admin.forms.settings import EMPTY_PRICE_LINES, SettingControl, list_errors
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.rendering.outages import Trouble
-from mnemon.operations.embedding_change import embedding_in_force, what_follows
+from mnemon.admin.rendering.outages import PageError
+from mnemon.operations.embedding_change import describe_consequences, load_embedding
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
@@ -23,8 +23,10 @@ from mnemon_infra.settings.store import LiveSettings, SettingsContended, change_
 
 pages = PageSection("Settings", "/settings")
 
-_KNOBS = [(group, [Knob.of(field) for field in group.fields]) for group in list_groups()]
-_ALONE = "general"
+_CONTROLS = [
+    (group, [SettingControl.from_setting(field) for field in group.fields]) for group in list_groups()
+]
+_UNNAMED_GROUP = "general"
 """Id of the group that has no name."""
 
 
@@ -42,7 +44,7 @@ class SettingRow:
         error: the reason why the submitted value is refused.
     """
 
-    knob: Knob
+    knob: SettingControl
     text: str
     was: str
     source: Source
@@ -64,120 +66,122 @@ class Card:
 
 
 @pages.get("/settings")
-async def settings(visit: Visit) -> Response:
+async def show_settings(visit: Visit) -> Response:
     """Show all settings, the default ones or those of a tenant."""
     tenant = visit.query.get("tenant") or None
-    connection = await visit.parts.broker()
-    return await _page(visit, connection, tenant)
+    connection = await visit.connections.get_broker()
+    return await _render_settings(visit, connection, tenant)
 
 
 @pages.post("/settings/save")
-async def save(visit: Visit) -> Response:
+async def save_settings(visit: Visit) -> Response:
     """Save the settings that were changed in the form of a group, and no others."""
     tenant = visit.form.get("tenant") or None
-    knobs = {group.name or _ALONE: knobs for group, knobs in _KNOBS}.get(visit.form["group"])
+    knobs = {group.name or _UNNAMED_GROUP: knobs for group, knobs in _CONTROLS}.get(visit.form["group"])
     if knobs is None:
         raise InvalidBody("group", "is not a group of settings")
-    changed = {each.name: each.read(visit.form) for each in knobs if _is_changed(each, visit.form)}
+    changed = {each.name: each.read_value(visit.form) for each in knobs if _is_changed(each, visit.form)}
 
     def edit(document: Document) -> Document:
         for name, value in changed.items():
             document = set_value(document, name, value)
         return document
 
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     if not changed:
-        return visit.goto(_home(tenant, visit.form["group"]), "Nothing was changed.")
+        return visit.redirect(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        before = await embedding_in_force(connection)
+        before = await load_embedding(connection)
         revision = await change_settings(connection, edit, tenant)
-        follows = what_follows(before, await embedding_in_force(connection))
+        follows = describe_consequences(before, await load_embedding(connection))
     except InvalidBody as error:
-        return await _page(visit, connection, tenant, problems(error))
+        return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:
-        return await _page(visit, connection, tenant, {"": str(error)})
-    names = ", ".join(f"{name} = {_in_words(value)}" for name, value in changed.items())
+        return await _render_settings(visit, connection, tenant, {"": str(error)})
+    names = ", ".join(f"{name} = {_format_setting(value)}" for name, value in changed.items())
     said = f"In force as revision {revision}: {names}"
-    return visit.goto(_home(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
+    return visit.redirect(_group_path(tenant, visit.form["group"]), f"{said}. {follows}" if follows else said)
 
 
 @pages.post("/settings/unset")
-async def unset(visit: Visit) -> Response:
+async def unset_setting(visit: Visit) -> Response:
     """Unset a setting of a tenant, or a default one, so that the value of the level below is in force."""
     tenant, name = visit.form.get("tenant") or None, visit.form["name"]
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     revision = await change_settings(connection, lambda document: unset_value(document, name), tenant)
-    group = name.partition(".")[0] if "." in name else _ALONE
-    return visit.goto(_home(tenant, group), f"In force as revision {revision}: {name} is no longer set.")
+    group = name.partition(".")[0] if "." in name else _UNNAMED_GROUP
+    return visit.redirect(
+        _group_path(tenant, group), f"In force as revision {revision}: {name} is no longer set."
+    )
 
 
 @pages.get("/settings/history")
-async def revisions(visit: Visit) -> Response:
+async def show_history(visit: Visit) -> Response:
     """Show the former revisions, the newest first."""
     tenant = visit.query.get("tenant") or None
-    connection = await visit.parts.broker()
+    connection = await visit.connections.get_broker()
     found = await read_history(connection, tenant)
-    return visit.page(
+    return visit.render(
         "settings_history.html",
         tenant=tenant,
-        tenants=await _tenants(connection),
+        tenants=await _list_tenants(connection),
         revisions=found[::-1],
-        words=_in_words,
+        words=_format_setting,
     )
 
 
 @pages.post("/settings/rollback")
-async def back(visit: Visit) -> Response:
+async def roll_back(visit: Visit) -> Response:
     """Restore the settings of a revision."""
-    tenant, revision = visit.form.get("tenant") or None, visit.form.number("revision")
+    tenant, revision = visit.form.get("tenant") or None, visit.form.get_number("revision")
     if revision is None:
         raise InvalidBody("revision", "is missing")
     try:
-        made = await roll_back_settings(await visit.parts.broker(), revision, tenant)
+        made = await roll_back_settings(await visit.connections.get_broker(), revision, tenant)
     except NoSuchRevision as error:
-        return visit.refusal(Trouble(409, "That revision is gone", str(error), "Reload the history."))
-    return visit.goto(
-        f"/settings/history{_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
+        return visit.render_error(PageError(409, "That revision is gone", str(error), "Reload the history."))
+    return visit.redirect(
+        f"/settings/history{_tenant_query(tenant)}", f"In force as revision {made}, as it was at {revision}."
     )
 
 
-async def _page(
+async def _render_settings(
     visit: Visit, connection: Client, tenant: str | None, refused: Mapping[str, str] | None = None
 ) -> Response:
     found = await read_effective(connection, tenant)
     cards = [
-        _card(group, knobs, found, tenant, visit.form, refused)
-        for group, knobs in _KNOBS
+        _build_card(group, knobs, found, tenant, visit.form, refused)
+        for group, knobs in _CONTROLS
         if tenant is None or group.name not in SHARED_GROUPS
     ]
-    return visit.page(
+    return visit.render(
         "settings.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if refused else HTTPStatus.OK,
         tenant=tenant,
-        tenants=await _tenants(connection),
+        tenants=await _list_tenants(connection),
         cards=cards,
         problem=found.problem,
     )
 
 
-async def _tenants(connection: Client) -> list[str]:
+async def _list_tenants(connection: Client) -> list[str]:
     """Return the tenants that have settings of their own."""
     live = LiveSettings()
     async with live.watched(connection):
         return sorted(live.tenants())
 
 
-def _card(
+def _build_card(
     group: Group,
-    knobs: Sequence[Knob],
+    knobs: Sequence[SettingControl],
     found: InForce,
     tenant: str | None,
     form: Mapping[str, str],
     refused: Mapping[str, str] | None,
 ) -> Card:
-    id_ = group.name or _ALONE
+    id_ = group.name or _UNNAMED_GROUP
     is_sent = refused is not None and form.get("group") == id_
-    rows = [_row(each, found, form if is_sent else {}, refused or {}) for each in knobs]
+    rows = [_build_row(each, found, form if is_sent else {}, refused or {}) for each in knobs]
     named = {each.name for each in knobs}
     others = [
         f"{field}: {said}" if field else said
@@ -189,18 +193,24 @@ def _card(
     return Card(id_, group.name or "general", group.description, rows, changed, "; ".join(others) or None)
 
 
-def _row(knob: Knob, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]) -> SettingRow:
+def _build_row(
+    knob: SettingControl, found: InForce, form: Mapping[str, str], refused: Mapping[str, str]
+) -> SettingRow:
     value = found.values[knob.name]
-    errors = [_at(field, knob.name, said) for field, said in refused.items() if _is_about(field, knob.name)]
+    errors = [
+        _locate_error(field, knob.name, said)
+        for field, said in refused.items()
+        if _is_about(field, knob.name)
+    ]
     lines: list[Mapping[str, Any]] = []
     if knob.kind == "prices":
-        lines = [*(knob.read(form) if form else value), *({} for _ in range(SPARE))]
+        lines = [*(knob.read_value(form) if form else value), *({} for _ in range(EMPTY_PRICE_LINES))]
     return SettingRow(
         knob,
-        form.get(knob.name, knob.written(value)),
-        form.get(f"was.{knob.name}", knob.written(value)),
+        form.get(knob.name, knob.format_value(value)),
+        form.get(f"was.{knob.name}", knob.format_value(value)),
         found.sources[knob.name],
-        _in_words(found.below[knob.name]),
+        _format_setting(found.below[knob.name]),
         lines,
         "; ".join(errors) or None,
     )
@@ -210,7 +220,7 @@ def _is_about(field: str, name: str) -> bool:
     return field == name or field.startswith(f"{name}.")
 
 
-def _at(field: str, name: str, said: str) -> str:
+def _locate_error(field: str, name: str, said: str) -> str:
     """Return an error with the part of the setting that it is about: `line 2, input: ...` of a price."""
     match field.removeprefix(name).strip(".").split("."):
         case [number, *parts] if number.isdecimal():
@@ -218,21 +228,21 @@ def _at(field: str, name: str, said: str) -> str:
     return said
 
 
-def _is_changed(knob: Knob, form: Mapping[str, str]) -> bool:
+def _is_changed(knob: SettingControl, form: Mapping[str, str]) -> bool:
     was = form.get(f"was.{knob.name}", "")
     if knob.kind == "prices":
         try:
-            return _known(knob.read(form)) != _known(json.loads(was))
+            return _drop_empty_parts(knob.read_value(form)) != _drop_empty_parts(json.loads(was))
         except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidBody(f"was.{knob.name}", "is not a list of prices") from error
     return knob.name in form and form[knob.name] != was
 
 
-def _known(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _drop_empty_parts(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{part: value for part, value in each.items() if value is not None} for each in prices]
 
 
-def _in_words(value: Any) -> str:
+def _format_setting(value: Any) -> str:
     match value:
         case None:
             return "left out"
@@ -245,18 +255,18 @@ def _in_words(value: Any) -> str:
         case float() if value.is_integer():
             return f"{value:.0f}"
         case list():
-            return "; ".join(_price_in_words(each) for each in value) or "none"
+            return "; ".join(_format_price(each) for each in value) or "none"
     return json.dumps(value, ensure_ascii=False)
 
 
-def _price_in_words(price: Mapping[str, Any]) -> str:
+def _format_price(price: Mapping[str, Any]) -> str:
     figures = (f"{part} {value:g}" for part, value in price.items() if isinstance(value, int | float))
     return f"{price.get('model')} ({', '.join(figures)})"
 
 
-def _query(tenant: str | None) -> str:
+def _tenant_query(tenant: str | None) -> str:
     return f"?{urlencode({'tenant': tenant})}" if tenant else ""
 
 
-def _home(tenant: str | None, group: str) -> str:
-    return f"/settings{_query(tenant)}#{group}"
+def _group_path(tenant: str | None, group: str) -> str:
+    return f"/settings{_tenant_query(tenant)}#{group}"

@@ -6,9 +6,9 @@ from typing import Final, TypeVar
 
 from starlette.responses import Response
 
-from mnemon.admin.charts.bars import Chart, chart
+from mnemon.admin.charts.bars import Chart, draw_chart
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.rendering.filters import tokens
+from mnemon.admin.rendering.filters import format_tokens
 from mnemon_consumers.domain.spending.period import Period, read_last_days
 from mnemon_consumers.domain.spending.usage import Total, UsageGrouping
 from mnemon_contracts.base import InvalidBody
@@ -22,55 +22,57 @@ FieldT = TypeVar("FieldT")
 pages = PageSection("Batches and usage", "/usage")
 
 _SPANS: Final = (7, 30, 90)
-_STACKED: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
-_MOST_TENANTS: Final = 500
-_SHOWN: Final = 50
+_GROUPINGS: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
+_MAX_TENANTS: Final = 500
+_PAGE_SIZE: Final = 50
 """Batches on a page."""
 
 
 @pages.get("/usage")
-async def usage(visit: Visit) -> Response:
+async def show_usage(visit: Visit) -> Response:
     """Show cost and tokens of the last days."""
     tenant = visit.query.get("tenant", "").strip() or None
     days = _among(visit.query.get("days", ""), {str(each): each for each in _SPANS}, 30)
-    by = _among(visit.query.get("by", ""), {part: part for part in _STACKED}, _STACKED[0])
+    by = _among(visit.query.get("by", ""), {part: part for part in _GROUPINGS}, _GROUPINGS[0])
     live = LiveSettings()
-    database = await visit.parts.database()
-    async with live.watched(await visit.parts.broker()):
+    database = await visit.connections.get_database()
+    async with live.watched(await visit.connections.get_broker()):
         period = await read_last_days(database, live, tenant, days)
     daily = period.by(("day", by))
-    return visit.page(
+    return visit.render(
         "usage.html",
         tenant=tenant,
-        tenants=await database.run_query(list_tenants(_MOST_TENANTS)),
+        tenants=await database.run_query(list_tenants(_MAX_TENANTS)),
         days=days,
         by=by,
         spans=[(str(each), f"{each} days") for each in _SPANS],
-        parts=[(part, part) for part in _STACKED],
+        parts=[(part, part) for part in _GROUPINGS],
         period=period,
         table=period.by(("tenant", "purpose", "model")),
         by_day=period.by(("day",)),
-        cost=_chart(period, {key: total.usd for key, total in daily.items()}, _dollars),
-        tokens=_chart(period, {key: float(_tokens(total)) for key, total in daily.items()}, tokens),
+        cost=_draw_daily_chart(period, {key: total.usd for key, total in daily.items()}, _format_dollars),
+        tokens=_draw_daily_chart(
+            period, {key: float(_count_tokens(total)) for key, total in daily.items()}, format_tokens
+        ),
     )
 
 
 @pages.get("/usage/batches")
-async def batches(visit: Visit) -> Response:
+async def show_batches(visit: Visit) -> Response:
     """Show batches, the newest first, and the windows that wait for `extract`."""
     shown = _among(visit.query.get("state", ""), {name: name for name in STATES}, "all")
     now = datetime.now(UTC)
-    before = _moment(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
-    database = await visit.parts.database()
+    before = _parse_time(visit.query["before"]) if visit.query.get("before") else now + timedelta(days=1)
+    database = await visit.connections.get_database()
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = await database.run_query(list_newest_batches(STATES[shown], before, _SHOWN + 1))
-    return visit.page(
+    found = await database.run_query(list_newest_batches(STATES[shown], before, _PAGE_SIZE + 1))
+    return visit.render(
         "batches.html",
         now=now,
         shown=shown,
         states=STATES,
-        batches=found[:_SHOWN],
-        older=found[_SHOWN - 1].created_at.isoformat() if len(found) > _SHOWN else None,
+        batches=found[:_PAGE_SIZE],
+        older=found[_PAGE_SIZE - 1].created_at.isoformat() if len(found) > _PAGE_SIZE else None,
         is_first="before" not in visit.query,
         in_hand=await database.run_query(load_backlog(now, midnight)),
         by_tenant=await database.run_query(load_tenant_backlogs(now)),
@@ -81,21 +83,23 @@ def _among(asked: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT
     return known.get(asked, otherwise)
 
 
-def _chart(period: Period, values: Mapping[tuple[str, ...], float], written: Callable[[float], str]) -> Chart:
+def _draw_daily_chart(
+    period: Period, values: Mapping[tuple[str, ...], float], written: Callable[[float], str]
+) -> Chart:
     first, last = period.since.date(), period.until.date()
     days = [first + timedelta(days=each) for each in range((last - first).days)]
-    return chart(days, {(day, series): value for (day, series), value in values.items()}, written)
+    return draw_chart(days, {(day, series): value for (day, series), value in values.items()}, written)
 
 
-def _tokens(total: Total) -> int:
+def _count_tokens(total: Total) -> int:
     return total.input + total.output
 
 
-def _dollars(value: float) -> str:
+def _format_dollars(value: float) -> str:
     return f"${value:,.4g}"
 
 
-def _moment(written: str) -> datetime:
+def _parse_time(written: str) -> datetime:
     try:
         return datetime.fromisoformat(written).astimezone(UTC)
     except (ValueError, OverflowError) as error:

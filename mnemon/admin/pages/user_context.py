@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple, get_args
 
 from starlette.responses import Response
 
-from mnemon.admin.forms.fields import whole_number
+from mnemon.admin.forms.fields import parse_whole_number
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.ask import ContextReplyV1, ContextSection, Format
 from mnemon_infra.settings.store import read_settings
@@ -17,7 +17,7 @@ pages = PageSection("Users", "/users")
 
 _FORMATS: Final = [(each, each) for each in get_args(Format)]
 
-WIDTH: Final = 1000
+BAR_WIDTH: Final = 1000
 """Width of the bar, in units of its view box."""
 
 
@@ -31,16 +31,16 @@ class BudgetBar(NamedTuple):
 
 
 @pages.get("/user/context")
-async def context(visit: Visit) -> Response:
+async def show_context(visit: Visit) -> Response:
     """Show the context as a bot would get it now."""
-    whose = PageUser.of(visit.query)
+    whose = PageUser.from_fields(visit.query)
     asked = {
         name: visit.query.get(name, "").strip() for name in ("query", "format", "budget", "conversation")
     }
-    usual = (await read_settings(await visit.parts.broker(), whose.tenant)).context.budget
+    usual = (await read_settings(await visit.connections.get_broker(), whose.tenant)).context.budget
     reply, error = None, None
     try:
-        reply = await _asked(visit, whose, asked)
+        reply = await _request_context(visit, whose, asked)
     except InvalidBody as wrong:
         error = wrong
     except AskFailed as failed:
@@ -48,8 +48,8 @@ async def context(visit: Visit) -> Response:
             raise
         field, _, problem = failed.message.partition(": ")
         error = InvalidBody(field, problem)
-    budget = whole_number(asked["budget"]) or usual
-    return visit.page(
+    budget = parse_whole_number(asked["budget"]) or usual
+    return visit.render(
         "user_context.html",
         status=422 if error else 200,
         asked=asked,
@@ -57,29 +57,29 @@ async def context(visit: Visit) -> Response:
         usual=usual,
         budget=budget,
         reply=reply,
-        stretches=_stretches(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
-        wide=WIDTH,
+        stretches=_scale_sections(reply.sections, max(budget, reply.tokens or 0)) if reply else [],
+        wide=BAR_WIDTH,
         errors={error.field: error.problem} if error else {},
-        **shown(whose, "context"),
+        **frame_values(whose, "context"),
     )
 
 
-async def _asked(visit: Visit, whose: PageUser, asked: Mapping[str, str]) -> ContextReplyV1:
+async def _request_context(visit: Visit, whose: PageUser, asked: Mapping[str, str]) -> ContextReplyV1:
     fields: dict[str, Any] = {name: value for name, value in asked.items() if value}
-    if (budget := whole_number(asked["budget"])) is not None:
+    if (budget := parse_whole_number(asked["budget"])) is not None:
         fields["budget"] = budget
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     # `memory.context` never fails, and would hide an error.
     reply = await memory.ask(whose.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)
     return reply
 
 
-def _stretches(sections: Mapping[str, ContextSection], budget: int) -> list[BudgetBar]:
+def _scale_sections(sections: Mapping[str, ContextSection], budget: int) -> list[BudgetBar]:
     """Return the sections side by side, scaled to the budget."""
     found, x = [], 0.0
     for name, section in sections.items():
-        width = WIDTH * section.tokens / budget
+        width = BAR_WIDTH * section.tokens / budget
         found.append(BudgetBar(name, section, x, width))
         x += width
     return found

@@ -6,50 +6,54 @@ from typing import Final
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 from mnemon_contracts.verbs.ask import MAX_HISTORY
 from mnemon_infra.database.memory.users import list_conversations
 
 pages = PageSection("Users", "/users")
 
-_PAGE: Final = 50
+_PAGE_SIZE: Final = 50
 """Messages that the page shows at first."""
 
 
 @pages.get("/user/conversations")
-async def history(visit: Visit) -> Response:
+async def show_history(visit: Visit) -> Response:
     """Show all conversations, and the newest messages of one."""
-    return await _history(visit, PageUser.of(visit.query), visit.query.get("conversation") or None)
-
-
-@pages.post("/user/conversation/erase")
-async def erase(visit: Visit) -> Response:
-    """Erase a conversation for good."""
-    whose, conversation = PageUser.of(visit.form), visit.form["conversation"]
-    if visit.form.get("confirmed") != conversation.strip():
-        return await _history(
-            visit, whose, conversation, "Type the id of the conversation exactly as shown above."
-        )
-    memory = await whose.memory(visit)
-    reply = await memory.erase(whose.user, conversation=conversation)
-    return visit.page(
-        "user_receipt.html", receipt=reply, what=f"Conversation {conversation}", **shown(whose, "")
+    return await _render_history(
+        visit, PageUser.from_fields(visit.query), visit.query.get("conversation") or None
     )
 
 
-async def _history(visit: Visit, whose: PageUser, conversation: str | None, error: str = "") -> Response:
-    database = await visit.parts.database()
+@pages.post("/user/conversation/erase")
+async def erase_conversation(visit: Visit) -> Response:
+    """Erase a conversation for good."""
+    whose, conversation = PageUser.from_fields(visit.form), visit.form["conversation"]
+    if visit.form.get("confirmed") != conversation.strip():
+        return await _render_history(
+            visit, whose, conversation, "Type the id of the conversation exactly as shown above."
+        )
+    memory = await whose.connect_memory(visit)
+    reply = await memory.erase(whose.user, conversation=conversation)
+    return visit.render(
+        "user_receipt.html", receipt=reply, what=f"Conversation {conversation}", **frame_values(whose, "")
+    )
+
+
+async def _render_history(
+    visit: Visit, whose: PageUser, conversation: str | None, error: str = ""
+) -> Response:
+    database = await visit.connections.get_database()
     all_of_them = await database.run_query(list_conversations((whose.tenant, whose.user)))
-    memory = await whose.memory(visit)
-    limit = min(visit.query.number("limit") or _PAGE, MAX_HISTORY)
+    memory = await whose.connect_memory(visit)
+    limit = min(visit.query.get_number("limit") or _PAGE_SIZE, MAX_HISTORY)
     reply = await memory.history(whose.user, limit=limit, conversation=conversation, min_seq=whose.seq)
     more = len(reply.messages) == limit and limit < MAX_HISTORY
-    return visit.page(
+    return visit.render(
         "user_conversations.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
         conversations=all_of_them,
         reply=reply,
         more=min(limit * 4, MAX_HISTORY) if more else None,
         error=error,
-        **shown(whose, "conversations"),
+        **frame_values(whose, "conversations"),
     )

@@ -7,72 +7,72 @@ from typing import Any
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 from mnemon_contracts.base import InvalidBody
 
 pages = PageSection("Users", "/users")
 
 
 @pages.get("/user/data")
-async def data(visit: Visit) -> Response:
+async def show_data(visit: Visit) -> Response:
     """Show the profile fields and the tasks."""
-    return await _data(visit, PageUser.of(visit.query))
+    return await _render_data(visit, PageUser.from_fields(visit.query))
 
 
 @pages.post("/user/data/set")
 async def set_field(visit: Visit) -> Response:
     """Set or remove one profile field."""
-    whose, name = PageUser.of(visit.form), visit.form.get("name", "")
+    whose, name = PageUser.from_fields(visit.form), visit.form.get("name", "")
     removes = "remove" in visit.form
     if not removes:
         name = name.strip()  # a typed name; the name of an existing field must stay as it is
     if not name:
-        return await _data(visit, whose, {"name": "Enter the name of the field."})
-    value = None if removes else _value(visit.form.get("value", ""))
-    memory = await whose.memory(visit)
+        return await _render_data(visit, whose, {"name": "Enter the name of the field."})
+    value = None if removes else _parse_value(visit.form.get("value", ""))
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.set_profile(whose.user, {name: value})
     except InvalidBody as error:
-        return await _data(visit, whose, {"value": error.problem})
+        return await _render_data(visit, whose, {"value": error.problem})
     said = f"{name} was removed." if value is None else f"{name} was set."
-    return _back(visit, whose, said, reply.seen_seq)
+    return _redirect_to_data(visit, whose, said, reply.seen_seq)
 
 
 @pages.post("/user/task")
-async def task(visit: Visit) -> Response:
+async def change_tasks(visit: Visit) -> Response:
     """Add a task, or mark one as done or remove it."""
-    whose, form = PageUser.of(visit.form), visit.form
+    whose, form = PageUser.from_fields(visit.form), visit.form
     fields = {name: form[name] for name in ("task_id", "text", "due_at") if form.get(name)}
     if form.get("action") == "add" and not form.get("text"):
-        return await _data(visit, whose, {"text": "Enter the text of the task."})
-    memory = await whose.memory(visit)
+        return await _render_data(visit, whose, {"text": "Enter the text of the task."})
+    memory = await whose.connect_memory(visit)
     try:
         reply = await memory.ask(whose.user, "tasks", action=form.get("action"), **fields)
     except InvalidBody as error:
-        return await _data(visit, whose, {error.field: error.problem})
-    return _back(visit, whose, "The tasks were changed.", reply.seen_seq)
+        return await _render_data(visit, whose, {error.field: error.problem})
+    return _redirect_to_data(visit, whose, "The tasks were changed.", reply.seen_seq)
 
 
-async def _data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.memory(visit)
+async def _render_data(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
+    memory = await whose.connect_memory(visit)
     profile = await memory.profile(whose.user, min_seq=whose.seq)
     tasks = await memory.tasks(whose.user, min_seq=whose.seq)
-    return visit.page(
+    return visit.render(
         "user_data.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
-        profile={name: _written(value) for name, value in profile.profile.items()},
+        profile={name: _format_value(value) for name, value in profile.profile.items()},
         tasks=tasks.tasks,
         errors=errors or {},
         typed=visit.form,
-        **shown(whose, "data"),
+        **frame_values(whose, "data"),
     )
 
 
-def _back(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
-    return visit.goto("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
+def _redirect_to_data(visit: Visit, whose: PageUser, said: str, seq: int) -> Response:
+    return visit.redirect("/user/data", said, tenant=whose.tenant, user=whose.user, seq=str(seq))
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Return the value of a text as JSON; the text itself if it is not JSON."""
     try:
         return json.loads(text)
@@ -80,5 +80,5 @@ def _value(text: str) -> Any:
         return text
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

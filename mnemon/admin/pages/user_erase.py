@@ -5,45 +5,45 @@ from http import HTTPStatus
 from starlette.responses import Response
 
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 
 pages = PageSection("Users", "/users")
 
 
 @pages.get("/user/erase")
-async def before(visit: Visit) -> Response:
+async def show_erase(visit: Visit) -> Response:
     """Show how much memory the user has, and the form of the erasure."""
-    return await _before(visit, PageUser.of(visit.query))
+    return await _render_erase(visit, PageUser.from_fields(visit.query))
 
 
 @pages.post("/user/erase")
-async def erase(visit: Visit) -> Response:
+async def erase_user(visit: Visit) -> Response:
     """Erase the user if the id was typed as a confirmation."""
-    whose = PageUser.of(visit.form)
+    whose = PageUser.from_fields(visit.form)
     if visit.form.get("confirmed") != whose.user.strip():
-        return await _before(visit, whose, "Type the id of the user exactly as shown above.")
-    memory = await whose.memory(visit)
+        return await _render_erase(visit, whose, "Type the id of the user exactly as shown above.")
+    memory = await whose.connect_memory(visit)
     reply = await memory.erase(whose.user)
-    return visit.page("user_receipt.html", receipt=reply, what=whose.user, **shown(whose, "erase"))
+    return visit.render("user_receipt.html", receipt=reply, what=whose.user, **frame_values(whose, "erase"))
 
 
 @pages.post("/user/verify")
-async def verify(visit: Visit) -> Response:
+async def verify_erasure(visit: Visit) -> Response:
     """Show what is left of the user, and search all stores for words."""
-    whose = PageUser.of(visit.form)
-    memory = await whose.memory(visit)
+    whose = PageUser.from_fields(visit.form)
+    memory = await whose.connect_memory(visit)
     words = visit.form.get("text") or None
     reply = await memory.erase(whose.user, verify=True, text=words)
-    return visit.page("user_left.html", reply=reply, words=words, **shown(whose, "erase"))
+    return visit.render("user_left.html", reply=reply, words=words, **frame_values(whose, "erase"))
 
 
-async def _before(visit: Visit, whose: PageUser, error: str = "") -> Response:
-    memory = await whose.memory(visit)
-    return visit.page(
+async def _render_erase(visit: Visit, whose: PageUser, error: str = "") -> Response:
+    memory = await whose.connect_memory(visit)
+    return visit.render(
         "user_erase.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
         kept=await memory.status(whose.user),
         facts=(await memory.read(whose.user, limit=1)).total,
         error=error,
-        **shown(whose, "erase"),
+        **frame_values(whose, "erase"),
     )

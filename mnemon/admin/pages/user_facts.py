@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from mnemon.admin.forms import facts as facing
 from mnemon.admin.page import PageSection, Visit
-from mnemon.admin.page_user import PageUser, shown
+from mnemon.admin.page_user import PageUser, frame_values
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.verbs.tools import SaveReplyV1
 from mnemon_infra.database.memory.users import load_fact_origin
@@ -15,76 +15,76 @@ from mnemon_producers.errors import AskFailed
 
 pages = PageSection("Users", "/users")
 
-_DECIDED: Final = {
+_NOTICES: Final = {
     "saved": "Saved as {id}.",
     "updated": "{id} said nearly the same and was updated.",
     "confirmed": "{id} already says the same.",
 }
-_HITS: Final = 20
+_MAX_HITS: Final = 20
 
 
 @pages.get("/user/facts")
-async def facts(visit: Visit) -> Response:
+async def show_facts(visit: Visit) -> Response:
     """Show all facts, and the hits of a query."""
-    return await _facts(visit, PageUser.of(visit.query))
+    return await _render_facts(visit, PageUser.from_fields(visit.query))
 
 
 @pages.post("/user/save")
-async def save(visit: Visit) -> Response:
+async def save_fact(visit: Visit) -> Response:
     """Save a fact."""
-    whose = PageUser.of(visit.form)
-    memory = await whose.memory(visit)
+    whose = PageUser.from_fields(visit.form)
+    memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.typed(visit.form)})
+        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.read_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
-        return await _facts(visit, whose, facing.errors(error))
+        return await _render_facts(visit, whose, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
     if reply.decision == "rejected":
-        return await _facts(visit, whose, {"text": reply.reason or "The fact was refused."})
-    said = _DECIDED.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
-    return visit.goto("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
+        return await _render_facts(visit, whose, {"text": reply.reason or "The fact was refused."})
+    said = _NOTICES.get(reply.decision or "", "The decision follows in a moment.").format(id=reply.id)
+    return visit.redirect("/user/facts", said, tenant=whose.tenant, user=whose.user, seq=str(reply.seen_seq))
 
 
 @pages.get("/user/fact")
-async def fact(visit: Visit) -> Response:
+async def show_fact(visit: Visit) -> Response:
     """Show one fact with its former versions and its sources."""
-    return await _fact(visit, PageUser.of(visit.query), visit.query.get("id", ""))
+    return await _render_fact(visit, PageUser.from_fields(visit.query), visit.query.get("id", ""))
 
 
 @pages.post("/user/update")
-async def update(visit: Visit) -> Response:
+async def update_fact(visit: Visit) -> Response:
     """Update a fact."""
-    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
-    memory = await whose.memory(visit)
+    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.typed(visit.form))
+        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.read_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
-        return await _fact(visit, whose, fact_id, facing.errors(error))
+        return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/fact", f"{fact_id} was changed.", **known)
+    return visit.redirect("/user/fact", f"{fact_id} was changed.", **known)
 
 
 @pages.post("/user/forget")
-async def forget(visit: Visit) -> Response:
+async def forget_fact(visit: Visit) -> Response:
     """Forget a fact."""
-    whose, fact_id = PageUser.of(visit.form), visit.form.get("id", "")
-    memory = await whose.memory(visit)
+    whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
+    memory = await whose.connect_memory(visit)
     reply = await memory.forget(whose.user, fact_id)
     known = {"tenant": whose.tenant, "user": whose.user, "seq": str(reply.seen_seq)}
-    return visit.goto("/user/facts", f"{fact_id} was forgotten.", **known)
+    return visit.redirect("/user/facts", f"{fact_id} was forgotten.", **known)
 
 
-async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
-    memory = await whose.memory(visit)
+async def _render_facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = None) -> Response:
+    memory = await whose.connect_memory(visit)
     query = visit.query.get("q", "").strip()
     reply = await memory.read_all(whose.user, min_seq=whose.seq)
     found = None
     if query:
         found = await memory.search(
-            whose.user, query, limit=_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
+            whose.user, query, limit=_MAX_HITS, threshold=0, scope=("memories", "messages"), min_seq=whose.seq
         )
     by_tier = {tier: [each for each in reply.facts if each.tier == tier] for tier in facing.TIERS}
-    return visit.page(
+    return visit.render(
         "user_facts.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         by_tier=by_tier,
@@ -93,22 +93,22 @@ async def _facts(visit: Visit, whose: PageUser, errors: dict[str, str] | None = 
         found=found,
         errors=errors or {},
         typed=visit.form,
-        **shown(whose, "facts"),
+        **frame_values(whose, "facts"),
     )
 
 
-async def _fact(
+async def _render_fact(
     visit: Visit, whose: PageUser, fact_id: str, errors: dict[str, str] | None = None
 ) -> Response:
-    memory = await whose.memory(visit)
+    memory = await whose.connect_memory(visit)
     reply = await memory.get(whose.user, fact_id, scope="memories", min_seq=whose.seq)
     assert reply.fact, "there is one, or a refusal"
-    database = await visit.parts.database()
+    database = await visit.connections.get_database()
     came = await database.run_query(load_fact_origin((whose.tenant, whose.user), fact_id))
     values: dict[str, Any] = reply.fact.model_dump()
     if reply.fact.expires_at:
         values["expires_at"] = reply.fact.expires_at.isoformat()
-    return visit.page(
+    return visit.render(
         "user_fact.html",
         status=HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
         fact=reply.fact,
@@ -118,5 +118,5 @@ async def _fact(
         facing=facing,
         errors=errors or {},
         typed={**values, **visit.form},
-        **shown(whose, "facts"),
+        **frame_values(whose, "facts"),
     )

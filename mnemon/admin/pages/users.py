@@ -11,26 +11,26 @@ from mnemon_infra.database.memory.user_memory import load_user_counts
 
 pages = PageSection("Users", "/users")
 
-PAGE: Final = 25
+PAGE_SIZE: Final = 25
 """Users on a page."""
 
-_MOST_TENANTS: Final = 500
+_MAX_TENANTS: Final = 500
 
 
 @pages.get("/users")
-async def users(visit: Visit) -> Response:
+async def show_users(visit: Visit) -> Response:
     """Show the users of a tenant whose ids have a given beginning."""
-    database = await visit.parts.database()
-    tenants = await database.run_query(stored.list_tenants(_MOST_TENANTS))
+    database = await visit.connections.get_database()
+    tenants = await database.run_query(stored.list_tenants(_MAX_TENANTS))
     tenant = visit.query.get("tenant", "").strip() or (tenants[0] if len(tenants) == 1 else "")
     begins, after = visit.query.get("begins", "").strip(), visit.query.get("after", "")
-    error = _wrong(begins)
+    error = _check_prefix(begins)
     found: list[str] = []
     if tenant and not error:
-        found = await database.run_query(stored.list_users(tenant, begins, after, PAGE + 1))
-    page = found[:PAGE]
+        found = await database.run_query(stored.list_users(tenant, begins, after, PAGE_SIZE + 1))
+    page = found[:PAGE_SIZE]
     counted = await database.run_query(load_user_counts([(tenant, user) for user in page])) if page else []
-    return visit.page(
+    return visit.render(
         "users.html",
         tenants=tenants,
         tenant=tenant,
@@ -38,11 +38,11 @@ async def users(visit: Visit) -> Response:
         after=after,
         error=error,
         rows=list(zip(page, counted, strict=True)),
-        further=page[-1] if len(found) > PAGE else None,
+        further=page[-1] if len(found) > PAGE_SIZE else None,
     )
 
 
-def _wrong(begins: str) -> str:
+def _check_prefix(begins: str) -> str:
     if len(begins.encode()) > ID_LIMIT:
         return f"An id has at most {ID_LIMIT} bytes."
     return ""

@@ -9,19 +9,19 @@ from markupsafe import Markup, escape
 _UNITS = ("B", "KB", "MB", "GB", "TB")
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Format a number with separated thousands; show one decimal only below 10."""
     if value is None:
         return "–"
     return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
 
 
-def counted(value: int, noun: str) -> str:
+def format_count(value: int, noun: str) -> str:
     """Format a count with a noun, whose plural must end in s."""
-    return f"{number(value)} {noun}{'' if value == 1 else 's'}"
+    return f"{format_number(value)} {noun}{'' if value == 1 else 's'}"
 
 
-def age(seconds: float | None) -> str:
+def format_age(seconds: float | None) -> str:
     """Format a duration in one unit."""
     if seconds is None:
         return "–"
@@ -31,7 +31,7 @@ def age(seconds: float | None) -> str:
     return f"{seconds:.0f} s"
 
 
-def size(count: float | None) -> str:
+def format_size(count: float | None) -> str:
     """Format a number of bytes in a suitable unit."""
     if count is None:
         return "–"
@@ -42,7 +42,7 @@ def size(count: float | None) -> str:
     return ""
 
 
-def moment(at: datetime | None) -> Markup:
+def format_time(at: datetime | None) -> Markup:
     """Format a time in UTC as an HTML `time` element, readable for people and programs."""
     if at is None:
         return Markup("–")
@@ -52,14 +52,14 @@ def moment(at: datetime | None) -> Markup:
     )
 
 
-def usd(value: float | None) -> str:
+def format_usd(value: float | None) -> str:
     """Format US dollars: two decimals from 1 dollar on, four below."""
     if value is None:
         return "–"
     return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
 
 
-def tokens(count: float | None) -> str:
+def format_tokens(count: float | None) -> str:
     """Format a large count in short form: `1.5M`."""
     if count is None:
         return "–"
@@ -69,7 +69,7 @@ def tokens(count: float | None) -> str:
     return f"{count:.0f}"
 
 
-def ticked(text: str) -> Markup:
+def format_code(text: str) -> Markup:
     """Render the text between backticks as code."""
     pieces = text.split("`")
     return Markup("").join(
@@ -79,12 +79,12 @@ def ticked(text: str) -> Markup:
 
 
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "number": number,
-    "counted": counted,
-    "age": age,
-    "size": size,
-    "moment": moment,
-    "usd": usd,
-    "ticked": ticked,
-    "tokens": tokens,
+    "number": format_number,
+    "counted": format_count,
+    "age": format_age,
+    "size": format_size,
+    "moment": format_time,
+    "usd": format_usd,
+    "ticked": format_code,
+    "tokens": format_tokens,
 }

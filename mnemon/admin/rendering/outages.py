@@ -13,48 +13,48 @@ from mnemon_infra.settings.store import SettingsContended
 from mnemon_producers.errors import AskFailed
 
 
-class Trouble(NamedTuple):
+class PageError(NamedTuple):
     """Reason why a page cannot be shown. `status` is the HTTP status."""
 
     status: int
     title: str
-    said: str
+    message: str
     next_step: str
 
 
-def trouble(error: Exception) -> Trouble | None:
+def describe_error(error: Exception) -> PageError | None:
     """Return the text for an error; None if the error is a bug."""
     match error:
         case BrokerUnreachable():
-            return Trouble(
+            return PageError(
                 503, "The broker does not answer", str(error), "Check that `mnemon up` is running."
             )
         case DatabaseUnavailable() | DatabaseNotConfigured():
-            return Trouble(
+            return PageError(
                 503,
                 "The database does not answer",
                 str(error),
                 "Start the database, then reload the page; `mnemon status` shows the cause.",
             )
         case SettingsContended():
-            return Trouble(
+            return PageError(
                 409, "Somebody else changed it at the same time", str(error), "Go back and try again."
             )
         case SettingsNotProvisioned() | StreamsMissing():
-            return Trouble(503, "The streams do not exist", str(error), "Run `mnemon provision`.")
+            return PageError(503, "The streams do not exist", str(error), "Run `mnemon provision`.")
         case AskFailed(code="unavailable" | "timeout"):
-            return Trouble(
+            return PageError(
                 503,
                 "The memory does not answer",
                 error.message,
                 "Check in Overview that `retrieve` runs; `mnemon up` and `mnemon run retrieve` start it.",
             )
         case AskFailed(code="not_found"):
-            return Trouble(404, "Not found", error.message, "It may have been removed in the meantime.")
+            return PageError(404, "Not found", error.message, "It may have been removed in the meantime.")
         case AskFailed():
-            return Trouble(409, "The request was refused", error.message, "Go back and correct it.")
+            return PageError(409, "The request was refused", error.message, "Go back and correct it.")
         case nats.js.errors.APIError():
-            return Trouble(
+            return PageError(
                 503,
                 "The broker refused the request",
                 str(error.description),
@@ -62,8 +62,10 @@ def trouble(error: Exception) -> Trouble | None:
             )
         case nats.errors.Error():
             said = str(error) or "There was no answer in time."
-            return Trouble(503, "The broker does not answer", said, "Try again in a moment.")
+            return PageError(503, "The broker does not answer", said, "Try again in a moment.")
         case TimeoutError():
             said = "The broker or the database does not respond."
-            return Trouble(503, "There was no answer in time", said, "Run `mnemon status` to see which one.")
+            return PageError(
+                503, "There was no answer in time", said, "Run `mnemon status` to see which one."
+            )
     return None

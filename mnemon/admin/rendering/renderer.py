@@ -11,7 +11,7 @@ from mnemon.admin.rendering import filters
 
 
 @cache
-def _templates() -> Environment:
+def _load_templates() -> Environment:
     environment = Environment(
         loader=PackageLoader("mnemon.admin"),
         autoescape=True,
@@ -23,12 +23,12 @@ def _templates() -> Environment:
     return environment
 
 
-_NOTHING: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None, "frame": "base.html"}
+_DEFAULTS: Final[dict[str, Any]] = {"section": None, "proof": None, "notice": None, "frame": "base.html"}
 
 
-def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+def render_template(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """Render a page, or a fragment of one, with the values that all pages share."""
     known = {"navigation": request.app.state.navigation, "version": request.app.state.version}
-    text = _templates().get_template(template).render(_NOTHING | known | values)
+    text = _load_templates().get_template(template).render(_DEFAULTS | known | values)
     # JSON can contain a lone surrogate, which UTF-8 cannot encode: show its number.
     return HTMLResponse(text.encode(errors="backslashreplace"), status_code=status)

@@ -10,7 +10,7 @@ from typing import Final
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from mnemon.admin.session.revoked import SESSION_SECONDS, EndedSessions
-from mnemon.http.login_attempts import Attempts
+from mnemon.http.login_attempts import LoginAttempts
 
 _NOTICE_SECONDS: Final = 60
 
@@ -47,34 +47,34 @@ class Access:
         self._links = set(links)
         self._used = used
         self._ended = ended or EndedSessions()
-        self._attempts = Attempts()
+        self._attempts = LoginAttempts()
         self._sessions = self._signer("session")
         self._notices = self._signer("notice")
         # Derive the name from the token: a browser sends cookies to every port of a host.
         self.cookie = f"mnemon-{self._sign('cookie')[:12]}"
 
-    def wait(self, address: str) -> float:
+    def get_wait(self, address: str) -> float:
         """Return the seconds until an address may try again."""
-        return self._attempts.wait(address)
+        return self._attempts.get_wait(address)
 
-    def enter(self, said: str, address: str) -> str | None:
+    def log_in(self, said: str, address: str) -> str | None:
         """Return the cookie of a new session; None if `said` is not the token."""
         if not hmac.compare_digest(said.strip().encode(), self._token):
-            self._attempts.fail(address)
+            self._attempts.record_failure(address)
             return None
-        self._attempts.succeed(address)
-        return self._begin()
+        self._attempts.record_success(address)
+        return self._create_cookie()
 
-    def enter_by_link(self, key: str) -> str | None:
+    def log_in_by_link(self, key: str) -> str | None:
         """Return the cookie of a new session; None if `key` is not the key of an unused link."""
         for known in self._links:
             if hmac.compare_digest(key.encode(), known.encode()):
                 self._links.discard(known)
                 self._used(known)
-                return self._begin()
+                return self._create_cookie()
         return None
 
-    def session(self, cookie: str | None) -> Session | None:
+    def get_session(self, cookie: str | None) -> Session | None:
         """Return the session of a cookie; None if the cookie is invalid or the session is over."""
         try:
             id_ = str(self._sessions.loads(cookie or "", max_age=SESSION_SECONDS))
@@ -82,7 +82,7 @@ class Access:
             return None
         return None if id_ in self._ended else Session(id_, self._sign(f"form {id_}"))
 
-    def leave(self, session: Session) -> None:
+    def end_session(self, session: Session) -> None:
         """End a session.
 
         Raises:
@@ -90,18 +90,18 @@ class Access:
         """
         self._ended.add(session.id)
 
-    def seal(self, notice: str) -> str:
+    def sign_notice(self, notice: str) -> str:
         """Sign a notice for the next page, as the value of a cookie."""
         return str(self._notices.dumps(notice))
 
-    def unseal(self, cookie: str | None) -> str | None:
+    def read_notice(self, cookie: str | None) -> str | None:
         """Return the notice of a cookie from `seal`; None if it is invalid or too old."""
         try:
             return str(self._notices.loads(cookie or "", max_age=_NOTICE_SECONDS))
         except BadSignature:
             return None
 
-    def _begin(self) -> str:
+    def _create_cookie(self) -> str:
         return str(self._sessions.dumps(os.urandom(16).hex()))
 
     def _sign(self, text: str) -> str:

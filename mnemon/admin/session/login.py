@@ -8,41 +8,41 @@ from starlette.routing import Route
 
 from mnemon.admin.forms.fields import read_form
 from mnemon.admin.page import SESSION_OVER, PageSection, Visit
-from mnemon.admin.rendering.renderer import render
+from mnemon.admin.rendering.renderer import render_template
 from mnemon.admin.session.access import Access
 from mnemon.admin.session.revoked import SESSION_SECONDS
 from mnemon_contracts.base import InvalidBody
 
 
-async def _form(request: Request) -> Response:
+async def _show_login(request: Request) -> Response:
     """Show the login form; for a login link only a button: programs that prefetch links must not use it."""
     access: Access = request.app.state.access
     query = request.query_params
-    if access.session(request.cookies.get(access.cookie)) and "key" not in query:
-        return RedirectResponse(_wanted(query), 303)
-    return _page(request, error=SESSION_OVER if "over" in query else None, given=query)
+    if access.get_session(request.cookies.get(access.cookie)) and "key" not in query:
+        return RedirectResponse(_choose_next_path(query), 303)
+    return _render_login(request, error=SESSION_OVER if "over" in query else None, given=query)
 
 
-async def _enter(request: Request) -> Response:
+async def _log_in(request: Request) -> Response:
     access: Access = request.app.state.access
     address = request.client.host if request.client else ""
     try:
         form = await read_form(request)
     except InvalidBody as wrong:
-        return _page(request, 400, str(wrong))
+        return _render_login(request, 400, str(wrong))
     if key := form.get("key"):
-        cookie = access.enter_by_link(key)
+        cookie = access.log_in_by_link(key)
         error = "This link was used already or belongs to an earlier start. Log in with the token."
-    elif wait := access.wait(address):
-        page = _page(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
+    elif wait := access.get_wait(address):
+        page = _render_login(request, 429, f"Too many attempts. Try again in {wait:.0f} s.", form)
         page.headers["retry-after"] = f"{wait:.0f}"
         return page
     else:
-        cookie = access.enter(form.get("token", ""), address)
+        cookie = access.log_in(form.get("token", ""), address)
         error = "Wrong token."
     if cookie is None:
-        return _page(request, 403, error, {"next": form.get("next", "")})
-    response = RedirectResponse(_wanted(form), 303)
+        return _render_login(request, 403, error, {"next": form.get("next", "")})
+    response = RedirectResponse(_choose_next_path(form), 303)
     response.set_cookie(
         *(access.cookie, cookie),
         max_age=SESSION_SECONDS,
@@ -55,15 +55,15 @@ async def _enter(request: Request) -> Response:
     return response
 
 
-def _page(
+def _render_login(
     request: Request, status: int = 200, error: str | None = None, given: Mapping[str, str] | None = None
 ) -> Response:
     kept = {name: (given or {}).get(name, "") for name in ("key", "next")}
     in_folder = request.app.state.parts.data is not None
-    return render(request, "login.html", status=status, error=error, in_folder=in_folder, **kept)
+    return render_template(request, "login.html", status=status, error=error, in_folder=in_folder, **kept)
 
 
-def _wanted(given: Mapping[str, str]) -> str:
+def _choose_next_path(given: Mapping[str, str]) -> str:
     """Return the path that was requested before the login; `/` if it leads to another site."""
     path = given.get("next", "")
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
@@ -73,12 +73,12 @@ pages = PageSection("Log out", "/logout")
 
 
 @pages.post("/logout")
-async def _leave(visit: Visit) -> Response:
+async def _log_out(visit: Visit) -> Response:
     access: Access = visit.request.app.state.access
-    access.leave(visit.session)
-    response = visit.goto("/login")
+    access.end_session(visit.session)
+    response = visit.redirect("/login")
     response.delete_cookie(access.cookie, path="/")
     return response
 
 
-ROUTES = (Route("/login", _form, methods=["GET"]), Route("/login", _enter, methods=["POST"]))
+ROUTES = (Route("/login", _show_login, methods=["GET"]), Route("/login", _log_in, methods=["POST"]))

@@ -34,7 +34,7 @@ _HEADERS: Final = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Refuses requests from other sites, and keeps pages with memory out of caches.
 
     It detects a site whose name resolves to this machine (DNS rebinding) by the header `Host`: allowed are
@@ -55,7 +55,7 @@ class Guard:
             return
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._is_ours(host):
+        if not self._is_known_host(host):
             said = (
                 f"{parse_host_name(host) or 'this'!r} is not a known name of this page. "
                 "Use its address, or allow the name: mnemon admin --allow-host NAME\n"
@@ -63,7 +63,7 @@ class Guard:
             await PlainTextResponse(said, 421, _HEADERS)(scope, receive, send)
             return
         origin = headers.get("origin", "")
-        if scope["method"] not in ("GET", "HEAD") and _host_of(origin) != host:
+        if scope["method"] not in ("GET", "HEAD") and _parse_host(origin) != host:
             said = f"This came from {origin or 'no Origin'}, not from {host}, and was refused.\n"
             await PlainTextResponse(said, 403, _HEADERS)(scope, receive, send)
             return
@@ -79,12 +79,12 @@ class Guard:
 
         await self._application(scope, receive, answer)
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_known_host(self, host: str) -> bool:
         name = parse_host_name(host)
         return name in self._names or is_address_or_localhost(name)
 
 
-def _host_of(origin: str) -> str:
+def _parse_host(origin: str) -> str:
     try:
         return urlsplit(origin).netloc
     except ValueError:

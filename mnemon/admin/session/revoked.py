@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from mnemon.admin.session.tokens import kept_in
+from mnemon.admin.session.tokens import open_admin_folder
 from mnemon_infra.process.data_folder import replace_file
 
 SESSION_SECONDS: Final = 12 * 3600
@@ -42,6 +42,6 @@ class EndedSessions:
             replace_file(self._path, text)
 
 
-def ended_sessions(data: Path) -> EndedSessions:
+def load_ended_sessions(data: Path) -> EndedSessions:
     """Return the ended sessions of a folder."""
-    return EndedSessions(kept_in(data) / "ended")
+    return EndedSessions(open_admin_folder(data) / "ended")

@@ -3,15 +3,17 @@
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.dead_letters.filters import filtered
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.option_group import expand_options
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_progress
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
@@ -40,11 +42,33 @@ YesOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class LetterOptions:
+    """Options that select dead letters."""
+
+    consumer: Annotated[
+        str | None, typer.Option(help="Only letters of this consumer, such as `persist`.")
+    ] = None
+    reason: Annotated[
+        str | None, typer.Option(help="Only letters with this reason, such as `invalid_body`.")
+    ] = None
+    tenant: Annotated[str | None, typer.Option(help="Only letters of this tenant.")] = None
+    user: Annotated[str | None, typer.Option(help="Only letters of users with this id.")] = None
+    since: Annotated[datetime | None, typer.Option(help="Only letters since this time, in UTC.")] = None
+
+    def create_filter(self) -> "LetterFilter":
+        """Return the filter for the letters that the options select."""
+        from mnemon_infra.broker.dead_letters.listing import LetterFilter
+
+        since = self.since and self.since.replace(tzinfo=UTC)
+        return LetterFilter(self.consumer, self.reason, self.tenant, self.user, since)
+
+
 @app.command("list")
-@filtered
+@expand_options
 def list_(
     *,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     limit: Annotated[int, typer.Option(min=1, help="Show at most this many, the newest ones.")] = 100,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -53,7 +77,9 @@ def list_(
 
     Example: `mnemon dead list --consumer persist --since 2026-11-21`
     """
-    perform(_list(target(data, "broker"), wanted, limit, as_json))
+    perform_command(
+        _list_letters(require_deployment(data, "broker"), filters.create_filter(), limit, as_json)
+    )
 
 
 @app.command("show")
@@ -64,16 +90,16 @@ def show(letter_id: LetterArgument, data: DataOption = None, as_json: JsonOption
 
     Example: `mnemon dead show 17`
     """
-    perform(_show(target(data, "broker"), letter_id, as_json))
+    perform_command(_show_letter(require_deployment(data, "broker"), letter_id, as_json))
 
 
 @app.command("redrive")
-@filtered
+@expand_options
 def redrive(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -88,17 +114,17 @@ def redrive(
 
     Example: `mnemon dead redrive --all --reason unknown_event`
     """
-    chosen = _chosen(letter_ids, take_all, wanted)
-    perform(_redrive(target(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
+    perform_command(_redrive_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
 @app.command("drop")
-@filtered
+@expand_options
 def drop(
     *,
     letter_ids: IdsArgument = None,
     take_all: AllLettersOption = False,
-    wanted: "LetterFilter",
+    filters: LetterOptions,
     yes: YesOption = False,
     data: DataOption = None,
     as_json: JsonOption = False,
@@ -112,11 +138,11 @@ def drop(
 
     Example: `mnemon dead drop 17 18`
     """
-    chosen = _chosen(letter_ids, take_all, wanted)
-    perform(_drop(target(data, "broker", "database"), chosen, yes, as_json))
+    chosen = _select_letters(letter_ids, take_all, filters.create_filter())
+    perform_command(_drop_letters(require_deployment(data, "broker", "database"), chosen, yes, as_json))
 
 
-def _chosen(
+def _select_letters(
     letter_ids: Sequence[int] | None, take_all: bool, wanted: "LetterFilter"
 ) -> "list[int] | LetterFilter":
     """Return the letters that a command changes: ids, or the filter of all letters.
@@ -134,45 +160,42 @@ def _chosen(
     return wanted if take_all else list(dict.fromkeys(letter_ids or ()))
 
 
-@asynccontextmanager
-async def _connected(deployment: "Deployment") -> "AsyncIterator[Client]":
+async def _connect(deployment: "Deployment") -> "Client":
     from mnemon_infra.broker.connection import connect
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-dead")
-    try:
-        yield connection
-    finally:
-        await connection.close()
+    return await connect(str(deployment.nats_url), name="mnemon-dead")
 
 
-async def _list(deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool) -> Ending:
+async def _list_letters(
+    deployment: "Deployment", wanted: "LetterFilter", limit: int, as_json: bool
+) -> Ending:
     from collections import deque
 
-    from mnemon.cli.dead_letters.view import show_letters, summary
+    from mnemon.cli.dead_letters.view import show_letters, summarize_letter
     from mnemon_infra.broker.dead_letters.listing import read_letters
 
     count = 0
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
-    async with _connected(deployment) as connection:
+    async with await _connect(deployment) as connection:
         async for letter in read_letters(connection, wanted):
             count += 1
-            newest.append(summary(letter))  # without the text, which may be long
+            newest.append(summarize_letter(letter))  # without the text, which may be long
     show_letters(newest, count, as_json)
     return Ending.DONE
 
 
-async def _show(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
+async def _show_letter(deployment: "Deployment", letter_id: int, as_json: bool) -> Ending:
     from mnemon.cli.dead_letters.view import show_letter
     from mnemon_infra.broker.dead_letters.redrive import find_original
 
-    async with _connected(deployment) as connection:
-        letter = await _known(connection, letter_id)
+    async with await _connect(deployment) as connection:
+        letter = await _require_letter(connection, letter_id)
         original = await find_original(connection, letter) if letter.kind == "event" else None
     show_letter(letter, original, as_json)
     return Ending.DONE
 
 
-async def _known(connection: "Client", letter_id: int) -> "Letter":
+async def _require_letter(connection: "Client", letter_id: int) -> "Letter":
     from mnemon_infra.broker.dead_letters.listing import read_letter
 
     found = await read_letter(connection, letter_id)
@@ -181,7 +204,7 @@ async def _known(connection: "Client", letter_id: int) -> "Letter":
     return found
 
 
-async def _ids(
+async def _confirm_ids(
     connection: "Client", chosen: "list[int] | LetterFilter", yes: bool, question: str
 ) -> "list[int] | None":
     """Return the ids of the chosen letters: named ones in the order given, those of a filter oldest first.
@@ -191,14 +214,14 @@ async def _ids(
     from mnemon_infra.broker.dead_letters.listing import read_letters
 
     if isinstance(chosen, list):
-        return [(await _known(connection, each)).id for each in chosen]
+        return [(await _require_letter(connection, each)).id for each in chosen]
     found = [letter.id async for letter in read_letters(connection, chosen)]
-    if len(found) > 1 and not yes and not _agreed(f"{question} {len(found):,} dead letters?"):
+    if len(found) > 1 and not yes and not _confirm(f"{question} {len(found):,} dead letters?"):
         return None
     return found
 
 
-def _agreed(question: str) -> bool:
+def _confirm(question: str) -> bool:
     import sys
 
     if not sys.stdin.isatty():
@@ -210,7 +233,7 @@ def _agreed(question: str) -> bool:
     return typer.confirm(question, err=True)
 
 
-async def _redrive(
+async def _redrive_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import read_letter
@@ -219,11 +242,11 @@ async def _redrive(
     given: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     applied: list[int] = []
-    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Redrive")
+    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+        ids = await _confirm_ids(connection, chosen, yes, "Redrive")
         if ids is None:
             return Ending.NOT_SO
-        for each in _with_progress(ids, "redriving"):
+        for each in _track_ids(ids, "redriving"):
             found = await read_letter(connection, each)
             if found is None:
                 continue  # another process has handled the letter
@@ -245,17 +268,17 @@ async def _redrive(
     return Ending.NOT_SO if kept else Ending.DONE
 
 
-async def _drop(
+async def _drop_letters(
     deployment: "Deployment", chosen: "list[int] | LetterFilter", yes: bool, as_json: bool
 ) -> Ending:
     from mnemon_infra.broker.dead_letters.listing import read_letter
     from mnemon_infra.broker.dead_letters.redrive import drop_letter
 
-    async with _connected(deployment) as connection, _looking(deployment) as is_applied:
-        ids = await _ids(connection, chosen, yes, "Delete for good")
+    async with await _connect(deployment) as connection, _open_lookup(deployment) as is_applied:
+        ids = await _confirm_ids(connection, chosen, yes, "Delete for good")
         if ids is None:
             return Ending.NOT_SO
-        for each in _with_progress(ids, "removing"):
+        for each in _track_ids(ids, "removing"):
             if found := await read_letter(connection, each):
                 await drop_letter(connection, found, is_applied)
     typer.echo(
@@ -265,22 +288,17 @@ async def _drop(
 
 
 @asynccontextmanager
-async def _looking(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
+async def _open_lookup(deployment: "Deployment") -> "AsyncIterator[IsApplied]":
     """Yield a function that looks up in the database whether anything is kept of an event."""
     from mnemon_infra.database.engine import Database
     from mnemon_infra.database.projections.row_positions import is_applied
 
-    database = Database(deployment, name="mnemon-dead")
-    await database.open()
-    try:
+    async with Database(deployment, name="mnemon-dead") as database:
         yield partial(is_applied, database)
-    finally:
-        await database.close()
 
 
-def _with_progress(ids: Sequence[int], doing: str) -> Iterator[int]:
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(ids, doing, console=console, transient=True, disable=not console.is_terminal)
+def _track_ids(ids: Sequence[int], description: str) -> Iterator[int]:
+    with show_progress(description=description, total=len(ids)) as update:
+        for each in ids:
+            yield each
+            update(advance=1)

@@ -8,14 +8,14 @@ import typer
 from nats.aio.msg import Msg
 
 from mnemon.cli.terminal.output import Figure, show_table
-from mnemon.operations.dead_letters import body_of, prospect
+from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
-WIDEST = 80
+CELL_CHARACTERS = 80
 """Characters of a cell of the table; `show` has all of them."""
 
 
-def summary(letter: Letter) -> dict[str, Any]:
+def summarize_letter(letter: Letter) -> dict[str, Any]:
     """A letter for a program, without its text."""
     tenant, user = letter.owner or (None, None)
     return {
@@ -35,7 +35,7 @@ def summary(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest letters, each as its `summary`, of `count` in all."""
+    """Show the newest letters, each as its `summarize_letter`, of `count` in all."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return
@@ -44,7 +44,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
         return
     columns = "id", "at", "consumer", "reason", "subject", "error"
     # Show ids without commas, as a command takes them.
-    rows = [[Figure(each["id"]), *(_cell(each[name]) for name in columns[1:])] for each in newest]
+    rows = [[Figure(each["id"]), *(_format_cell(each[name]) for name in columns[1:])] for each in newest]
     show_table(columns, rows)
     shown = (
         f"the newest {len(newest):,} of {count:,} dead letters"
@@ -56,40 +56,42 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
     """Show all of a letter. `original` is the event that it is about, as far as it is in the log."""
-    found = summary(letter) | {
+    found = summarize_letter(letter) | {
         "headers": dict(letter.headers),
         "left_out": letter.left_out,
         "in_log": original is not None if letter.kind == "event" else None,
-        "next": _advice(letter, original),
-        "body": body_of(letter, original).decode(errors="replace"),
+        "next": _describe_next_step(letter, original),
+        "body": get_body(letter, original).decode(errors="replace"),
     }
     if as_json:
         typer.echo(json.dumps(found))
         return
     for name, value in found.items():
         if name != "body" and value not in (None, {}):
-            typer.echo(f"{name:<10}{_printable(value if isinstance(value, str) else json.dumps(value))}")
-    typer.echo(f"\n{_printable(found['body'])}")
+            typer.echo(
+                f"{name:<10}{_replace_unprintable(value if isinstance(value, str) else json.dumps(value))}"
+            )
+    typer.echo(f"\n{_replace_unprintable(found['body'])}")
 
 
-def _advice(letter: Letter, original: Msg | None) -> str:
-    found = prospect(letter, original)
+def _describe_next_step(letter: Letter, original: Msg | None) -> str:
+    found = assess_redrive(letter, original)
     redrive, drop = (f"mnemon dead {command} {letter.id}" for command in ("redrive", "drop"))
     match found.redrive:
         case "now":
-            return f"{found.said}: {redrive}"
+            return f"{found.reason}: {redrive}"
         case "after a fix":
-            return f"{found.said}; after a fix: {redrive}. Or drop it: {drop}"
+            return f"{found.reason}; after a fix: {redrive}. Or drop it: {drop}"
         case "never":
-            return f"{found.said}: {drop}"
+            return f"{found.reason}: {drop}"
 
 
-def _cell(value: str) -> str:
-    shown = _printable(value)
-    return f"{shown[:WIDEST]}\N{HORIZONTAL ELLIPSIS}" if len(shown) > WIDEST else shown
+def _format_cell(value: str) -> str:
+    shown = _replace_unprintable(value)
+    return f"{shown[:CELL_CHARACTERS]}\N{HORIZONTAL ELLIPSIS}" if len(shown) > CELL_CHARACTERS else shown
 
 
-def _printable(text: str) -> str:
+def _replace_unprintable(text: str) -> str:
     """Replace control characters: text from outside must not control the terminal."""
     return "".join(
         each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text

@@ -1,21 +1,18 @@
 """`mnemon audit`."""
 
-import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.target import DataOption, served
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.target import DataOption, open_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
     from mnemon.operations.audit.ledger import Audit, AuditFault
-    from mnemon.operations.audit.run import AuditProgress
     from mnemon_infra.config import Deployment
 
 
@@ -44,53 +41,49 @@ def audit(
 
     Example: `mnemon audit --data ./memory --json`
     """
-    perform(_audit(data, sample, as_json))
+    perform_command(_run_audit(data, sample, as_json))
 
 
-async def _audit(data: Path | None, sample: int, as_json: bool) -> Ending:
-    async with served(data, "broker", "database") as at:
-        found = await _examined(at.deployment, sample)
+async def _run_audit(data: Path | None, sample: int, as_json: bool) -> Ending:
+    async with open_deployment(data, "broker", "database") as at:
+        found = await _examine_deployment(at.deployment, sample)
     if as_json:
-        typer.echo(json.dumps(_as_json(found), ensure_ascii=False))
+        show_json(_audit_to_json(found))
     else:
-        _show(found)
+        _show_audit(found)
     return Ending.NOT_SO if found.faults.total else Ending.DONE
 
 
-async def _examined(deployment: "Deployment", sample: int) -> "Audit":
-    from mnemon.operations.audit.run import NotProvisioned, examine
-    from mnemon.operations.rebuild.live_vectors import live_pages
+async def _examine_deployment(deployment: "Deployment", sample: int) -> "Audit":
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
+
+    from mnemon.operations.audit.run import NotProvisioned, run_audit
+    from mnemon.operations.rebuild.live_vectors import open_live_pages
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.audit.events import UserSample
     from mnemon_infra.database.engine import Database
     from mnemon_infra.rebuild.generations import Site
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-audit")
+    columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     try:
-        async with Database(deployment, name="mnemon-audit") as database:
-            place = Site(deployment, connection, database)
-            async with live_pages(place) as pages:
-                with _progress() as progress:
-                    return await examine(connection, database, UserSample(sample), progress, pages)
+        async with (
+            await connect(str(deployment.nats_url), name="mnemon-audit") as connection,
+            Database(deployment, name="mnemon-audit") as database,
+            open_live_pages(Site(deployment, connection, database)) as pages,
+        ):
+            with show_progress(*columns) as update:
+                return await run_audit(
+                    connection,
+                    database,
+                    UserSample(sample),
+                    lambda position, up_to: update(completed=position, total=up_to),
+                    pages,
+                )
     except NotProvisioned as error:
         refuse(Ending.PART_MISSING, str(error), "Create it: mnemon provision")
-    finally:
-        await connection.close()
 
 
-@contextmanager
-def _progress() -> "Iterator[AuditProgress]":
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = "reading the log", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("log", total=None)
-        yield lambda position, up_to: bar.update(task, completed=position, total=up_to)
-
-
-def _as_json(found: "Audit") -> dict[str, Any]:
+def _audit_to_json(found: "Audit") -> dict[str, Any]:
     return {
         "complete": not found.faults.total,
         "up_to": found.up_to,
@@ -100,13 +93,13 @@ def _as_json(found: "Audit") -> dict[str, Any]:
         "persist": {
             "events": found.persist.events,
             "applied": found.persist.applied,
-            "nothing": found.persist.nothing,
+            "nothing": found.persist.ignored,
             "dead": found.persist.dead,
             "removed": found.persist.removed,
             "waiting": found.persist.waiting,
-            "missing": found.faults.of("persist", "persist-sweep"),
+            "missing": found.faults.count_of("persist", "persist-sweep"),
         },
-        "dedupe": asdict(found.dedupe) | {"missing": found.faults.of("dedupe")},
+        "dedupe": asdict(found.dedupe) | {"missing": found.faults.count_of("dedupe")},
         "extract": {
             "intended": found.extract.intended,
             "open": found.extract.open,
@@ -126,18 +119,18 @@ def _as_json(found: "Audit") -> dict[str, Any]:
     }
 
 
-def _show(found: "Audit") -> None:
+def _show_audit(found: "Audit") -> None:
     persist, dedupe, extract = found.persist, found.dedupe, found.extract
     rows = [
         ("persist", "applied", persist.applied),
-        *_counted("persist", "nothing, ", persist.nothing),
-        *_counted("persist", "dead, ", persist.dead),
-        ("persist", "missing", found.faults.of("persist", "persist-sweep")),
-        *_counted("dedupe", "", dedupe.outcomes),
-        ("dedupe", "missing", found.faults.of("dedupe")),
-        *_counted("extract", "", extract.ended),
+        *_list_counts("persist", "ignored, ", persist.ignored),
+        *_list_counts("persist", "dead, ", persist.dead),
+        ("persist", "missing", found.faults.count_of("persist", "persist-sweep")),
+        *_list_counts("dedupe", "", dedupe.outcomes),
+        ("dedupe", "missing", found.faults.count_of("dedupe")),
+        *_list_counts("extract", "", extract.ended),
         ("extract", "open batches", extract.open),
-        *_counted("extract", "windows, ", extract.answered),
+        *_list_counts("extract", "windows, ", extract.answered),
     ]
     show_table(("consumer", "outcome", "events"), rows)
     if found.letters:
@@ -147,7 +140,7 @@ def _show(found: "Audit") -> None:
     if found.vectors:
         typer.echo()
         show_table(
-            ("vectors of", "points", "found by them", "of dead letters", "for the next sweep"),
+            ("vectors of", "points", "items", "of dead letters", "awaiting a sweep"),
             [(name, *astuple(each)) for name, each in found.vectors.items()],
         )
     typer.echo()
@@ -157,10 +150,10 @@ def _show(found: "Audit") -> None:
     )
     typer.echo()
     _show_extent(found)
-    _show_end(found)
+    _show_conclusion(found)
 
 
-def _counted(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
+def _list_counts(consumer: str, what: str, counts: Mapping[str, int]) -> list[tuple[str, str, int]]:
     return [(consumer, f"{what}{name}", number) for name, number in sorted(counts.items())]
 
 
@@ -182,25 +175,25 @@ def _show_extent(found: "Audit") -> None:
         typer.echo(f"open batches  the oldest is {hours:.1f} h old")
 
 
-def _in_words(fault: "AuditFault") -> str:
+def _describe_fault(fault: "AuditFault") -> str:
     from mnemon.operations.audit.ledger import MEANINGS
 
     return MEANINGS[fault.kind] + (f": {fault.detail}" if fault.detail else "")
 
 
-def _show_end(found: "Audit") -> None:
-    from mnemon.operations.audit.ledger import MEANINGS, NEXT
+def _show_conclusion(found: "Audit") -> None:
+    from mnemon.operations.audit.ledger import MEANINGS, NEXT_STEPS
 
     faults = found.faults
     if not faults.total:
         typer.secho("everything is accounted for", fg="green", bold=True)
         return
     show_table(
-        ("event", "by", "where", "what"),
-        [(each.seq, each.consumer, each.where, _in_words(each)) for each in faults.named],
+        ("event", "consumer", "where", "fault"),
+        [(each.seq, each.consumer, each.where, _describe_fault(each)) for each in faults.named],
     )
     for kind in sorted(faults.counts):
-        typer.echo(f"  {MEANINGS[kind]}: {NEXT[kind]}")
-    sequences = ", ".join(f"{seq}" for seq in faults.sequences())
+        typer.echo(f"  {MEANINGS[kind]}: {NEXT_STEPS[kind]}")
+    sequences = ", ".join(f"{seq}" for seq in faults.list_sequences())
     number = "1 event is" if faults.total == 1 else f"{faults.total:,} events are"
     typer.secho(f"{number} missing: {sequences}", fg="red", bold=True)

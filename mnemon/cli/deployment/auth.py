@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -46,9 +46,11 @@ def tenant(
     """
     from mnemon_contracts.subjects import inbox_prefix
 
-    with _users(data, file) as users:
+    with _open_logins(data, file) as users:
         login = users.issue_tenant(name)
-    perform(_handed_out(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)}))
+    perform_command(
+        _show_login(login, data, file, as_json, {"tenant": name, "inbox_prefix": inbox_prefix(name)})
+    )
 
 
 @app.command("worker")
@@ -57,7 +59,7 @@ def worker(data: FolderOption = None, file: FileOption = None, as_json: JsonOpti
 
     Example: `mnemon auth worker --file /etc/nats/mnemon.conf`
     """
-    _role("worker", data, file, as_json)
+    _issue_role("worker", data, file, as_json)
 
 
 @app.command("operator")
@@ -66,7 +68,7 @@ def operator(data: FolderOption = None, file: FileOption = None, as_json: JsonOp
 
     Example: `mnemon auth operator --file /etc/nats/mnemon.conf`
     """
-    _role("operator", data, file, as_json)
+    _issue_role("operator", data, file, as_json)
 
 
 @app.command("limit")
@@ -97,11 +99,11 @@ def limit(
     """
     from mnemon_infra.broker.provisioning.authorization import Limits
 
-    with _users(data, file) as users:
+    with _open_logins(data, file) as users:
         known = users.limit(name, Limits(payload, connections, subscriptions))
     if not known:
         refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", f"Create one: mnemon auth tenant {name}")
-    perform(_put_in_force(data))
+    perform_command(_reload_logins(data))
 
 
 @app.command("revoke")
@@ -112,11 +114,11 @@ def revoke(name: Tenant, data: FolderOption = None, file: FileOption = None) -> 
 
     Example: `mnemon auth revoke acme --data ./memory`
     """
-    with _users(data, file) as users:
+    with _open_logins(data, file) as users:
         known = users.revoke(name)
     if not known:
         refuse(Ending.NOT_SO, f"the tenant {name!r} has no login", "List the logins: mnemon auth list")
-    perform(_put_in_force(data))
+    perform_command(_reload_logins(data))
 
 
 @app.command("list")
@@ -128,7 +130,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
     from mnemon_infra.broker.provisioning.authorization import Authorization, NotOurs
 
     try:
-        permitted = Authorization.read(_path(data, file)).permitted()
+        permitted = Authorization.read(_choose_path(data, file)).permitted()
     except (NotOurs, OSError) as error:
         refuse(Ending.WRONG_USE, str(error))
     if as_json:
@@ -144,7 +146,7 @@ def list_(data: FolderOption = None, file: FileOption = None, as_json: JsonOptio
     show_table(("user", "role", "tenant", "publishes", "subscribes to", "limits"), rows)
 
 
-def _path(data: Path | None, file: Path | None) -> Path:
+def _choose_path(data: Path | None, file: Path | None) -> Path:
     from mnemon_infra.embedded.logins import FolderLogins
 
     if (data is None) == (file is None):
@@ -157,13 +159,13 @@ def _path(data: Path | None, file: Path | None) -> Path:
 
 
 @contextmanager
-def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
+def _open_logins(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
     """Open the logins of a folder or of a file for changes."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_infra.broker.provisioning.authorization import NotOurs
     from mnemon_infra.embedded.logins import FolderLogins, edit_authorization
 
-    path = _path(data, file)
+    path = _choose_path(data, file)
     try:
         with FolderLogins(data).edited() if data else edit_authorization(path) as users:
             yield users
@@ -173,21 +175,21 @@ def _users(data: Path | None, file: Path | None) -> "Iterator[Authorization]":
         refuse(Ending.WRONG_USE, f"{path} cannot be written: {error.strerror}", "Choose another file")
 
 
-def _role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
+def _issue_role(role: "LoginRole", data: Path | None, file: Path | None, as_json: bool) -> None:
     from mnemon_infra.embedded.logins import FolderLogins
 
-    with _users(data, file) as users:
+    with _open_logins(data, file) as users:
         # In a folder, take the existing login: running processes of mnemon use it.
         login = FolderLogins(data).login(role) if data else users.issue(role)
-    perform(_handed_out(login, data, file, as_json, {}))
+    perform_command(_show_login(login, data, file, as_json, {}))
 
 
-async def _handed_out(
+async def _show_login(
     login: "Login", data: Path | None, file: Path | None, as_json: bool, of_bot: dict[str, str]
 ) -> Ending:
     from mnemon_infra.process.data_folder import Endpoints
 
-    await _put_in_force(data)
+    await _reload_logins(data)
     endpoints = Endpoints.read(data) if data else None
     url = login.at(endpoints.nats if endpoints else "nats://HOST:4222")
     shown: dict[str, Any] = {"user": login.user, "password": login.password, "url": url, **of_bot}
@@ -206,7 +208,7 @@ async def _handed_out(
     return Ending.DONE
 
 
-async def _put_in_force(data: Path | None) -> Ending:
+async def _reload_logins(data: Path | None) -> Ending:
     """Make a running stack load the changed logins; tell the user if it has to be restarted for that."""
     from mnemon_infra.embedded.logins import FolderLogins
     from mnemon_infra.embedded.nats_server import NatsServer

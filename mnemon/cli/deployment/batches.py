@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def batches(
     if state not in STATES:
         refuse(Ending.WRONG_USE, f"--state {state} is unknown; choose from: {', '.join(STATES)}")
     moment = datetime.now(UTC) + timedelta(days=1) if before is None else _moment(before)
-    perform(_batches(target(data, "database"), state, moment, limit, data, as_json))
+    perform_command(_list_batches(require_deployment(data, "database"), state, moment, limit, data, as_json))
 
 
 def _moment(spelled: str) -> datetime:
@@ -68,7 +68,7 @@ def _moment(spelled: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-async def _batches(
+async def _list_batches(
     deployment: "Deployment", state: str, before: datetime, limit: int, data: Path | None, as_json: bool
 ) -> Ending:
     from mnemon_infra.database.engine import Database
@@ -81,10 +81,10 @@ async def _batches(
     shown = found[:limit]
     older = shown[-1].created_at.astimezone(UTC).isoformat() if len(found) > limit else None
     if as_json:
-        value = {"batches": [_as_json(each) for each in shown], "next": older}
+        value = {"batches": [_batch_to_json(each) for each in shown], "next": older}
         typer.echo(json.dumps(value, ensure_ascii=False))
     else:
-        _show(shown, state)
+        _show_batches(shown, state)
         if older:
             options = "" if state == "all" else f" --state {state}"
             where = f" --data {quote(str(data))}" if data else ""
@@ -92,15 +92,15 @@ async def _batches(
     return Ending.DONE
 
 
-def _as_json(batch: "StoredBatch") -> dict[str, Any]:
-    kept = asdict(batch) | {"ended_at": _ended_at(batch)}
+def _batch_to_json(batch: "StoredBatch") -> dict[str, Any]:
+    kept = asdict(batch) | {"ended_at": _get_end(batch)}
     return {
         name: value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
         for name, value in kept.items()
     }
 
 
-def _show(found: "Sequence[StoredBatch]", state: str) -> None:
+def _show_batches(found: "Sequence[StoredBatch]", state: str) -> None:
     if not found:
         typer.echo("no batches yet" if state == "all" else f"no {state} batches")
         return
@@ -109,22 +109,22 @@ def _show(found: "Sequence[StoredBatch]", state: str) -> None:
         columns,
         [
             (
-                *(each.batch_id, each.state, printable(f"{each.provider}/{each.model}"), each.lines),
-                *(_shown(at) for at in (each.created_at, _ended_at(each), each.deadline_at)),
-                printable(each.provider_batch_id or "-"),
+                *(each.batch_id, each.state, make_printable(f"{each.provider}/{each.model}"), each.lines),
+                *(_format_time(at) for at in (each.created_at, _get_end(each), each.deadline_at)),
+                make_printable(each.provider_batch_id or "-"),
             )
             for each in found
         ],
     )
     for each in found:
         if each.error:
-            typer.echo(f"{each.batch_id}: {printable(each.error)}")
+            typer.echo(f"{each.batch_id}: {make_printable(each.error)}")
 
 
-def _shown(at: datetime | None) -> str:
+def _format_time(at: datetime | None) -> str:
     return "-" if at is None else f"{at.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
-def _ended_at(batch: "StoredBatch") -> datetime | None:
+def _get_end(batch: "StoredBatch") -> datetime | None:
     over: tuple[BatchState, ...] = ("completed", "failed")
     return batch.changed_at if batch.state in over else None

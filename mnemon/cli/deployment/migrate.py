@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def migrate(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `DATABASE_URL=postgresql://mnemon@db/mnemon mnemon migrate`
     """
-    perform(_migrate(target(data, "database"), as_json))
+    perform_command(_migrate(require_deployment(data, "database"), as_json))
 
 
 async def _migrate(deployment: "Deployment", as_json: bool) -> Ending:

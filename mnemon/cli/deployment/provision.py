@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def provision(data: DataOption = None, as_json: JsonOption = False) -> None:
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 mnemon provision`
     """
-    perform(_provision(target(data, "broker"), as_json))
+    perform_command(_provision(require_deployment(data, "broker"), as_json))
 
 
 async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
@@ -34,5 +34,5 @@ async def _provision(deployment: "Deployment", as_json: bool) -> Ending:
         typer.echo(json.dumps([asdict(change) for change in changes]))
     else:
         rows = [(change.what, change.action, change.detail) for change in changes]
-        show_table(("what", "", "difference"), rows)
+        show_table(("what", "action", "difference"), rows)
     return Ending.DONE

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mnemon.cli.deployment.budgets import show_out_of_budget
-from mnemon.cli.target import DataOption, configured, target
-from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.deployment.usage import show_out_of_budget
+from mnemon.cli.target import DataOption, load_deployment, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -32,35 +32,35 @@ def status(data: DataOption = None, as_json: JsonOption = False) -> None:
     from mnemon_infra.process.data_folder import Endpoints, find_holder
 
     if data and Endpoints.read(data) is None and (holder := find_holder(data)):
-        perform(_status_of_silent(data, holder, as_json))
-    perform(_status(target(data, "broker", "database"), data, as_json))
+        perform_command(_show_silent_status(data, holder, as_json))
+    perform_command(_show_status(require_deployment(data, "broker", "database"), data, as_json))
 
 
-async def _status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
-    from mnemon.operations.health.report import examine
+async def _show_status(deployment: "Deployment", data: Path | None, as_json: bool) -> Ending:
+    from mnemon.operations.health.report import examine_deployment
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    return _tell(await examine(deployment, data), as_json)
+    return _report_health(await examine_deployment(deployment, data), as_json)
 
 
-async def _status_of_silent(data: Path, holder: str, as_json: bool) -> Ending:
-    from mnemon.operations.health.report import examine_silent
+async def _show_silent_status(data: Path, holder: str, as_json: bool) -> Ending:
+    from mnemon.operations.health.report import describe_silent_stack
 
-    return _tell(examine_silent(data, holder, configured().database_schema), as_json)
+    return _report_health(describe_silent_stack(data, holder, load_deployment().database_schema), as_json)
 
 
-def _tell(health: "Health", as_json: bool) -> Ending:
+def _report_health(health: "Health", as_json: bool) -> Ending:
     if as_json:
         typer.echo(health.model_dump_json())
     else:
-        _show(health)
+        _show_health(health)
     if not health.reachable:
         return Ending.PART_MISSING
     return Ending.DONE if health.healthy else Ending.NOT_SO
 
 
-def _show(health: "Health") -> None:
+def _show_health(health: "Health") -> None:
     if not health.broker.error:
         _show_broker(health.broker)
     if not health.database.error:
@@ -82,7 +82,7 @@ def _show_broker(broker: "BrokerState") -> None:
         (
             *(name, each.stream, each.pending, each.in_work, each.redelivered, each.readers),
             "" if each.per_second is None else f"{each.per_second:,.0f}/s",
-            "" if each.seconds_left is None else _age(each.seconds_left),
+            "" if each.seconds_left is None else _format_age(each.seconds_left),
         )
         for name, each in broker.consumers.items()
     ]
@@ -116,17 +116,17 @@ def _show_models(models: "ModelsState") -> None:
         f"windows       {windows.due:,} due, {windows.later:,} waiting for a retry, {windows.in_batches:,} in"
         f" batches, {windows.dead_today:,} given up today"
     )
-    typer.echo(f"batches       {', '.join(_in_words(each) for each in models.batches) or 'none'}")
+    typer.echo(f"batches       {', '.join(_describe_batches(each) for each in models.batches) or 'none'}")
     for each in models.out_of_budget:
         show_out_of_budget(each.tenant, each.usd, each.usd_per_day)
 
 
-def _in_words(batches: "BatchesState") -> str:
-    age = _age(batches.age_seconds)
+def _describe_batches(batches: "BatchesState") -> str:
+    age = _format_age(batches.age_seconds)
     return f"{batches.batches:,} {batches.state} ({batches.lines:,} lines, the oldest {age})"
 
 
-def _age(seconds: float) -> str:
+def _format_age(seconds: float) -> str:
     if seconds >= 5400:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.deployment.budgets import show_out_of_budget
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import Figure, JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -49,10 +48,14 @@ def usage(
 
     Example: `mnemon usage --days 30 --by tenant,model --data ./memory`
     """
-    perform(_usage(target(data, "broker", "database"), tenant, days, _parts(by), data, as_json))
+    perform_command(
+        _show_period(
+            require_deployment(data, "broker", "database"), tenant, days, _parse_grouping(by), data, as_json
+        )
+    )
 
 
-def _parts(by: str) -> "Sequence[UsageGrouping]":
+def _parse_grouping(by: str) -> "Sequence[UsageGrouping]":
     from mnemon_consumers.domain.spending.usage import PARTS
 
     names = [name.strip() for name in by.split(",")]
@@ -62,7 +65,7 @@ def _parts(by: str) -> "Sequence[UsageGrouping]":
     return list(dict.fromkeys(known))
 
 
-async def _usage(
+async def _show_period(
     deployment: "Deployment",
     tenant: str | None,
     days: int,
@@ -70,15 +73,15 @@ async def _usage(
     data: Path | None,
     as_json: bool,
 ) -> Ending:
-    found = await _find(deployment, tenant, days)
+    found = await _load_period(deployment, tenant, days)
     if as_json:
-        typer.echo(json.dumps(_as_json(found, by), ensure_ascii=False))
+        typer.echo(json.dumps(_period_to_json(found, by), ensure_ascii=False))
     else:
-        _show(found, by, data)
+        _show_usage(found, by, data)
     return Ending.DONE
 
 
-async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
+async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
     from mnemon_consumers.domain.spending.period import read_last_days
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
@@ -95,32 +98,32 @@ async def _find(deployment: "Deployment", tenant: str | None, days: int) -> "Per
         return await read_last_days(database, settings, tenant, days)
 
 
-def _as_json(found: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:
+def _period_to_json(found: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:
     return {
         "since": found.since.isoformat(),
         "until": found.until.isoformat(),
         "by": by,
         "usage": [
-            dict(zip(by, key, strict=True)) | _total_as_json(total) for key, total in found.by(by).items()
+            dict(zip(by, key, strict=True)) | _total_to_json(total) for key, total in found.by(by).items()
         ],
-        "total": _total_as_json(found.total),
+        "total": _total_to_json(found.total),
         "unpriced_models": found.unpriced_models,
         "out_of_budget": [each._asdict() for each in found.out_of_budget],
     }
 
 
-def _total_as_json(total: "Total") -> dict[str, Any]:
+def _total_to_json(total: "Total") -> dict[str, Any]:
     return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
 
 
-def _show(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
+def _show_usage(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
     last = found.until - timedelta(days=1)
     period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
     if not found.total.calls:
         typer.echo(f"no calls of language models, {period}")
     else:
-        rows = [(*key, *_cells(total)) for key, total in found.by(by).items()]
-        rows.append(("total", *[""] * (len(by) - 1), *_cells(found.total)))
+        rows = [(*key, *_format_total(total)) for key, total in found.by(by).items()]
+        rows.append(("total", *[""] * (len(by) - 1), *_format_total(found.total)))
         show_table((*by, "calls", "batched", "input", "cached", "output", "US$"), rows)
         typer.echo(f"\nperiod        {period}")
         typer.echo(f"cached        {found.total.cached_share or 0:.0%} of the input tokens")
@@ -132,7 +135,7 @@ def _show(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> 
         _show_how_to_price(found, data)
 
 
-def _cells(total: "Total") -> tuple[object, ...]:
+def _format_total(total: "Total") -> tuple[object, ...]:
     usd = total.known_usd
     cost = Figure("-" if usd is None else f"{usd:,.4f}")
     return total.calls, total.batched, total.input, total.cached, total.output, cost
@@ -149,3 +152,9 @@ def _show_how_to_price(found: "Period", data: Path | None) -> None:
         f"  mnemon settings set{where} spending.prices={quote(json.dumps(prices, ensure_ascii=False))}"
     )
     typer.echo("  replace each 0 by the price of a million tokens, in US dollars")
+
+
+def show_out_of_budget(tenant: str, usd: float, usd_per_day: float) -> None:
+    """Show that a tenant has spent its budget of the day, in US dollars."""
+    spent = f"{usd:,.4f} US$ of {usd_per_day:,g} spent today"
+    typer.secho(f"out of budget {tenant}: {spent}; background work waits until tomorrow (UTC)", fg="yellow")

@@ -1,14 +1,14 @@
 """`mnemon document`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
+from mnemon.cli.option_group import expand_options
+from mnemon.cli.target import require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import DocumentReplyV1
@@ -22,34 +22,28 @@ CollectionOption = Annotated[
 
 
 @app.command("list")
+@expand_options
 def list_(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     collection: CollectionOption = None,
     min_seq: MinSeqOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List a user's documents, by id.
 
     Example: `mnemon document list --tenant acme --user u42`
     """
-    ask(
-        lambda memory: memory.documents(user, collection=collection, min_seq=min_seq),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
+    request.send(
+        lambda memory: memory.documents(request.user, collection=collection, min_seq=min_seq), _show_documents
     )
 
 
 @app.command("add")
+@expand_options
 def add(
     path: Annotated[
         Path, typer.Argument(metavar="FILE|DIR", exists=True, help="Text file in UTF-8, or folder.")
     ],
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     document_id: Annotated[
         str | None,
         typer.Option(
@@ -85,8 +79,6 @@ def add(
             help="For a folder: remove documents of missing files even if these are more than half.",
         ),
     ] = False,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Index a file, or the text files of a folder or git repository, for search.
 
@@ -101,12 +93,23 @@ def add(
     Example: `mnemon document add . --collection shop --tenant acme --user u42`
     """
     if path.is_dir():
+        from mnemon.cli.documents.folder import FolderRequest, add_folder
+        from mnemon.operations.folder_index.files import MAX_BYTES
+
         if document_id is not None or title is not None:
             refuse(
                 Ending.WRONG_USE,
                 f"{path} is a folder: leave out --id and --title, which apply to a file",
             )
-        _add_folder(path, tenant, user, collection, max_bytes, dry_run, remove_gone, data, as_json)
+        folder = FolderRequest(
+            target=request,
+            folder=path,
+            collection=collection or path.resolve().name,
+            max_bytes=max_bytes or MAX_BYTES,
+            dry_run=dry_run,
+            remove=remove_gone,
+        )
+        perform_command(add_folder(require_deployment(request.data, "broker"), folder))
     if max_bytes is not None or dry_run or remove_gone:
         refuse(
             Ending.WRONG_USE,
@@ -116,29 +119,24 @@ def add(
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         refuse(Ending.WRONG_USE, f"{path} cannot be read: {error}", "Give a text file in UTF-8")
-    ask(
+    request.send(
         lambda memory: memory.add_document(
-            user,
+            request.user,
             text,
             document_id=document_id or str(path),
             title=title or path.name,
             source=str(path),
             collection=collection,
         ),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
+        _show_documents,
     )
 
 
 @app.command("remove")
+@expand_options
 def remove(
     document_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")],
-    tenant: TenantOption,
-    user: UserOption,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    request: MemoryRequest,
 ) -> None:
     """Remove a document, and list the remaining ones.
 
@@ -146,44 +144,14 @@ def remove(
 
     Example: `mnemon document remove handbook.md --tenant acme --user u42`
     """
-    ask(
-        lambda memory: memory.remove_document(user, document_id),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        absent=f"mnemon document list --tenant {tenant} --user {user}",
+    request.send(
+        lambda memory: memory.remove_document(request.user, document_id),
+        _show_documents,
+        list_command="document list",
     )
 
 
-def _add_folder(
-    folder: Path,
-    tenant: str,
-    user: str,
-    collection: str | None,
-    max_bytes: int | None,
-    dry_run: bool,
-    remove_gone: bool,
-    data: Path | None,
-    as_json: bool,
-) -> NoReturn:
-    from mnemon.cli.documents.folder import FolderRequest, add_folder
-    from mnemon.operations.folder_index.files import MAX_BYTES
-
-    request = FolderRequest(
-        folder=folder,
-        tenant=tenant,
-        user=user,
-        collection=collection or folder.resolve().name,
-        max_bytes=max_bytes or MAX_BYTES,
-        dry_run=dry_run,
-        remove=remove_gone,
-        as_json=as_json,
-    )
-    perform(add_folder(target(data, "broker"), request))
-
-
-def _show(reply: "DocumentReplyV1") -> None:
+def _show_documents(reply: "DocumentReplyV1") -> None:
     for document in reply.documents:
         place = f" [in:{document.collection}]" if document.collection else ""
         typer.echo(f"- [id:{document.document_id}]{place} {document.title or ''}".rstrip())

@@ -1,19 +1,18 @@
 """`mnemon document add DIR`: reads a folder and sends new and changed files."""
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from mnemon.cli.memory.requests import connected
+from mnemon.cli.memory.requests import MemoryRequest, connect_memory
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.output import show_json, show_progress
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon.operations.folder_index.changes import FolderChanges
@@ -21,26 +20,24 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
     from mnemon_producers.client import MemoryClient
 
-AT_ONCE: Final = 4
+CONCURRENCY: Final = 4
 """Documents that are on their way at the same time."""
 
 
 @dataclass(frozen=True)
 class FolderRequest:
-    """What is asked of the command."""
+    """Arguments of `mnemon document add DIR`."""
 
+    target: MemoryRequest
     folder: Path
-    tenant: str
-    user: str
     collection: str
     max_bytes: int
     dry_run: bool
     remove: bool
-    as_json: bool
 
 
 @dataclass
-class _Reading:
+class _FolderReading:
     """The files of the folder: digests of those to index, and why the others are left out."""
 
     origin: "Origin"
@@ -50,44 +47,44 @@ class _Reading:
 
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> Ending:
     """Index the files of a folder that are new or changed, and remove what is gone from it."""
-    from mnemon.operations.folder_index.changes import compare
+    from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.errors import AskFailed
 
-    reading = _read(request)
+    reading = _read_folder(request)
     if not reading.digests and not reading.left_out:
         refuse(Ending.NOT_SO, f"{request.folder} has no files to index, or git ignores all of them")
     try:
-        async with connected(deployment, request.tenant) as memory:
-            end = (await memory.status(request.user)).log_seq
-            known = await memory.documents(request.user, collection=request.collection, min_seq=end)
+        async with connect_memory(deployment, request.target.tenant) as memory:
+            end = (await memory.status(request.target.user)).log_seq
+            known = await memory.documents(request.target.user, collection=request.collection, min_seq=end)
             unreadable = [path for path, reason in reading.left_out.items() if reason == "unreadable"]
-            changes = compare(
+            changes = compare_files(
                 request.collection, reading.origin, reading.digests, unreadable, known.documents
             )
-            if changes.removes_most and not (request.remove or request.dry_run):
+            if changes.has_most_removed and not (request.remove or request.dry_run):
                 refuse(
                     Ending.NOT_SO,
                     f"{len(changes.removed):,} documents of the collection {request.collection!r} are not in "
                     f"{request.folder}; nothing was sent",
                     "If the files were deleted: --remove. If this is another folder: --collection NAME",
                 )
-            sent = 0 if request.dry_run else await _send(memory, request, reading, changes)
+            sent = 0 if request.dry_run else await _send_changes(memory, request, reading, changes)
     except (InvalidBody, InvalidId) as error:
         refuse(Ending.WRONG_USE, str(error))
     except AskFailed as failed:
         again = "Run the same command again: it does not send unchanged files twice"
         refuse(Ending.PART_MISSING if failed.retryable else Ending.NOT_SO, str(failed), again)
-    _report(request, reading, changes, max(known.seen_seq, sent))
+    _show_changes(request, reading, changes, max(known.seen_seq, sent))
     return Ending.DONE
 
 
-def _read(request: FolderRequest) -> _Reading:
+def _read_folder(request: FolderRequest) -> _FolderReading:
     from mnemon.operations.folder_index.files import NotIndexed, list_files, read_file
 
     files = list_files(request.folder)
-    reading = _Reading(files.origin)
+    reading = _FolderReading(files.origin)
     for path in files.paths:
         try:
             path.encode()
@@ -99,41 +96,43 @@ def _read(request: FolderRequest) -> _Reading:
     return reading
 
 
-async def _send(
-    memory: "MemoryClient", request: FolderRequest, reading: _Reading, changes: "FolderChanges"
+async def _send_changes(
+    memory: "MemoryClient", request: FolderRequest, reading: _FolderReading, changes: "FolderChanges"
 ) -> int:
     """Send the changes; return the log position from which on searches find all of them."""
-    turn = asyncio.Semaphore(AT_ONCE)
+    turn = asyncio.Semaphore(CONCURRENCY)
     last = 0
     to_index = [*changes.added, *changes.changed]
 
-    with _progress(len(to_index) + len(changes.removed)) as advance:
+    with show_progress(description="indexing", total=len(to_index) + len(changes.removed)) as update:
 
         async def perform(step: Awaitable[int]) -> None:
             nonlocal last
             async with turn:
                 seq = await step
             last = max(last, seq)
-            advance()
+            update(advance=1)
 
         await asyncio.gather(
-            *(perform(_index(memory, request, reading, path)) for path in to_index),
-            *(perform(_remove(memory, request, document_id)) for document_id in changes.removed),
+            *(perform(_index_file(memory, request, reading, path)) for path in to_index),
+            *(perform(_remove_document(memory, request, document_id)) for document_id in changes.removed),
         )
     return last
 
 
-async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Reading, path: str) -> int:
-    from mnemon.operations.folder_index.changes import document_id_of
+async def _index_file(
+    memory: "MemoryClient", request: FolderRequest, reading: _FolderReading, path: str
+) -> int:
+    from mnemon.operations.folder_index.changes import derive_document_id
     from mnemon.operations.folder_index.files import NotIndexed, read_file
     from mnemon_contracts.base import InvalidBody
     from mnemon_producers.errors import AskFailed
 
     try:
         reply = await memory.add_document(
-            request.user,
+            request.target.user,
             read_file(request.folder / path, request.max_bytes).text,
-            document_id=document_id_of(request.collection, path),
+            document_id=derive_document_id(request.collection, path),
             title=path,
             source=path,
             collection=request.collection,
@@ -154,22 +153,13 @@ async def _index(memory: "MemoryClient", request: FolderRequest, reading: _Readi
     return reply.seen_seq
 
 
-async def _remove(memory: "MemoryClient", request: FolderRequest, document_id: str) -> int:
-    return (await memory.remove_document(request.user, document_id, limit=0)).seen_seq
+async def _remove_document(memory: "MemoryClient", request: FolderRequest, document_id: str) -> int:
+    return (await memory.remove_document(request.target.user, document_id, limit=0)).seen_seq
 
 
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("indexing", total=total)
-        yield lambda: bar.advance(task)
-
-
-def _report(request: FolderRequest, reading: _Reading, changes: "FolderChanges", seq: int) -> None:
+def _show_changes(
+    request: FolderRequest, reading: _FolderReading, changes: "FolderChanges", seq: int
+) -> None:
     added, changed = ([path for path in paths if path not in reading.left_out] for paths in changes[:2])
     left_out = Counter(reading.left_out.values())
     counts = {
@@ -178,7 +168,7 @@ def _report(request: FolderRequest, reading: _Reading, changes: "FolderChanges",
         "unchanged": len(changes.unchanged),
         "removed": len(changes.removed),
     }
-    if request.as_json:
+    if request.target.as_json:
         summary: dict[str, Any] = {
             "collection": request.collection,
             "origin": reading.origin,
@@ -187,14 +177,14 @@ def _report(request: FolderRequest, reading: _Reading, changes: "FolderChanges",
             "dry_run": request.dry_run,
             "seen_seq": seq,
         }
-        typer.echo(json.dumps(summary, ensure_ascii=False))
+        show_json(summary)
         return
     if request.dry_run:
         for mark, names in ("+", added), ("~", changed), ("-", changes.removed):
             for name in names:
-                typer.echo(f"{mark} {printable(name)}")
+                typer.echo(f"{mark} {make_printable(name)}")
     told = ", ".join(f"{count:,} {what}" for what, count in counts.items())
-    typer.echo(f"{printable(request.collection)}: {told}")
+    typer.echo(f"{make_printable(request.collection)}: {told}")
     for reason, count in left_out.most_common():
         typer.echo(f"{count:,} left out: {reason.replace('_', ' ')}")
     if request.dry_run:

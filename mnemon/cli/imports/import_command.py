@@ -1,39 +1,39 @@
 """`mnemon import`."""
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.imports.markdown import markdown
-from mnemon.cli.imports.postgres import postgres
 from mnemon.cli.imports.progress import (
-    DryRunOption,
-    Files,
     FilesArgument,
+    ImportFiles,
+    ImportOptions,
     ImportTenantOption,
-    RefusedOption,
     ZoneOption,
     check_owner,
-    import_files,
-    time_zone,
+    parse_time_zone,
 )
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.output import JsonOption, show_table
+from mnemon.cli.option_group import expand_options
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
+    from mnemon.operations.imports.postgres import RowReader
+    from mnemon.operations.imports.records import ImportRecord
+    from mnemon_contracts.subjects import Owner
     from mnemon_infra.config import Deployment
     from mnemon_producers.locomo import LocomoConversation
-    from mnemon_producers.publisher import Published, PublishProgress
+    from mnemon_producers.publisher import Published
 
 app = typer.Typer(no_args_is_help=True, help="Import memory from files and other systems.")
 
 
 @app.command("jsonl")
+@expand_options
 def jsonl(
     files: FilesArgument,
     tenant: Annotated[
@@ -46,10 +46,8 @@ def jsonl(
             help="Import the only user of the file as this user; without it: the users that the lines name."
         ),
     ] = None,
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import a file of `mnemon export jsonl`, without asking a model.
 
@@ -57,17 +55,15 @@ def jsonl(
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl; mnemon import jsonl u42.jsonl`
     """
-    from mnemon.operations.imports.jsonl import Lines
+    from mnemon.operations.imports.jsonl import JsonLinesReader
 
     check_owner(tenant, user)
-    found = Files(files, Lines(tenant, user).read)
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
-
-
-app.command("markdown")(markdown)
+    found = ImportFiles(files, JsonLinesReader(tenant, user).read)
+    options.run_import(found.read_records(), tenant, found)
 
 
 @app.command("telegram")
+@expand_options
 def telegram(
     files: FilesArgument,
     tenant: ImportTenantOption,
@@ -83,44 +79,38 @@ def telegram(
         ),
     ] = None,
     zone: ZoneOption = "UTC",
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import result.json of a Telegram Desktop export, each chat as a conversation.
 
     Example: `mnemon import telegram result.json --tenant acme --dry-run`
     """
-    from mnemon.operations.imports.telegram import Telegram
+    from mnemon.operations.imports.telegram import TelegramReader
 
     check_owner(tenant, user)
-    found = Files(files, Telegram(bot, user, time_zone(zone)).read)
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
+    found = ImportFiles(files, TelegramReader(bot, user, parse_time_zone(zone)).read)
+    options.run_import(found.read_records(), tenant, found)
 
 
 @app.command("openai")
+@expand_options
 def openai(
     files: FilesArgument,
     tenant: ImportTenantOption,
     user: Annotated[str, typer.Option(help="User of the conversations.")],
-    dry_run: DryRunOption = False,
-    refused: RefusedOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    *,
+    options: ImportOptions,
 ) -> None:
     """Import conversations.json of a ChatGPT export, the oldest conversation first.
 
     Example: `mnemon import openai conversations.json --tenant acme --user u42`
     """
-    from mnemon.operations.imports.openai import read
+    from mnemon.operations.imports.openai import read_conversations
 
     check_owner(tenant, user)
-    found = Files(files, lambda file: read(file, user))
-    import_files(found, tenant=tenant, dry_run=dry_run, refused=refused, data=data, as_json=as_json)
-
-
-app.command("postgres")(postgres)
+    found = ImportFiles(files, lambda file: read_conversations(file, user))
+    options.run_import(found.read_records(), tenant, found)
 
 
 @app.command("locomo")
@@ -149,14 +139,16 @@ def locomo(
     Example: `mnemon import locomo conv-26.json --tenant acme`
     """
     check_owner(tenant, user)
-    conversations = [conversation for file in files for conversation in _read(file, tenant, user)]
+    conversations = [conversation for file in files for conversation in _read_locomo(file, tenant, user)]
     if dry_run:
-        _report(conversations, None, as_json)
+        _show_conversations(conversations, None, as_json)
         return
-    perform(_import(target(data, "broker"), tenant, conversations, as_json))
+    perform_command(
+        _publish_conversations(require_deployment(data, "broker"), tenant, conversations, as_json)
+    )
 
 
-def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
+def _read_locomo(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation]":
     from mnemon_producers.locomo import NotLocomo, read_conversations
 
     try:
@@ -167,7 +159,7 @@ def _read(file: Path, tenant: str, user: str | None) -> "list[LocomoConversation
         refuse(Ending.WRONG_USE, f"{file} is not a LoCoMo file: {error}")
 
 
-async def _import(
+async def _publish_conversations(
     deployment: "Deployment", tenant: str, conversations: "list[LocomoConversation]", as_json: bool
 ) -> Ending:
     from mnemon_contracts.base import InvalidBody
@@ -178,8 +170,10 @@ async def _import(
     events = [event for conversation in conversations for event in conversation.events]
     try:
         async with MemoryClient.connect(str(deployment.nats_url), tenant=tenant) as memory:
-            with _progress(len(events)) as progress:
-                published = await memory.publish_many(events, progress=progress)
+            with show_progress(description="publishing", total=len(events)) as update:
+                published = await memory.publish_many(
+                    events, progress=lambda published: update(completed=published.count)
+                )
     except (InvalidId, InvalidBody) as error:
         refuse(Ending.WRONG_USE, str(error))
     except NotConnected as error:
@@ -187,22 +181,13 @@ async def _import(
     except PublishFailed as error:
         again = "Run the import again: events that are already there are not added twice"
         refuse(Ending.PART_MISSING if error.retryable else Ending.NOT_SO, str(error), again)
-    _report(conversations, published, as_json)
+    _show_conversations(conversations, published, as_json)
     return Ending.DONE
 
 
-@contextmanager
-def _progress(total: int) -> "Iterator[PublishProgress]":
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    with Bar(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("publishing", total=total)
-        yield lambda published: bar.update(task, completed=published.count)
-
-
-def _report(conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool) -> None:
+def _show_conversations(
+    conversations: "list[LocomoConversation]", published: "Published | None", as_json: bool
+) -> None:
     if as_json:
         summary = {
             "conversations": [
@@ -218,7 +203,7 @@ def _report(conversations: "list[LocomoConversation]", published: "Published | N
             "already_there": published.duplicates if published else 0,
             "last_seq": published.last_seq if published else None,
         }
-        typer.echo(json.dumps(summary))
+        show_json(summary)
         return
     show_table(
         ("user", "conversation", "sessions", "turns"),
@@ -229,3 +214,176 @@ def _report(conversations: "list[LocomoConversation]", published: "Published | N
     else:
         new = published.count - published.duplicates
         typer.echo(f"{new:,} events published, {published.duplicates:,} were already there.")
+
+
+@app.command("markdown")
+@expand_options
+def markdown(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help="Files, or folders of *.md files; - reads standard input."),
+    ],
+    tenant: Annotated[
+        str | None, typer.Option(help="Tenant of the users; without it: the tenant that the files name.")
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Import everything as this user; without it: the user that a file or its path "
+            "names: 42.md, 42/profile.md."
+        ),
+    ] = None,
+    rewrite: Annotated[
+        bool,
+        typer.Option(
+            "--rewrite",
+            help="After the import, rewrite each file as `mnemon export markdown` does; the old one is kept "
+            "as FILE.bak.",
+        ),
+    ] = False,
+    *,
+    options: ImportOptions,
+) -> None:
+    """Import facts, one per line: `- [id:pf_001] [t:profile] [imp:high] [exp:2026-12-31] text`.
+
+    The marks in brackets are optional. A fact keeps its id if the user has no facts yet; otherwise it is
+    proposed like any other fact, and may be refused or merged into another fact.
+
+    Example: `mnemon import markdown data/memory --tenant acme --rewrite`
+    """
+    from mnemon.operations.imports.markdown import MarkdownReader
+
+    check_owner(tenant, user)
+    files = list(_list_files(paths))
+    owners = _require_rewritable(files, tenant, user) if rewrite and not options.dry_run else {}
+
+    async def rewrite_all(deployment: "Deployment") -> None:
+        await _rewrite_files(deployment, owners)
+
+    found = ImportFiles(files, MarkdownReader(tenant, user).read)
+    options.run_import(found.read_records(), tenant, found, rewrite_all if owners else None)
+
+
+def _list_files(paths: list[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        found = sorted(path.rglob("*.md"))
+        if not found:
+            refuse(Ending.WRONG_USE, f"there are no *.md files in {path}")
+        yield from found
+
+
+def _require_rewritable(files: list[Path], tenant: str | None, user: str | None) -> "dict[Path, Owner]":
+    """Return the owner of each file. End the command if a file cannot be rewritten."""
+    from mnemon.operations.imports.markdown import parse_path
+    from mnemon.operations.imports.normalised_files import get_backup_path
+
+    if tenant is None:
+        refuse(Ending.WRONG_USE, "--rewrite needs --tenant")
+    owners: dict[Path, Owner] = {}
+    for path in files:
+        tier, named = parse_path(path)
+        if tier is not None or (user or named) is None:
+            refuse(
+                Ending.WRONG_USE,
+                f"{path} is not one user's whole memory; --rewrite applies only to such files",
+            )
+        if get_backup_path(path).exists():
+            refuse(Ending.WRONG_USE, f"{get_backup_path(path)} exists and would be overwritten; move it away")
+        owners[path] = tenant, str(user or named)
+    return owners
+
+
+async def _rewrite_files(deployment: "Deployment", owners: "dict[Path, Owner]") -> None:
+    from mnemon.operations.exports.run import NotProjected
+    from mnemon.operations.imports.normalised_files import rewrite_files
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.engine import Database
+
+    try:
+        async with (
+            await connect(str(deployment.nats_url), name="mnemon-import") as connection,
+            Database(deployment, name="mnemon-import") as database,
+        ):
+            await rewrite_files(connection, database, owners)
+    except NotProjected as error:
+        refuse(
+            Ending.PART_MISSING,
+            f"{error}; no file is changed",
+            "Check the consumers with `mnemon status`, then run the import again",
+        )
+    except OSError as error:
+        refuse(Ending.WRONG_USE, f"{error.filename} cannot be written: {error.strerror}")
+
+
+class ChatTables(StrEnum):
+    """Layouts of the tables that have the chats."""
+
+    CONVERSATIONS = "conversations"
+    CHAT_LOGS = "chat-logs"
+
+
+@app.command("postgres")
+@expand_options
+def postgres(
+    dsn: Annotated[
+        str,
+        typer.Option(
+            help="Address of the database, such as postgresql://bot@db/ai_db; PGPASSWORD may hold the "
+            "password."
+        ),
+    ],
+    layout: Annotated[
+        ChatTables,
+        typer.Option(
+            help="`conversations`: tables conversations and messages, a row per message; `chat-logs`: table "
+            "chat_logs, a row per answer."
+        ),
+    ],
+    tenant: ImportTenantOption,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Import everything as this user; without it: the users that the tables name."),
+    ] = None,
+    schema: Annotated[str, typer.Option(help="Schema of the tables.")] = "public",
+    zone: ZoneOption = "UTC",
+    *,
+    options: ImportOptions,
+) -> None:
+    """Import chats from a bot's PostgreSQL database, which is only read.
+
+    Example: `mnemon import postgres --dsn postgresql://bot@db/ai_db --layout conversations --tenant acme`
+    """
+    from mnemon.operations.imports.postgres import RowReader
+
+    check_owner(tenant, user)
+    found = _read_records(dsn, layout, schema, RowReader(user, parse_time_zone(zone)))
+    options.run_import(found, tenant)
+
+
+async def _read_records(
+    dsn: str, layout: ChatTables, schema: str, reading: "RowReader"
+) -> "AsyncIterator[ImportRecord]":
+    """Yield the records of the tables. End the command if the tables do not exist."""
+    from mnemon.operations.imports.records import NotReadable
+    from mnemon_infra.database.messages.external_chats import (
+        ChatLogs,
+        ExternalChatsUnavailable,
+        open_external_database,
+        stream_messages,
+    )
+
+    try:
+        async with open_external_database(dsn) as connection:
+            if layout is ChatTables.CONVERSATIONS:
+                rows = reading.read_conversations(stream_messages(connection, schema))
+            else:
+                rows = reading.read_chat_logs(await ChatLogs.inspect(connection, schema))
+            async for each in rows:
+                yield each
+    except ExternalChatsUnavailable as error:
+        refuse(Ending.PART_MISSING, str(error))
+    except NotReadable as error:
+        refuse(Ending.WRONG_USE, str(error))

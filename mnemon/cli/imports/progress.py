@@ -1,23 +1,22 @@
 """Shared parts of all imports: options, a progress bar, and a report."""
 
-import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, NoReturn
 
 import typer
 
-from mnemon.cli.target import target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.output import show_table
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption, show_json, show_progress, show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.imports.records import ImportRecord, Refused
+    from mnemon.operations.imports.records import ImportRecord, RefusedRecord
     from mnemon.operations.imports.report import ImportReport
-    from mnemon.operations.imports.run import ImportProgress
     from mnemon_infra.config import Deployment
 
 ImportTenantOption = Annotated[str, typer.Option(help="Tenant of the users.")]
@@ -33,18 +32,18 @@ FilesArgument = Annotated[
     list[Path], typer.Argument(metavar="FILE", help="Files to import; - reads standard input.")
 ]
 
-After = Callable[["Deployment"], Awaitable[None]]
+AfterImport = Callable[["Deployment"], Awaitable[None]]
 NeededServer = Literal["broker", "database"]
 RecordReader = Callable[[BinaryIO], "Iterator[ImportRecord]"]
 
 
-class Files:
-    """Files that are read one after another, and how far that has come."""
+class ImportFiles:
+    """Files that are read one after another, with the progress in bytes."""
 
     def __init__(self, paths: list[Path], reader: RecordReader) -> None:
         self._paths = paths
         self._reader = reader
-        self._before = 0
+        self._bytes_before = 0
         self._open: BinaryIO | None = None
         self.total: int | None = None
         try:
@@ -55,12 +54,12 @@ class Files:
 
     @property
     def position(self) -> int:
-        """Bytes that are read."""
+        """Number of bytes read so far."""
         is_file = self._open is not None and self.total is not None
-        return self._before + (self._open.tell() if is_file and self._open else 0)
+        return self._bytes_before + (self._open.tell() if is_file and self._open else 0)
 
-    def found(self) -> "Iterator[ImportRecord]":
-        """What is in them. Ends the command where one is no such file."""
+    async def read_records(self) -> "AsyncIterator[ImportRecord]":
+        """Yield the records of all files; end the command if a file cannot be read."""
         from mnemon.operations.imports.records import NotReadable
 
         for path in self._paths:
@@ -72,7 +71,7 @@ class Files:
                         yield (
                             found if len(self._paths) == 1 else found._replace(place=f"{path}: {found.place}")
                         )
-                    self._before, self._open = self.position, None
+                    self._bytes_before, self._open = self.position, None
             except OSError as error:
                 refuse(Ending.WRONG_USE, f"{path} cannot be read: {error.strerror}")
             except NotReadable as error:
@@ -83,7 +82,7 @@ class Files:
 
 
 def check_owner(tenant: str | None, user: str | None) -> None:
-    """End the command where one of them cannot be an id."""
+    """End the command if the tenant or the user cannot be an id."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.events import check_id
 
@@ -95,8 +94,8 @@ def check_owner(tenant: str | None, user: str | None) -> None:
         refuse(Ending.WRONG_USE, str(error))
 
 
-def time_zone(name: str) -> tzinfo:
-    """The time zone of a name. Ends the command where there is none."""
+def parse_time_zone(name: str) -> tzinfo:
+    """Return the time zone of a name; end the command if there is none."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
@@ -105,105 +104,71 @@ def time_zone(name: str) -> tzinfo:
         refuse(Ending.WRONG_USE, f"--zone {name!r} is not a time zone; give a name such as Europe/Moscow")
 
 
-def import_files(
-    files: Files,
-    *,
-    tenant: str | None,
-    dry_run: bool,
-    refused: Path | None,
-    data: Path | None,
-    as_json: bool,
-    after: After | None = None,
-) -> NoReturn:
-    """Bring in what files hold, and do what comes `after` it; or say what would come in. Ends the command."""
-    with _kept(refused) as report:
-        if dry_run:
-            perform(_count(found_in(files), files, tenant, report, as_json))
+@dataclass(frozen=True)
+class ImportOptions:
+    """Options that all imports share."""
+
+    dry_run: DryRunOption = False
+    refused: RefusedOption = None
+    data: DataOption = None
+    as_json: JsonOption = False
+
+    def run_import(
+        self,
+        records: "AsyncIterator[ImportRecord]",
+        tenant: str | None,
+        files: ImportFiles | None = None,
+        after: AfterImport | None = None,
+    ) -> NoReturn:
+        """Import records, or count them with `--dry-run`; show the report and end the command.
+
+        Args:
+            records: the records.
+            tenant: tenant of records that name none.
+            files: the files that have the records, to show the progress.
+            after: called after the import.
+        """
         needed: tuple[NeededServer, ...] = ("broker", "database") if after else ("broker",)
-        deployment = target(data, *needed)
-        perform(_bring(deployment, found_in(files), files, tenant, report, as_json, after))
+        deployment = None if self.dry_run else require_deployment(self.data, *needed)
+        with _open_report(self.refused) as report:
+            perform_command(_import_records(deployment, records, tenant, files, report, after, self.as_json))
 
 
-def import_rows(
-    found: "AsyncIterator[ImportRecord]",
-    *,
-    tenant: str,
-    dry_run: bool,
-    refused: Path | None,
-    data: Path | None,
-    as_json: bool,
-) -> NoReturn:
-    """The same of what comes from a database."""
-    with _kept(refused) as report:
-        if dry_run:
-            perform(_count(found, None, tenant, report, as_json))
-        perform(_bring(target(data, "broker"), found, None, tenant, report, as_json, None))
-
-
-async def found_in(files: Files) -> "AsyncIterator[ImportRecord]":
-    """What is in files. Ends the command where one is no such file."""
-    for each in files.found():
-        yield each
-
-
-async def _count(
-    found: "AsyncIterator[ImportRecord]",
-    files: Files | None,
+async def _import_records(
+    deployment: "Deployment | None",
+    records: "AsyncIterator[ImportRecord]",
     tenant: str | None,
+    files: ImportFiles | None,
     report: "ImportReport",
+    after: AfterImport | None,
     as_json: bool,
 ) -> Ending:
-    from mnemon.operations.imports.run import counted
+    from rich.progress import BarColumn, TimeRemainingColumn
 
-    with _bar(files) as progress:
-        await counted(found, tenant, report, progress)
-    show(report, True, as_json)
-    return ending(report)
-
-
-async def _bring(
-    deployment: "Deployment",
-    found: "AsyncIterator[ImportRecord]",
-    files: Files | None,
-    tenant: str | None,
-    report: "ImportReport",
-    as_json: bool,
-    after: After | None,
-) -> Ending:
-    with _bar(files) as progress:
-        await bring(deployment, found, tenant, report, progress)
-    if after:
-        await after(deployment)
-    show(report, False, as_json)
-    return ending(report)
-
-
-async def bring(
-    deployment: "Deployment",
-    found: "AsyncIterator[ImportRecord]",
-    tenant: str | None,
-    report: "ImportReport",
-    progress: "ImportProgress",
-) -> None:
-    """Bring in what is found.
-
-    Raises:
-        nats.errors.Error, BrokerUnreachable: the log does not take it.
-    """
-    from mnemon.operations.imports.run import Bringing
+    from mnemon.operations.imports.run import RecordImporter, count_records
     from mnemon_infra.broker.connection import connect
 
-    connection = await connect(str(deployment.nats_url), name="mnemon-import")
-    try:
-        await Bringing(connection, tenant, report, progress).bring(found)
-    finally:
-        await connection.close()
+    columns = "importing", BarColumn(), "{task.fields[events]:,} events", TimeRemainingColumn()
+    with show_progress(*columns, total=files.total if files else None, events=0) as update:
+
+        def progress(report: "ImportReport") -> None:
+            update(completed=files.position if files else 0, events=report.events.total())
+
+        if deployment is None:
+            await count_records(records, tenant, report, progress)
+        else:
+            async with await connect(str(deployment.nats_url), name="mnemon-import") as connection:
+                await RecordImporter(connection, tenant, report, progress).import_records(records)
+    if deployment and after:
+        await after(deployment)
+    _show_report(report, deployment is None, as_json)
+    return Ending.NOT_SO if report.refused else Ending.DONE
 
 
 @contextmanager
-def _kept(refused: Path | None) -> "Iterator[ImportReport]":
+def _open_report(refused: Path | None) -> "Iterator[ImportReport]":
     """Yield a report; it writes refused records to a file if one is named."""
-    from mnemon.operations.imports.report import ImportReport, refused_line
+    from mnemon.operations.imports.report import ImportReport, format_refused
 
     if refused is None:
         yield ImportReport()
@@ -214,44 +179,23 @@ def _kept(refused: Path | None) -> "Iterator[ImportReport]":
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{refused} cannot be written: {error.strerror}")
 
-    def keep(one: "Refused") -> None:
-        file.write(refused_line(one) + "\n")
+    def keep(one: "RefusedRecord") -> None:
+        file.write(format_refused(one) + "\n")
 
     with file:
         yield ImportReport(keep)
 
 
-@contextmanager
-def _bar(files: Files | None) -> "Iterator[ImportProgress]":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("importing"),
-        BarColumn(),
-        TextColumn("{task.fields[events]:,} events"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=files.total if files else None, events=0)
-        yield lambda report: bar.update(
-            task,
-            completed=files.position if files else 0,
-            events=report.events.total(),
-        )
-
-
-def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
-    """Say what came of it."""
+def _show_report(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
+    """Show the counts of an import."""
     if as_json:
-        typer.echo(json.dumps(report.figures(), ensure_ascii=False))
+        show_json(report.to_json())
         return
     if report.events:
         show_table(("event", "found"), sorted(report.events.items()))
     else:
         typer.echo("0 events found.")
-    for reason, count in report.left.most_common():
+    for reason, count in report.left_out.most_common():
         typer.echo(f"{count:,} left out: {reason}")
     if report.refused:
         typer.echo(f"{report.refused:,} refused, for example")
@@ -267,8 +211,3 @@ def show(report: "ImportReport", dry_run: bool, as_json: bool) -> None:
         typer.echo("Nothing was sent.")
     else:
         typer.echo(f"{report.published:,} events published, {report.already_there:,} were already there.")
-
-
-def ending(report: "ImportReport") -> Ending:
-    """Not so, where not all of it can come in."""
-    return Ending.NOT_SO if report.refused else Ending.DONE

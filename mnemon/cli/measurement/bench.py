@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_bench.quality.recall import Data
 
 
-class Bench(StrEnum):
-    """What can be measured."""
+class BenchName(StrEnum):
+    """Names of the benches."""
 
     PUBLISH = "publish"
     INGEST = "ingest"
@@ -40,7 +40,7 @@ class Bench(StrEnum):
 
 
 def bench(
-    name: Annotated[Bench, typer.Argument(metavar="NAME", help=", ".join(Bench) + ".")],
+    name: Annotated[BenchName, typer.Argument(metavar="NAME", help=", ".join(BenchName) + ".")],
     data: Annotated[
         Path | None,
         typer.Option(
@@ -55,26 +55,26 @@ def bench(
 ) -> None:
     """Measure mnemon against a bare loop, alternating in the same run, on temporary servers.
 
-    The ratios are what counts: they hold on a slow machine too. Ends with 1 when a target is missed.
+    Compare the ratios: they are valid on a slow machine, too. Ends with 1 when a target is missed.
 
     Example: `mnemon bench ingest --json`
     """
-    if name is Bench.SECRETS:
-        perform(_bench_secrets(data, as_json))
+    if name is BenchName.SECRETS:
+        perform_command(_bench_secrets(data, as_json))
         return
-    if name is Bench.DEDUPE_QUALITY:
-        perform(_bench_dedupe_quality(data, as_json))
+    if name is BenchName.DEDUPE_QUALITY:
+        perform_command(_bench_dedupe_quality(data, as_json))
         return
-    if (name is Bench.RECALL) != (data is not None):
+    if (name is BenchName.RECALL) != (data is not None):
         refuse(
             Ending.WRONG_USE,
             "--data is required by recall (conversations), optional for secrets (sentences) and "
             "dedupe-quality (pairs), and not accepted by other benches",
         )
-    perform(_bench(name, _load(data) if data else None, as_json))
+    perform_command(_run_bench(name, _load_conversations(data) if data else None, as_json))
 
 
-def _load(path: Path) -> "Data":
+def _load_conversations(path: Path) -> "Data":
     from mnemon_bench.quality.recall import load_data
     from mnemon_producers.locomo import NotLocomo
 
@@ -94,8 +94,8 @@ async def _bench_secrets(path: Path | None, as_json: bool) -> Ending:
         sentences = secrets.read_sentences(path or secrets.LIST)
     except secrets.InvalidSentences as error:
         refuse(Ending.WRONG_USE, str(error))
-    measured = secrets.run(sentences, report=_report)
-    return _finish(measured, as_json)
+    measured = secrets.run(sentences, report=_print_progress)
+    return _report_figures(measured, as_json)
 
 
 async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
@@ -107,25 +107,25 @@ async def _bench_dedupe_quality(path: Path | None, as_json: bool) -> Ending:
         pairs = calibration.read_pairs(path or calibration.PAIRS)
     except calibration.InvalidPairs as error:
         refuse(Ending.WRONG_USE, str(error))
-    measured = await dedupe_quality.run(pairs, load_wordllama(), report=_report)
+    measured = await dedupe_quality.run(pairs, load_wordllama(), report=_print_progress)
     if not as_json:
         _show_confusion(measured.pop("languages"))
-    return _finish(measured, as_json)
+    return _report_figures(measured, as_json)
 
 
-def _report(line: str) -> None:
+def _print_progress(line: str) -> None:
     typer.echo(line, err=True)
 
 
-def _finish(measured: dict[str, Any], as_json: bool) -> Ending:
+def _report_figures(measured: dict[str, Any], as_json: bool) -> Ending:
     if as_json:
         typer.echo(json.dumps(measured))
     else:
-        _show(measured)
-    return Ending.NOT_SO if any(_missed(measured)) else Ending.DONE
+        _show_figures(measured)
+    return Ending.NOT_SO if any(_find_missed(measured)) else Ending.DONE
 
 
-async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
+async def _run_bench(name: BenchName, data: "Data | None", as_json: bool) -> Ending:
     from mnemon_bench import cost
     from mnemon_bench.latency import context, fairness, retrieve, search
     from mnemon_bench.latency import foreground as front
@@ -137,45 +137,45 @@ async def _bench(name: Bench, data: "Data | None", as_json: bool) -> Ending:
 
     configure_logging(level=logging.ERROR)
 
-    with Stop(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
+    with StopSignals(), tempfile.TemporaryDirectory(prefix="mnemon-bench-") as folder:
         # Ignore the servers of the environment: they may be production servers.
         async with run_stack(Path(folder), Deployment.model_construct()) as stack:
             match name:
-                case Bench.PUBLISH:
+                case BenchName.PUBLISH:
                     measured = await publish.run(str(stack.deployment.nats_url))
-                case Bench.INGEST:
-                    measured = await ingest.run(stack.deployment, report=_report)
-                case Bench.RETRIEVE:
-                    measured = await retrieve.run(stack.deployment, report=_report)
-                case Bench.SEARCHABLE:
-                    measured = await searchable.run(stack.deployment, report=_report)
-                case Bench.SEARCH:
-                    measured = await search.run(stack.deployment, report=_report)
-                case Bench.DEDUPE:
-                    measured = await dedupe.run(stack.deployment, report=_report)
-                case Bench.CONTEXT:
-                    measured = await context.run(stack.deployment, report=_report)
-                case Bench.COST:
-                    measured = await cost.run(stack.deployment, report=_report)
-                case Bench.EXTRACT:
-                    measured = await extract.run(stack.deployment, report=_report)
-                case Bench.COMPACT:
-                    measured = await compact.run(stack.deployment, report=_report)
-                case Bench.FRONT:
-                    measured = await front.run(stack.deployment, report=_report)
-                case Bench.REBUILD:
-                    measured = await rebuild.run(stack.deployment, report=_report)
-                case Bench.FAIRNESS:
-                    measured = await fairness.run(stack.deployment, report=_report)
-                case Bench.SCALE:
-                    measured = await scale.run(stack.deployment, report=_report)
-                case Bench.RECALL:
+                case BenchName.INGEST:
+                    measured = await ingest.run(stack.deployment, report=_print_progress)
+                case BenchName.RETRIEVE:
+                    measured = await retrieve.run(stack.deployment, report=_print_progress)
+                case BenchName.SEARCHABLE:
+                    measured = await searchable.run(stack.deployment, report=_print_progress)
+                case BenchName.SEARCH:
+                    measured = await search.run(stack.deployment, report=_print_progress)
+                case BenchName.DEDUPE:
+                    measured = await dedupe.run(stack.deployment, report=_print_progress)
+                case BenchName.CONTEXT:
+                    measured = await context.run(stack.deployment, report=_print_progress)
+                case BenchName.COST:
+                    measured = await cost.run(stack.deployment, report=_print_progress)
+                case BenchName.EXTRACT:
+                    measured = await extract.run(stack.deployment, report=_print_progress)
+                case BenchName.COMPACT:
+                    measured = await compact.run(stack.deployment, report=_print_progress)
+                case BenchName.FRONT:
+                    measured = await front.run(stack.deployment, report=_print_progress)
+                case BenchName.REBUILD:
+                    measured = await rebuild.run(stack.deployment, report=_print_progress)
+                case BenchName.FAIRNESS:
+                    measured = await fairness.run(stack.deployment, report=_print_progress)
+                case BenchName.SCALE:
+                    measured = await scale.run(stack.deployment, report=_print_progress)
+                case BenchName.RECALL:
                     assert data is not None
-                    measured = await recall.run(stack.deployment, data, report=_report)
-    return _finish(measured, as_json)
+                    measured = await recall.run(stack.deployment, data, report=_print_progress)
+    return _report_figures(measured, as_json)
 
 
-def _figures(measured: dict[str, Any]) -> dict[str, float]:
+def _select_figures(measured: dict[str, Any]) -> dict[str, float]:
     """Return the ratios, and the other figures that have a target."""
     aimed_at = [name for bounds in measured["targets"].values() for name in bounds]
     raw = {name: measured[name] for name in aimed_at if name not in measured["ratios"]}
@@ -183,16 +183,16 @@ def _figures(measured: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
-def _missed(measured: dict[str, Any]) -> list[str]:
+def _find_missed(measured: dict[str, Any]) -> list[str]:
     """Return the names of figures that miss their target: below `at_least`, or above `at_most`."""
-    figures, targets = _figures(measured), measured["targets"]
+    figures, targets = _select_figures(measured), measured["targets"]
     too_low = [name for name, bound in targets.get("at_least", {}).items() if figures[name] < bound]
     too_high = [name for name, bound in targets.get("at_most", {}).items() if figures[name] > bound]
     return too_low + too_high
 
 
-def _show(measured: dict[str, Any]) -> None:
-    figures, missed = _figures(measured), _missed(measured)
+def _show_figures(measured: dict[str, Any]) -> None:
+    figures, missed = _select_figures(measured), _find_missed(measured)
     bounds = {
         name: f"{words} {bound:,}"
         for words, targets in (

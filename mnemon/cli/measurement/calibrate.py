@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mnemon.cli.target import DataOption, configured, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, load_deployment, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def calibrate(
         pairs = read_pairs(file)
     except InvalidPairs as error:
         refuse(Ending.WRONG_USE, str(error))
-    deployment = configured() if data is None else target(data, "broker")
-    perform(_calibrate(deployment, pairs, provider, model, as_json))
+    deployment = load_deployment() if data is None else require_deployment(data, "broker")
+    perform_command(_run_calibration(deployment, pairs, provider, model, as_json))
 
 
-async def _calibrate(
+async def _run_calibration(
     deployment: "Deployment",
     pairs: "list[LabelledPair]",
     provider: str | None,
@@ -60,7 +60,7 @@ async def _calibrate(
     from mnemon_infra.models.embedder_choice import open_embedder
     from mnemon_infra.models.embedding import EmbeddingNotConfigured, EmbeddingUnavailable
 
-    settings = await _embedding(deployment, provider, model)
+    settings = await _choose_embedding(deployment, provider, model)
     try:
         async with open_embedder(settings, deployment) as embedder:
             if embedder is None:
@@ -71,11 +71,11 @@ async def _calibrate(
     if as_json:
         typer.echo(json.dumps(measured, ensure_ascii=False))
     else:
-        _show(measured)
+        _show_thresholds(measured)
     return Ending.DONE
 
 
-async def _embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
+async def _choose_embedding(deployment: "Deployment", provider: str | None, model: str | None) -> "Embedding":
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.settings.store import read_settings
@@ -89,7 +89,7 @@ async def _embedding(deployment: "Deployment", provider: str | None, model: str 
     return usual if model is None else Embedding.create_strict(provider=usual.provider, model=model)
 
 
-def _show(measured: dict[str, Any]) -> None:
+def _show_thresholds(measured: dict[str, Any]) -> None:
     typer.echo(f"{measured['model']}, {measured['pairs']} pairs")
     rows: list[tuple[object, ...]] = []
     for language, found in measured["languages"].items():

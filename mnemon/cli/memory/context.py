@@ -4,18 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import AsOfOption, MinSeqOption, TenantOption, UserOption, as_of, ask
-from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, MinSeqOption, parse_as_of
+from mnemon.cli.option_group import expand_options
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import Reply
 
 
+@expand_options
 def context(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     query: Annotated[
         str | None,
         typer.Option(
@@ -39,8 +38,6 @@ def context(
     ] = None,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the context that a bot would give to a model for its next answer.
 
@@ -53,28 +50,25 @@ def context(
         "conversation": conversation,
         "task_id": task_id,
         "min_seq": min_seq,
-        "as_of": as_of(as_of_),
+        "as_of": parse_as_of(as_of_),
     }
-    ask(
+    request.send(
         # `memory.context` never fails, and would hide an error.
-        lambda memory: memory.ask(user, "context", **wanted),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
+        lambda memory: memory.ask(request.user, "context", **wanted),
+        _show_context,
     )
 
 
-def _show(reply: "Reply") -> None:
+def _show_context(reply: "Reply") -> None:
     from mnemon_contracts.verbs.ask import ContextReplyV1
 
     assert isinstance(reply, ContextReplyV1)
     if reply.text is not None:
-        typer.echo(printable(reply.text))
+        typer.echo(make_printable(reply.text))
     else:
         for message in reply.messages:
             typer.secho(f"{message.name or message.role:>10}  ", dim=True, nl=False)
-            typer.echo(printable(message.content))
+            typer.echo(make_printable(message.content))
     sections = ", ".join(
         f"{name} {section.tokens}" + (f" ({section.left_out} left out)" if section.left_out else "")
         for name, section in reply.sections.items()

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import ask
-from mnemon.cli.target import DataOption, target
+from mnemon.cli.memory.requests import MemoryRequest
+from mnemon.cli.target import DataOption, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption, show_table
 
@@ -46,21 +46,18 @@ def erase(
     """
     if text is not None and not verify:
         refuse(Ending.WRONG_USE, "--text works only together with --verify")
-    target(data, "broker")  # check the servers before asking for a confirmation
+    require_deployment(data, "broker")  # check the servers before asking for a confirmation
     whom = f"conversation {conversation} of {user}" if conversation else user
-    if not verify and not yes and not _meant(f"Erase {whom} of {tenant} for good?"):
+    if not verify and not yes and not _confirm_erasure(f"Erase {whom} of {tenant} for good?"):
         refuse(Ending.NOT_SO, "nothing was erased", "To erase without confirmation: --yes")
-    ask(
+    MemoryRequest(tenant, user, data, as_json).send(
         lambda memory: memory.erase(user, conversation=conversation, verify=verify, text=text),
         _show_left if verify else _show_receipt,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        ending=_clean_or_not if verify else _done_or_not,
+        choose_ending=_end_verification if verify else _end_erasure,
     )
 
 
-def _meant(question: str) -> bool:
+def _confirm_erasure(question: str) -> bool:
     try:
         return typer.confirm(question, err=True)
     except typer.Abort:
@@ -78,7 +75,7 @@ def _show_receipt(reply: "EraseReplyV1") -> None:
         typer.echo(_VECTORS_STAY + ", ".join(reply.generations))
 
 
-def _done_or_not(reply: "EraseReplyV1") -> Ending:
+def _end_erasure(reply: "EraseReplyV1") -> Ending:
     if reply.pending:
         typer.secho(
             f"not done yet: {', '.join(reply.pending)}; the erasure continues in the background",
@@ -94,7 +91,7 @@ def _show_left(reply: "EraseReplyV1") -> None:
         show_table(("store", "with these words"), reply.found.items())
 
 
-def _clean_or_not(reply: "EraseReplyV1") -> Ending:
+def _end_verification(reply: "EraseReplyV1") -> Ending:
     left = reply.left or {}
     if "vectors" not in left:
         typer.secho("vectors could not be checked", fg="yellow", err=True)

@@ -1,22 +1,28 @@
 """`mnemon export`."""
 
+import asyncio
 import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from mnemon.cli.imports.progress import check_owner
-from mnemon.cli.target import DataOption, served
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import DataOption, open_deployment, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import show_progress
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
+    from mnemon.operations.exports.mirror import Mirror, MirrorCounts
+    from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
     from mnemon.operations.exports.run import ExportCounts, ExportFormat
     from mnemon_contracts.subjects import Owner
+    from mnemon_infra.config import Deployment
     from mnemon_infra.database.engine import Database
 
 app = typer.Typer(no_args_is_help=True, help="Export memory to files.")
@@ -52,9 +58,9 @@ def jsonl(
 
     Example: `mnemon export jsonl --tenant acme --user u42 -o u42.jsonl`
     """
-    from mnemon.operations.exports.jsonl import header, lines
+    from mnemon.operations.exports.jsonl import format_header, generate_lines
 
-    _export(lines, header(), output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, format_header(), output, (tenant, user, everybody), data, as_json)
 
 
 @app.command("markdown")
@@ -88,17 +94,15 @@ def markdown(
     Example: `mnemon export markdown --tenant acme --follow -o ./memory-files --data ./memory`
     """
     if follow:
-        from mnemon.cli.memory.export_follow import follow_memory
-
         _check_scope(tenant, user, everybody)
         follow_memory(output, (tenant, user), data, as_json)
 
-    from mnemon.operations.exports.markdown import lines
+    from mnemon.operations.exports.markdown import generate_lines
 
-    _export(lines, None, output, (tenant, user, everybody), data, as_json)
+    _export_memory(generate_lines, None, output, (tenant, user, everybody), data, as_json)
 
 
-def _export(
+def _export_memory(
     form: "ExportFormat",
     first: str | None,
     output: Path,
@@ -108,7 +112,7 @@ def _export(
 ) -> None:
     _check_scope(*whose)
     tenant, user, _ = whose
-    perform(_write(data, form, first, output, (tenant, user), as_json))
+    perform_command(_write_export(data, form, first, output, (tenant, user), as_json))
 
 
 def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
@@ -117,7 +121,7 @@ def _check_scope(tenant: str | None, user: str | None, everybody: bool) -> None:
     check_owner(tenant, user)
 
 
-async def _write(
+async def _write_export(
     data: Path | None,
     form: "ExportFormat",
     first: str | None,
@@ -125,14 +129,16 @@ async def _write(
     whose: tuple[str | None, str | None],
     as_json: bool,
 ) -> Ending:
-    from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
+    from rich.progress import SpinnerColumn
+
+    from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
 
-    async with served(data, "broker", "database") as servers:
-        connection = await connect(str(servers.deployment.nats_url), name="mnemon-export")
+    async with open_deployment(data, "broker", "database") as servers:
         try:
-            written = ExportCounts(await settled(connection))
+            async with await connect(str(servers.deployment.nats_url), name="mnemon-export") as connection:
+                written = ExportCounts(await wait_until_projected(connection))
         except NotProjected as error:
             next_step = (
                 "Check the lag of the consumers: mnemon status"
@@ -140,15 +146,21 @@ async def _write(
                 else "Start the stack: mnemon up"
             )
             refuse(Ending.PART_MISSING, str(error), next_step)
-        finally:
-            await connection.close()
+        columns = SpinnerColumn(), "{task.fields[users]:,} users, {task.fields[lines]:,} lines"
         async with Database(servers.deployment, name="mnemon-export") as database:
-            with _opened(output) as put, _bar() as progress:
+            with _open_output(output) as put, show_progress(*columns, users=0, lines=0) as update:
                 if first is not None:
                     put(first)
-                await write(database, _owners(database, whose), form, put, written, progress)
+                await write_memories(
+                    database,
+                    _list_owners(database, whose),
+                    form,
+                    put,
+                    written,
+                    lambda counts: update(users=counts.users, lines=counts.lines),
+                )
                 _require_memory(written, whose)
-    _show(written, output, as_json)
+    _show_counts(written, output, as_json)
     return Ending.DONE
 
 
@@ -165,23 +177,23 @@ def _require_memory(written: "ExportCounts", whose: tuple[str | None, str | None
     )
 
 
-async def _owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
-    from mnemon.operations.exports.run import everybody
+async def _list_owners(database: "Database", whose: tuple[str | None, str | None]) -> "AsyncIterator[Owner]":
+    from mnemon.operations.exports.run import stream_owners
 
     tenant, user = whose
     if tenant is not None and user is not None:
         yield tenant, user
         return
-    async for owner in everybody(database, tenant):
+    async for owner in stream_owners(database, tenant):
         yield owner
 
 
 @contextmanager
-def _opened(output: Path) -> Iterator[Callable[[str], None]]:
+def _open_output(output: Path) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line. The file appears under its name when all lines are written."""
     if output == Path("-"):
-        yield _print
-        with _while_read():
+        yield _print_line
+        with _end_on_closed_pipe():
             sys.stdout.flush()
         return
     part = output.with_name(f"{output.name}.part")
@@ -195,13 +207,13 @@ def _opened(output: Path) -> Iterator[Callable[[str], None]]:
         part.unlink(missing_ok=True)
 
 
-def _print(line: str) -> None:
-    with _while_read():
+def _print_line(line: str) -> None:
+    with _end_on_closed_pipe():
         print(line)
 
 
 @contextmanager
-def _while_read() -> Iterator[None]:
+def _end_on_closed_pipe() -> Iterator[None]:
     """End the command without a message if the reader of its output closes the pipe, such as `head`."""
     try:
         yield
@@ -211,20 +223,98 @@ def _while_read() -> Iterator[None]:
         raise typer.Exit(Ending.NOT_SO) from None
 
 
-@contextmanager
-def _bar() -> "Iterator[Callable[[ExportCounts], None]]":
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.fields[users]:,} users, {task.fields[lines]:,} lines")
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None, users=0, lines=0)
-        yield lambda written: bar.update(task, users=written.users, lines=written.lines)
-
-
-def _show(written: "ExportCounts", output: Path, as_json: bool) -> None:
+def _show_counts(written: "ExportCounts", output: Path, as_json: bool) -> None:
     """Show the counts; on standard error if the export itself goes to standard output."""
     figures = {"users": written.users, "lines": written.lines, "position": written.position}
     about = f"Users: {written.users:,}, lines: {written.lines:,}, as of log position {written.position:,}."
     typer.echo(json.dumps(figures) if as_json else about, err=output == Path("-"))
+
+
+_AGAIN = "Then run the command again: it continues where it stopped"
+
+
+def follow_memory(
+    folder: Path, whose: tuple[str | None, str | None], data: Path | None, as_json: bool
+) -> NoReturn:
+    """Keep a folder of Markdown files as memory is, until Ctrl-C. Ends the command."""
+    if folder == Path("-"):
+        refuse(Ending.WRONG_USE, "--follow writes a file per user", "Name a folder: -o DIR")
+    perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, whose, as_json))
+
+
+async def _follow_into(
+    deployment: "Deployment", path: Path, whose: tuple[str | None, str | None], as_json: bool
+) -> Ending:
+    from mnemon.operations.exports.mirror_folder import FolderNotUsable, MirrorFolder, MirrorScope
+    from mnemon_infra.telemetry.logging import configure_logging
+
+    configure_logging()
+    scope = MirrorScope(*whose)
+    folder = MirrorFolder(path, scope)
+    try:
+        with StopSignals() as stop, folder.lock():
+            done = await _run_mirror(deployment, folder, scope, stop)
+    except FolderNotUsable as error:
+        refuse(Ending.WRONG_USE, str(error), error.next_step)
+    except OSError as error:
+        # Handle errors of files only: an OSError of a connection has no file name.
+        if error.filename is None:
+            raise
+        refuse(
+            Ending.WRONG_USE,
+            f"{error.filename} cannot be written: {error.strerror}",
+            f"Make the file writable. {_AGAIN}",
+        )
+    figures = {"written": done.written, "removed": done.removed, "position": done.position}
+    typer.echo(json.dumps(figures) if as_json else _describe_counts(done))
+    return Ending.DONE
+
+
+async def _run_mirror(
+    deployment: "Deployment", folder: "MirrorFolder", scope: "MirrorScope", stop: StopSignals
+) -> "MirrorCounts":
+    from nats.errors import Error
+
+    from mnemon.operations.exports.mirror import Mirror
+    from mnemon_infra.broker.connection import connect
+    from mnemon_infra.database.engine import Database, DatabaseUnavailable
+
+    connection = await connect(str(deployment.nats_url), name="mnemon-export")
+    try:
+        async with Database(deployment, name="mnemon-export") as database:
+            mirror = Mirror(connection, database, folder, scope, _print_counts)
+            await mirror.write_all()
+            typer.echo(
+                f"following into {folder.path}: {_describe_counts(mirror.counts)} Press Ctrl-C to stop.",
+                err=True,
+            )
+            await _follow_until_stopped(mirror, stop)
+            return mirror.counts
+    except DatabaseUnavailable as error:
+        refuse(Ending.PART_MISSING, f"the database does not answer: {error}", f"Start it. {_AGAIN}")
+    except Error as error:
+        refuse(Ending.PART_MISSING, f"the NATS server does not answer: {error}", f"Start it. {_AGAIN}")
+    finally:
+        await connection.close()
+
+
+async def _follow_until_stopped(mirror: "Mirror", stop: StopSignals) -> None:
+    """Follow until a signal arrives; a file that is being written is replaced as a whole or not at all."""
+    following = asyncio.create_task(mirror.follow_log())
+    asked = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({following, asked}, return_when=asyncio.FIRST_COMPLETED)
+        if following.done():
+            following.result()
+    finally:
+        for each in following, asked:
+            each.cancel()
+        await asyncio.gather(following, asked, return_exceptions=True)
+
+
+def _print_counts(done: "MirrorCounts") -> None:
+    typer.echo(_describe_counts(done), err=True)
+
+
+def _describe_counts(done: "MirrorCounts") -> str:
+    return f"{done.written:,} files written, {done.removed:,} removed, as of log position {done.position:,}."

@@ -1,50 +1,55 @@
-"""`mnemon save`, `read`, `search`, `get` and `update`."""
+"""`mnemon save`, `read`, `search`, `get`, `update` and `forget`."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+import sys
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mnemon.cli.memory.candidates import can_ask, choose_candidate, show_candidates
 from mnemon.cli.memory.requests import (
     AsOfOption,
     ExpiresOption,
     ImportanceOption,
     KindOption,
+    MemoryRequest,
     MinSeqOption,
-    TenantOption,
     TierOption,
-    UserOption,
-    as_of,
-    ask,
-    number_or_word,
+    parse_as_of,
+    parse_importance,
 )
-from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.exit_code import Ending
-from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.option_group import expand_options
+from mnemon.cli.terminal.exit_code import Ending, refuse
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mnemon_contracts.verbs.tools import (
+        FactCandidate,
         FactReplyV1,
         FactsReplyV1,
+        ForgetReplyV1,
         GetReplyV1,
         SaveReplyV1,
+        SaveV1,
         SearchReplyV2,
         UpdateReplyV2,
     )
     from mnemon_producers.client import MemoryClient
 
 
+NO_CANDIDATE: Final = 0
+"""The number that chooses none of the candidates."""
+
+
+@expand_options
 def save(
     text: Annotated[str, typer.Argument(help="The fact, one sentence.")],
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     kind: KindOption = None,
     tier: TierOption = None,
     importance: ImportanceOption = None,
     expires: ExpiresOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Save a fact, and print the decision.
 
@@ -52,48 +57,42 @@ def save(
 
     Example: `mnemon save "Prefers trains to planes" --tenant acme --user u42 --importance high`
     """
-    fact: dict[str, Any] = _fact(kind, tier, importance, expires)
-    ask(
-        lambda memory: memory.save(user, text, **fact),
+    fact: dict[str, Any] = _fact_fields(kind, tier, importance, expires)
+    request.send(
+        lambda memory: memory.save(request.user, text, **fact),
         _show_decision,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        ending=_kept_or_not,
+        choose_ending=_end_save,
     )
 
 
+@expand_options
 def read(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     tier: TierOption = None,
     limit: Annotated[
         int | None, typer.Option(min=1, max=1000, help="Show at most this many facts.  [default: all]")
     ] = None,
     min_seq: MinSeqOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List all facts by tier, one line of Markdown each.
 
     Example: `mnemon read --tenant acme --user u42 --tier profile`
     """
     wanted: dict[str, Any] = {"tier": tier, "min_seq": min_seq}
-    ask(
+    request.send(
         lambda memory: (
-            memory.read_all(user, **wanted) if limit is None else memory.read(user, limit=limit, **wanted)
+            memory.read_all(request.user, **wanted)
+            if limit is None
+            else memory.read(request.user, limit=limit, **wanted)
         ),
         _show_facts,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
     )
 
 
+@expand_options
 def search(
     query: Annotated[str, typer.Argument(help="Query, in any language.")],
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     scope: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,8 +121,6 @@ def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show the parts of each score.")] = False,
     min_seq: MinSeqOption = None,
     as_of_: AsOfOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Search a user's memory for a query, best hits first.
 
@@ -137,25 +134,22 @@ def search(
         "threshold": threshold,
         "explain": explain,
         "min_seq": min_seq,
-        "as_of": as_of(as_of_),
+        "as_of": parse_as_of(as_of_),
     }
-    ask(
-        lambda memory: memory.search(user, query, **wanted),
+    request.send(
+        lambda memory: memory.search(request.user, query, **wanted),
         _show_hits,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        ending=_searched_or_not,
+        choose_ending=_end_search,
     )
 
 
+@expand_options
 def get(
     id_: Annotated[
         str,
         typer.Argument(metavar="ID", help="Id of the fact, message, document or summary, such as pf_001."),
     ],
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     scope: Annotated[
         str | None,
         typer.Option(
@@ -167,8 +161,6 @@ def get(
         int, typer.Option(min=0, help="For a document: first character of its text to show, from 0.")
     ] = 0,
     min_seq: MinSeqOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show one fact with its former versions, or one message, document or summary, whole.
 
@@ -177,19 +169,16 @@ def get(
     Example: `mnemon get pf_001 --tenant acme --user u42`
     """
     wanted: dict[str, Any] = {"scope": scope, "offset": offset, "min_seq": min_seq}
-    ask(
-        lambda memory: memory.get(user, id_, **wanted),
-        _show_named,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        absent=f"mnemon read --tenant {tenant} --user {user}",
+    request.send(
+        lambda memory: memory.get(request.user, id_, **wanted),
+        _show_item,
+        list_command="read",
     )
 
 
+@expand_options
 def update(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
     query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
     text: Annotated[str | None, typer.Option(help="The fact, one sentence.")] = None,
@@ -197,8 +186,6 @@ def update(
     tier: TierOption = None,
     importance: ImportanceOption = None,
     expires: ExpiresOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Change one fact, named by its id or by words that clearly mean one fact; other fields stay as they are.
 
@@ -209,13 +196,13 @@ def update(
 
     Example: `mnemon update pf_001 --text "Prefers night trains" --tenant acme --user u42`
     """
-    changes: dict[str, Any] = {"text": text, **_fact(kind, tier, importance, expires)}
+    changes: dict[str, Any] = {"text": text, **_fact_fields(kind, tier, importance, expires)}
 
     async def question(memory: "MemoryClient") -> "UpdateReplyV2":
-        reply = await memory.update(user, id_, query=query, **changes)
-        if reply.candidates and can_ask(as_json):
+        reply = await memory.update(request.user, id_, query=query, **changes)
+        if reply.candidates and can_ask(request.as_json):
             chosen = choose_candidate(reply.candidates, "nothing was changed")
-            reply = await memory.update(user, chosen, **changes)
+            reply = await memory.update(request.user, chosen, **changes)
         return reply
 
     def ending(reply: "UpdateReplyV2") -> Ending:
@@ -225,26 +212,74 @@ def update(
         typer.echo("  Give the id of the fact instead of --query.", err=True)
         return Ending.NOT_SO
 
-    ask(
+    request.send(
         question,
         _show_change,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        ending=ending,
-        absent=f"mnemon read --tenant {tenant} --user {user}",
+        choose_ending=ending,
+        list_command="read",
     )
 
 
-def _fact(kind: str | None, tier: str | None, importance: str | None, expires: object) -> dict[str, Any]:
-    return {"kind": kind, "tier": tier, "importance": number_or_word(importance), "expires_at": expires}
+@expand_options
+def forget(
+    request: MemoryRequest,
+    id_: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the fact, such as pf_001.")] = None,
+    query: Annotated[str | None, typer.Option(help="Words that name the fact, instead of its id.")] = None,
+) -> None:
+    """Forget one fact, named by its id or by words that clearly mean one fact.
+
+    If the words may mean several facts, the command asks which one is meant; without a terminal, or with
+    --json, it shows the candidates and removes nothing. It prints the command that restores the fact.
+
+    Ends with 1 when nothing is removed.
+
+    Example: `mnemon forget pf_001 --tenant acme --user u42`
+    """
+
+    async def question(memory: "MemoryClient") -> "ForgetReplyV1":
+        reply = await memory.forget(request.user, id_, query=query)
+        if reply.candidates and can_ask(request.as_json):
+            reply = await memory.forget(
+                request.user, choose_candidate(reply.candidates, "nothing was forgotten")
+            )
+        return reply
+
+    def show(reply: "ForgetReplyV1") -> None:
+        if reply.id is None:
+            show_candidates(reply.candidates)
+            return
+        typer.echo(f"forgotten: {reply.id} {make_printable(reply.text or '')}")
+        if reply.restore is not None:
+            typer.secho(f"  to restore it: {spell_restore_command(reply.restore, request.options)}", dim=True)
+
+    def ending(reply: "ForgetReplyV1") -> Ending:
+        if reply.id is not None:
+            return Ending.DONE
+        typer.echo("mnemon: nothing was forgotten: the query does not clearly mean one fact", err=True)
+        typer.echo(
+            f"  Forget one by its id: mnemon forget {reply.candidates[0].id} {request.options}", err=True
+        )
+        return Ending.NOT_SO
+
+    request.send(
+        question,
+        show,
+        choose_ending=ending,
+        list_command="read",
+    )
+
+
+def _fact_fields(
+    kind: str | None, tier: str | None, importance: str | None, expires: object
+) -> dict[str, Any]:
+    return {"kind": kind, "tier": tier, "importance": parse_importance(importance), "expires_at": expires}
 
 
 def _show_decision(reply: "SaveReplyV1") -> None:
     typer.echo(f"{reply.decision}: {reply.reason if reply.decision == 'rejected' else reply.id}")
 
 
-def _kept_or_not(reply: "SaveReplyV1") -> Ending:
+def _end_save(reply: "SaveReplyV1") -> Ending:
     return Ending.NOT_SO if reply.decision == "rejected" else Ending.DONE
 
 
@@ -252,12 +287,12 @@ def _show_facts(reply: "FactsReplyV1") -> None:
     from mnemon_contracts.fact_lines import fact_line
 
     for fact in reply.facts:
-        typer.echo(printable(fact_line(fact)))
+        typer.echo(make_printable(fact_line(fact)))
     if not reply.facts:
         typer.echo("no facts")
     if reply.next is not None:
         typer.secho(
-            f"{len(reply.facts):,} of {reply.total:,} factsshown; show more with --limit", dim=True, err=True
+            f"{len(reply.facts):,} of {reply.total:,} facts shown; show more with --limit", dim=True, err=True
         )
 
 
@@ -266,14 +301,16 @@ def _show_hits(reply: "SearchReplyV2") -> None:
         place = f"{hit.scope}:{hit.id}"
         if passage := hit.passage:
             place += f":{passage.first_line}-{passage.last_line}"
-        typer.echo(f"- [{hit.score:.3f}] [{printable(place)}] {printable(' '.join(hit.text.split()))}")
+        typer.echo(
+            f"- [{hit.score:.3f}] [{make_printable(place)}] {make_printable(' '.join(hit.text.split()))}"
+        )
         if hit.parts:
             typer.secho(f"  {', '.join(f'{name} {part:.3f}' for name, part in hit.parts.items())}", dim=True)
     if not reply.hits:
         typer.echo("nothing found")
 
 
-def _searched_or_not(reply: "SearchReplyV2") -> Ending:
+def _end_search(reply: "SearchReplyV2") -> Ending:
     if reply.degraded:
         typer.secho(f"could not be searched: {', '.join(reply.degraded)}", fg="red", err=True)
     return Ending.DONE
@@ -284,27 +321,67 @@ def _show_change(reply: "UpdateReplyV2") -> None:
     show_candidates(reply.candidates)
 
 
-def _show_named(reply: "GetReplyV1") -> None:
+def _show_item(reply: "GetReplyV1") -> None:
     _show_fact(reply)
     if message := reply.message:
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {message.name or message.role}  ", dim=True, nl=False)
-        typer.echo(printable(message.content))
+        typer.echo(make_printable(message.content))
     if document := reply.document:
-        typer.echo(printable(document.text))
+        typer.echo(make_printable(document.text))
         if document.next_offset is not None:
             rest = f"of {document.length:,} characters; continue with --offset {document.next_offset}"
             typer.secho(f"{document.offset:,} to {document.next_offset:,} {rest}", dim=True, err=True)
 
     if summary := reply.summary:
         covers = f"messages at positions {summary.from_seq:,} to {summary.to_seq:,} of {summary.conversation}"
-        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {printable(covers)}  ", dim=True, nl=False)
-        typer.echo(printable(summary.text))
+        typer.secho(f"{summary.at:%Y-%m-%d %H:%M}  {make_printable(covers)}  ", dim=True, nl=False)
+        typer.echo(make_printable(summary.text))
 
 
 def _show_fact(reply: "FactReplyV1") -> None:
     from mnemon_contracts.fact_lines import fact_line
 
     if reply.fact is not None:
-        typer.echo(printable(fact_line(reply.fact)))
+        typer.echo(make_printable(fact_line(reply.fact)))
     for version in reply.versions:
-        typer.secho(f"  was: {printable(' '.join(version.text.split()))}", dim=True)
+        typer.secho(f"  was: {make_printable(' '.join(version.text.split()))}", dim=True)
+
+
+def spell_restore_command(restore: "SaveV1", options: str) -> str:
+    """Return the command that saves a fact again; `options` name the user."""
+    parts = [
+        options,
+        f"--kind {restore.kind}",
+        f"--tier {restore.tier}",
+        f"--importance {restore.importance}",
+    ]
+    if restore.expires_at is not None:
+        parts.append(f"--expires {restore.expires_at:%Y-%m-%dT%H:%M:%S}")
+    # `--` keeps a text that begins with a dash from being an option.
+    return f"mnemon save {' '.join(parts)} -- {quote(make_printable(restore.text))}"
+
+
+def can_ask(as_json: bool) -> bool:
+    """Return whether the command can ask on the terminal."""
+    return not as_json and sys.stdin.isatty()
+
+
+def choose_candidate(candidates: "Sequence[FactCandidate]", nothing: str) -> str:
+    """Ask which fact is meant and return its id; end the command with `nothing` if it is none of them."""
+    for number, candidate in enumerate(candidates, 1):
+        typer.echo(f"{number:>3}  {candidate.id}  {make_printable(candidate.text)}", err=True)
+    question = f"Which fact do you mean? 1 to {len(candidates)}, or {NO_CANDIDATE} for none"
+    chosen = -1
+    while not NO_CANDIDATE <= chosen <= len(candidates):
+        chosen = typer.prompt(question, default=NO_CANDIDATE, type=int, err=True)
+    if chosen == NO_CANDIDATE:
+        refuse(Ending.NOT_SO, nothing)
+    return candidates[chosen - 1].id
+
+
+def show_candidates(candidates: "Sequence[FactCandidate]") -> None:
+    """Show the facts, best first."""
+    for candidate in candidates:
+        typer.echo(
+            f"- [{candidate.score:.3f}] [{candidate.id}] {make_printable(' '.join(candidate.text.split()))}"
+        )

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import AsOfOption, TenantOption, as_of, ask
+from mnemon.cli.memory.requests import AsOfOption, MemoryRequest, TenantOption, parse_as_of
 from mnemon.cli.target import DataOption
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import HistoryReplyV1
@@ -35,21 +35,18 @@ def history(
     whose = user or named
     if whose is None or (user and named):
         refuse(Ending.WRONG_USE, "give the user of the conversation once", "For example: --user u42")
-    then = as_of(as_of_)
-    ask(
+    then = parse_as_of(as_of_)
+    MemoryRequest(tenant, whose, data, as_json).send(
         lambda memory: memory.history(whose, conversation=conversation, limit=limit, as_of=then),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
+        _show_messages,
     )
 
 
-def _show(reply: "HistoryReplyV1") -> None:
+def _show_messages(reply: "HistoryReplyV1") -> None:
     typer.secho(f"conversation {reply.conversation}, as of log position {reply.seen_seq}", dim=True)
     for message in reply.messages:
         speaker = message.name or message.role
         typer.secho(f"{message.sent_at:%Y-%m-%d %H:%M}  {speaker:>10}  ", dim=True, nl=False)
-        typer.echo(printable(message.content))
+        typer.echo(make_printable(message.content))
     if not reply.messages:
         typer.echo("no messages")

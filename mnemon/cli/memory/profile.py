@@ -5,18 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.memory.requests import TenantOption, UserOption, ask
-from mnemon.cli.target import DataOption
+from mnemon.cli.memory.requests import MemoryRequest
+from mnemon.cli.option_group import expand_options
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ProfileReplyV1
 
 
+@expand_options
 def profile(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     assignments: Annotated[
         list[str] | None,
         typer.Argument(
@@ -24,24 +23,19 @@ def profile(
             help="Fields to set: a value is JSON, otherwise text; null removes the field.",
         ),
     ] = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Show the user's data, or set fields of it.
 
     Example: `mnemon profile name=Anna age=34 --tenant acme --user u42`
     """
-    fields = dict(map(_field, assignments or []))
-    ask(
-        lambda memory: memory.set_profile(user, fields) if fields else memory.profile(user),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
+    fields = dict(map(_parse_assignment, assignments or []))
+    request.send(
+        lambda memory: memory.set_profile(request.user, fields) if fields else memory.profile(request.user),
+        _show_profile,
     )
 
 
-def _field(assignment: str) -> tuple[str, Any]:
+def _parse_assignment(assignment: str) -> tuple[str, Any]:
     name, equals, value = assignment.partition("=")
     if not equals or not name:
         refuse(Ending.WRONG_USE, f"{assignment!r} is not of the form NAME=VALUE", "For example: city=Lisbon")
@@ -51,7 +45,7 @@ def _field(assignment: str) -> tuple[str, Any]:
         return name, value
 
 
-def _show(reply: "ProfileReplyV1") -> None:
+def _show_profile(reply: "ProfileReplyV1") -> None:
     for name, value in reply.profile.items():
         typer.echo(f"- {name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}")
     if not reply.profile:

@@ -2,16 +2,17 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeVar
 
 import typer
 
-from mnemon.cli.moment import moment
-from mnemon.cli.target import target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.moment import parse_moment
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.ask import ErrorCode, Reply
@@ -55,42 +56,55 @@ _WRONG_USE: tuple["ErrorCode", ...] = ("bad_request", "unknown_verb", "not_imple
 _NOT_SO: tuple["ErrorCode", ...] = ("not_found", "refused")
 
 
-def _well(_: "Reply") -> Ending:
-    return Ending.DONE
+def parse_as_of(given: str | None) -> int | datetime | None:
+    """Parse the value of an `AsOfOption`; end the command with 2 if it names no moment."""
+    return None if given is None else parse_moment("--as-of", given)
 
 
-def as_of(given: str | None) -> int | datetime | None:
-    """The moment that an `AsOfOption` names. Ends with 2 where it names none."""
-    return None if given is None else moment("--as-of", given)
-
-
-def number_or_word(given: str | None) -> int | str | None:
-    """A number where one is given, else the word."""
+def parse_importance(given: str | None) -> int | str | None:
+    """Parse an importance: a number if one is given, else the word."""
     return int(given) if given is not None and given.isdecimal() else given
 
 
-def ask(
-    question: Callable[["MemoryClient"], Awaitable[CommandReply]],
-    show: Callable[[CommandReply], None],
-    *,
-    tenant: str,
-    data: Path | None,
-    as_json: bool,
-    ending: Callable[[CommandReply], Ending] = _well,
-    absent: str = "",
-) -> NoReturn:
-    """Ask, show the reply as text or as JSON, and end as `ending` says, which may add to stderr.
+@dataclass(frozen=True)
+class MemoryRequest:
+    """Options of a command that sends a request about the memory of one user."""
 
-    `absent` is the command that shows what there is, for who asks for what is not there.
-    """
-    if absent:
-        absent = f"List them: {absent}" + (f" --data {quote(str(data))}" if data else "")
-    perform(_ask(target(data, "broker"), question, show, tenant, as_json, ending, absent))
+    tenant: TenantOption
+    user: UserOption
+    data: DataOption = None
+    as_json: JsonOption = False
+
+    @property
+    def options(self) -> str:
+        """The options that name the user, for a command to type next."""
+        data = f" --data {quote(str(self.data))}" if self.data else ""
+        return f"--tenant {quote(self.tenant)} --user {quote(self.user)}{data}"
+
+    def send(
+        self,
+        question: Callable[["MemoryClient"], Awaitable[CommandReply]],
+        show: Callable[[CommandReply], None],
+        *,
+        choose_ending: Callable[[CommandReply], Ending] = lambda _: Ending.DONE,
+        list_command: str = "",
+    ) -> NoReturn:
+        """Send a request, show the reply as text or as JSON, and end the command.
+
+        Args:
+            question: sends the request.
+            show: shows the reply as text.
+            choose_ending: returns the exit code for a reply; may print to standard error.
+            list_command: command to name if nothing is found, such as `tasks list`.
+        """
+        next_step = f"List them: mnemon {list_command} {self.options}" if list_command else ""
+        deployment = require_deployment(self.data, "broker")
+        perform_command(_send_request(deployment, self, question, show, choose_ending, next_step))
 
 
 @asynccontextmanager
-async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
-    """The memory of a tenant's users as long as the block lasts. Ends the command where nobody answers."""
+async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
+    """Connect to the memory of a tenant until the end of the block; end the command without an answer."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import NotConnected
@@ -104,20 +118,19 @@ async def connected(deployment: "Deployment", tenant: str) -> AsyncIterator["Mem
         refuse(Ending.PART_MISSING, str(error), "Check the servers: mnemon status")
 
 
-async def _ask(
+async def _send_request(
     deployment: "Deployment",
+    request: MemoryRequest,
     question: Callable[["MemoryClient"], Awaitable[CommandReply]],
     show: Callable[[CommandReply], None],
-    tenant: str,
-    as_json: bool,
-    ending: Callable[[CommandReply], Ending],
-    absent: str,
+    choose_ending: Callable[[CommandReply], Ending],
+    next_step: str,
 ) -> Ending:
     from mnemon_contracts.base import InvalidBody
     from mnemon_producers.errors import AskFailed
 
     try:
-        async with connected(deployment, tenant) as memory:
+        async with connect_memory(deployment, request.tenant) as memory:
             reply = await question(memory)
     except InvalidBody as error:
         refuse(Ending.WRONG_USE, str(error))
@@ -125,10 +138,10 @@ async def _ask(
         if failed.error.code in _WRONG_USE:
             refuse(Ending.WRONG_USE, failed.error.message)
         if failed.error.code in _NOT_SO:
-            refuse(Ending.NOT_SO, failed.error.message, absent if failed.error.code == "not_found" else "")
+            refuse(Ending.NOT_SO, failed.error.message, next_step if failed.error.code == "not_found" else "")
         refuse(Ending.PART_MISSING, str(failed), "Check the servers: mnemon status")
-    if as_json:
+    if request.as_json:
         typer.echo(reply.model_dump_json(exclude_none=True))
     else:
         show(reply)
-    return ending(reply)
+    return choose_ending(reply)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import MinSeqOption, TenantOption, UserOption, ask
-from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.output import JsonOption
+from mnemon.cli.memory.requests import MemoryRequest, MinSeqOption
+from mnemon.cli.option_group import expand_options
 
 if TYPE_CHECKING:
     from mnemon_contracts.verbs.tools import TasksReplyV1
@@ -18,49 +17,37 @@ TaskArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the task.
 
 
 @app.command("list")
+@expand_options
 def list_(
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     min_seq: MinSeqOption = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """List a user's tasks, oldest first.
 
     Example: `mnemon tasks list --tenant acme --user u42`
     """
-    ask(lambda memory: memory.tasks(user, min_seq=min_seq), _show, tenant=tenant, data=data, as_json=as_json)
+    request.send(lambda memory: memory.tasks(request.user, min_seq=min_seq), _show_tasks)
 
 
 @app.command("add")
+@expand_options
 def add(
     text: Annotated[str, typer.Argument(help="Text of the task.")],
-    tenant: TenantOption,
-    user: UserOption,
+    request: MemoryRequest,
     due: Annotated[datetime | None, typer.Option(help="Due date or time, in UTC.")] = None,
-    data: DataOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Add a task, and list all tasks.
 
     Example: `mnemon tasks add "Buy train tickets" --due 2026-12-01 --tenant acme --user u42`
     """
-    ask(
-        lambda memory: memory.add_task(user, text, due_at=due),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-    )
+    request.send(lambda memory: memory.add_task(request.user, text, due_at=due), _show_tasks)
 
 
 @app.command("done")
+@expand_options
 def done(
     task_id: TaskArgument,
-    tenant: TenantOption,
-    user: UserOption,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    request: MemoryRequest,
 ) -> None:
     """Mark a task as done, and list all tasks.
 
@@ -68,23 +55,18 @@ def done(
 
     Example: `mnemon tasks done 7c9e6679 --tenant acme --user u42`
     """
-    ask(
-        lambda memory: memory.finish_task(user, task_id),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    request.send(
+        lambda memory: memory.finish_task(request.user, task_id),
+        _show_tasks,
+        list_command="tasks list",
     )
 
 
 @app.command("remove")
+@expand_options
 def remove(
     task_id: TaskArgument,
-    tenant: TenantOption,
-    user: UserOption,
-    data: DataOption = None,
-    as_json: JsonOption = False,
+    request: MemoryRequest,
 ) -> None:
     """Remove a task, and list the remaining ones.
 
@@ -92,17 +74,14 @@ def remove(
 
     Example: `mnemon tasks remove 7c9e6679 --tenant acme --user u42`
     """
-    ask(
-        lambda memory: memory.remove_task(user, task_id),
-        _show,
-        tenant=tenant,
-        data=data,
-        as_json=as_json,
-        absent=f"mnemon tasks list --tenant {tenant} --user {user}",
+    request.send(
+        lambda memory: memory.remove_task(request.user, task_id),
+        _show_tasks,
+        list_command="tasks list",
     )
 
 
-def _show(reply: "TasksReplyV1") -> None:
+def _show_tasks(reply: "TasksReplyV1") -> None:
     for task in reply.tasks:
         due = f" [due:{task.due_at:%Y-%m-%d}]" if task.due_at else ""
         typer.echo(f"- [{'x' if task.done else ' '}] [id:{task.task_id}]{due} {' '.join(task.text.split())}")

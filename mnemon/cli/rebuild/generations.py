@@ -1,8 +1,8 @@
 """Actions of `mnemon rebuild`: rebuild, verify, go back, list and drop generations."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from time import perf_counter
@@ -10,14 +10,118 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
-from mnemon.cli.rebuild.replay_progress import Watcher, watched
-from mnemon.cli.rebuild.verification import as_json_value, show_verdict
-from mnemon.cli.target import served
+from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from mnemon_infra.database.generations.comparison import Difference
     from mnemon_infra.rebuild.generations import Site
+    from mnemon_infra.rebuild.verification import RowVerification
+
+_LONGEST_VALUE = 60
+"""Characters of a value that are shown in a table."""
+
+
+def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:
+    """Return the result as JSON; `kept` is the schema of the rebuilt generation if it was kept."""
+    return {
+        "position": verdict.position,
+        "is_settled": verdict.is_settled,
+        "rows": verdict.rows,
+        "differences": verdict.differences,
+        "by_table": verdict.counts,
+        "first": [each._asdict() for each in verdict.first],
+        "kept": kept,
+    }
+
+
+def show_verdict(verdict: "RowVerification") -> None:
+    """Show the result as text."""
+    if not verdict.is_settled:
+        typer.echo(
+            "`persist` or `index` is behind or not running: events that they have not handled "
+            "were not compared.",
+            err=True,
+        )
+    show_table(
+        ("what", "rows or points", "differences"),
+        [(name, rows, verdict.counts.get(name, 0)) for name, rows in verdict.rows.items()],
+    )
+    if verdict.first:
+        typer.echo("")
+        rows = [
+            (each.table, " ".join(each.key.values()), _describe_difference(each)) for each in verdict.first
+        ]
+        show_table(("table", "key", "difference: live | rebuilt"), rows)
+        if verdict.differences > len(verdict.first):
+            typer.echo(f"... and {verdict.differences - len(verdict.first):,} more")
+        typer.echo("To swap in a rebuilt generation: mnemon rebuild")
+    else:
+        typer.echo(f"Up to position {verdict.position:,}, the live generation agrees with the log.")
+
+
+def _describe_difference(difference: "Difference") -> str:
+    live, rebuilt = difference.live, difference.rebuilt
+    if live is None or rebuilt is None:
+        return "missing in the live generation" if live is None else "missing in the rebuilt generation"
+    return "; ".join(
+        f"{name}: {_shorten_value(live[name])} | {_shorten_value(rebuilt[name])}" for name in live
+    )
+
+
+def _shorten_value(value: object) -> str:
+    spelled = json.dumps(value, ensure_ascii=False)
+    return spelled if len(spelled) <= _LONGEST_VALUE else f"{spelled[: _LONGEST_VALUE - 3]}..."
+
+
+class ReplayBar:
+    """Shows position, speed and remaining time of a replay. A pipe gets the messages only."""
+
+    def __init__(self, bar: "Progress") -> None:
+        self._bar = bar
+        self._tasks: dict[str, TaskID] = {}
+
+    def at(self, reached: int, up_to: int) -> None:
+        """Show the position of the rows, and their goal."""
+        self._show("rows", reached, up_to)
+
+    def report_vectors(self, reached: int, up_to: int) -> None:
+        """Show the position of the vectors, and their goal."""
+        self._show("vectors", reached, up_to)
+
+    def _show(self, what: str, reached: int, up_to: int) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=up_to, completed=reached, rate="")
+        task = self._tasks[what]
+        speed = next(each.speed for each in self._bar.tasks if each.id == task)
+        rate = f"{speed:,.0f} events/s" if speed else ""
+        self._bar.update(task, total=up_to, completed=reached, rate=rate)
+
+    def say(self, line: str) -> None:
+        """Print a message on standard error."""
+        typer.echo(line, err=True)
+
+
+@contextmanager
+def show_replay() -> Iterator[ReplayBar]:
+    """Show a progress bar for the duration of the block."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield ReplayBar(bar)
+
 
 _KINDS: Mapping[str, str] = {
     "live": "live",
@@ -27,52 +131,51 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-class Alone(NamedTuple):
-    """Where nobody else rebuilds.
+class ExclusiveSite(NamedTuple):
+    """The servers, locked against other rebuilds.
 
     Attributes:
-        place: where.
-        is_running: the stack runs without this command.
-        progress: who watches.
-        is_finished: the vectors of an earlier switch were still to be exchanged, and are now.
+        place: the deployment and its connections.
+        is_running: whether the stack runs without this command.
+        progress: shows the progress.
+        is_finished: whether an interrupted swap was completed.
     """
 
     place: "Site"
     is_running: bool
-    progress: Watcher
+    progress: ReplayBar
     is_finished: bool
 
 
 @asynccontextmanager
-async def alone(data: Path | None) -> AsyncIterator[Alone]:
-    """The servers, as long as the block lasts; a switch that was cut off is completed.
+async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]:
+    """Lock the servers for the duration of the block, and complete an interrupted swap.
 
     Raises:
-        RebuildBlocked: somebody else rebuilds.
-        And what the servers raise.
+        RebuildBlocked: another process rebuilds.
     """
-    from mnemon.operations.rebuild.swap import finish
+    from mnemon.operations.rebuild.swap import swap_vectors
     from mnemon_infra.rebuild.generations import open_exclusive_site
 
     async with (
-        served(data, "broker", "database") as servers,
+        open_deployment(data, "broker", "database") as servers,
         open_exclusive_site(servers.deployment) as place,
     ):
-        with watched() as progress:
-            is_finished = await finish(place, progress)
+        with show_replay() as progress:
+            is_finished = await swap_vectors(place, progress)
             if is_finished:
                 progress.say("completing an interrupted swap: the vectors are exchanged now")
-            yield Alone(place, servers.is_running, progress, is_finished)
+            yield ExclusiveSite(place, servers.is_running, progress, is_finished)
 
 
-async def rebuild(data: Path | None, as_json: bool) -> Ending:
-    """Make a generation, and put it in the place of the live one."""
-    from mnemon.operations.rebuild.generations import made
-    from mnemon.operations.rebuild.swap import finish, take_over
+async def rebuild_generation(data: Path | None, as_json: bool) -> Ending:
+    """Rebuild a generation, and swap it with the live one."""
+    from mnemon.operations.rebuild.generations import open_generation
+    from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import catch_up
 
-    async with alone(data) as (place, _, progress, is_finished):
+    async with open_exclusive_site(data) as (place, _, progress, is_finished):
         former = name_of(place.live, "former")
         if is_finished:
             tell(
@@ -82,15 +185,15 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
             )
             return Ending.DONE
         await require_no_former(place)
-        async with made(place, "next", progress) as generation:
+        async with open_generation(place, "next", progress) as generation:
             rows, vectors = generation
             begun = perf_counter()
             await catch_up(place, rows, progress)
             events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
-            await generation.catch_up(place, progress)
+            await generation.replay_to_end(place, progress)
             vector_seconds = perf_counter() - begun
-            await take_over(place, generation, progress)
-        await finish(place, progress)
+            await swap_rows(place, generation, progress)
+        await swap_vectors(place, progress)
     indexed = f"\nIts vectors were indexed in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
     tell(
         as_json,
@@ -112,10 +215,10 @@ async def rebuild(data: Path | None, as_json: bool) -> Ending:
 
 
 async def require_no_former(place: "Site") -> None:
-    """Stop before what could be gone back to would be lost.
+    """Check that no former generation exists, which a rebuild would replace.
 
     Raises:
-        RebuildBlocked: the former generation is there.
+        RebuildBlocked: a former generation exists.
     """
     from mnemon_infra.generation_names import name_of
     from mnemon_infra.rebuild.generations import RebuildBlocked
@@ -128,14 +231,14 @@ async def require_no_former(place: "Site") -> None:
         )
 
 
-async def back(data: Path | None, as_json: bool) -> Ending:
-    """Put the former generation back."""
-    from mnemon.operations.rebuild.swap import finish, former, take_over
+async def swap_back(data: Path | None, as_json: bool) -> Ending:
+    """Swap back to the former generation."""
+    from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 
-    async with alone(data) as (place, _, progress, _):
-        async with former(place, progress) as generation:
-            await take_over(place, generation, progress)
-        await finish(place, progress)
+    async with open_exclusive_site(data) as (place, _, progress, _):
+        async with open_former(place, progress) as generation:
+            await swap_rows(place, generation, progress)
+        await swap_vectors(place, progress)
     rows, vectors = generation
     tell(
         as_json,
@@ -146,37 +249,39 @@ async def back(data: Path | None, as_json: bool) -> Ending:
     return Ending.DONE
 
 
-async def verify(data: Path | None, keep: bool, as_json: bool) -> Ending:
-    """Compare what is live with what the log gives."""
-    from mnemon.operations.rebuild.generations import made
-    from mnemon.operations.rebuild.live_vectors import live_pages
-    from mnemon.operations.rebuild.verification import VerifyingAll
+async def verify_generation(data: Path | None, keep: bool, as_json: bool) -> Ending:
+    """Compare the live generation with one rebuilt from the log."""
+    from mnemon.operations.rebuild.generations import open_generation
+    from mnemon.operations.rebuild.live_vectors import open_live_pages
+    from mnemon.operations.rebuild.verification import GenerationVerification
     from mnemon_infra.database.generations.generation_repository import drop_schema
     from mnemon_infra.rebuild.verification import SETTLE_WAIT
     from mnemon_infra.vectors.generations import drop_generation, locate_generation
 
-    async with alone(data) as (place, is_running, progress, _):
-        async with made(place, "next", progress) as generation, live_pages(place) as live:
+    async with open_exclusive_site(data) as (place, is_running, progress, _):
+        async with open_generation(place, "next", progress) as generation, open_live_pages(place) as live:
             patience = SETTLE_WAIT if is_running else 0
-            verdict = await VerifyingAll(place, generation, live, progress, patience=patience).verdict()
+            verdict = await GenerationVerification(
+                place, generation, live, progress, patience=patience
+            ).compare_all()
         schema = generation.rows.schema
         if not keep:
             await drop_generation(locate_generation(place.deployment, "next"))
             await drop_schema(place.database, schema)
     if as_json:
-        typer.echo(json.dumps(as_json_value(verdict, schema if keep else None)))
+        typer.echo(json.dumps(verdict_to_json(verdict, schema if keep else None)))
     else:
         show_verdict(verdict)
         typer.echo(f"The rebuilt generation is {'kept as' if keep else 'dropped:'} {schema}.")
     return Ending.NOT_SO if verdict.differences else Ending.DONE
 
 
-async def until(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
-    """Make a generation as of then."""
-    from mnemon.operations.rebuild.generations import made
+async def make_snapshot(data: Path | None, moment: int | datetime, as_json: bool) -> Ending:
+    """Make a snapshot as of a log position or a time."""
+    from mnemon.operations.rebuild.generations import open_generation
     from mnemon_infra.broker.streams.stream_reader import find_position
 
-    async with alone(data) as (place, _, progress, _):
+    async with open_exclusive_site(data) as (place, _, progress, _):
         up_to = moment if isinstance(moment, int) else await find_position(place.connection, moment)
         end = await place.load_log_end()
         if not 0 < up_to <= end:
@@ -185,8 +290,8 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
                 f"the log has no position {up_to:,}",
                 f"The log goes from 1 to {end:,}" if end else "The log is empty",
             )
-        async with made(place, "as of", progress, up_to) as generation:
-            await generation.reach(up_to, progress)
+        async with open_generation(place, "as of", progress, up_to) as generation:
+            await generation.replay_to(up_to, progress)
             await generation.rows.apply_later_erasures()
     schema, what = generation.rows.schema, "rows and vectors" if generation.vectors else "rows"
     tell(
@@ -198,13 +303,13 @@ async def until(data: Path | None, moment: int | datetime, as_json: bool) -> End
     return Ending.DONE
 
 
-async def list_generations(data: Path | None, as_json: bool) -> Ending:
-    """Show what is there."""
-    from mnemon.operations.rebuild.listing import listed
-    from mnemon.operations.rebuild.live_vectors import counted
+async def show_generations(data: Path | None, as_json: bool) -> Ending:
+    """List the generations."""
+    from mnemon.operations.rebuild.listing import list_generations
+    from mnemon.operations.rebuild.live_vectors import count_points
     from mnemon_infra.rebuild.generations import open_site
 
-    async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
+    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         rows: list[dict[str, Any]] = [
             {
                 "generation": each.generation.schema,
@@ -212,10 +317,10 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
                 "position": each.position,
                 "complete": each.generation.is_complete,
                 "bytes": each.generation.bytes,
-                "points": await counted(place, each.vectors),
+                "points": await count_points(place, each.vectors),
                 "vector_bytes": each.vector_bytes,
             }
-            for each in await listed(place)
+            for each in await list_generations(place)
         ]
     if as_json:
         typer.echo(json.dumps(rows))
@@ -227,9 +332,9 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
                 row["generation"],
                 _KINDS[row["kind"]] + ("" if row["complete"] else ", not complete"),
                 row["position"],
-                _megabytes(row["bytes"]),
+                _format_megabytes(row["bytes"]),
                 "-" if row["points"] is None else row["points"],
-                _megabytes(row["vector_bytes"]),
+                _format_megabytes(row["vector_bytes"]),
             )
             for row in rows
         ],
@@ -237,20 +342,20 @@ async def list_generations(data: Path | None, as_json: bool) -> Ending:
     return Ending.DONE
 
 
-async def drop(data: Path | None, name: str, as_json: bool) -> Ending:
+async def drop_generation(data: Path | None, name: str, as_json: bool) -> Ending:
     """Remove a generation."""
-    from mnemon.operations.rebuild.listing import dropped
+    from mnemon.operations.rebuild.listing import remove_generation
 
-    async with alone(data) as (place, _, _, _):
-        schema = await dropped(place, name)
+    async with open_exclusive_site(data) as (place, _, _, _):
+        schema = await remove_generation(place, name)
     tell(as_json, {"dropped": schema}, f"{schema} is removed.")
     return Ending.DONE
 
 
-def _megabytes(number: int | None) -> Figure | str:
+def _format_megabytes(number: int | None) -> Figure | str:
     return "-" if number is None else Figure(f"{number / 1e6:,.1f}")
 
 
 def tell(as_json: bool, values: Mapping[str, Any], words: str) -> None:
-    """Say how it ended."""
+    """Print the result as JSON or as text."""
     typer.echo(json.dumps(values) if as_json else words)

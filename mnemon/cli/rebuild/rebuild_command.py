@@ -7,12 +7,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand
 
-from mnemon.cli.moment import moment
+from mnemon.cli.moment import parse_moment
 from mnemon.cli.rebuild import generations
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
 from mnemon.cli.target import DataOption
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 _REDECIDE = "--redecide"
@@ -107,21 +107,21 @@ def rebuild(
     if reembed is not None:
         _perform(reembedding.reembed(data, reembed, yes, as_json))
     if show:
-        _perform(generations.list_generations(data, as_json))
+        _perform(generations.show_generations(data, as_json))
     if drop is not None:
-        _perform(generations.drop(data, drop, as_json))
+        _perform(generations.drop_generation(data, drop, as_json))
     if until is not None:
-        _perform(generations.until(data, moment("--until", until), as_json))
+        _perform(generations.make_snapshot(data, parse_moment("--until", until), as_json))
     if verify:
-        _perform(generations.verify(data, keep, as_json))
-    _perform(generations.back(data, as_json) if back else generations.rebuild(data, as_json))
+        _perform(generations.verify_generation(data, keep, as_json))
+    _perform(generations.swap_back(data, as_json) if back else generations.rebuild_generation(data, as_json))
 
 
 def _perform(work: "Coroutine[Any, Any, Ending]") -> NoReturn:
-    perform(_unhindered(work))
+    perform_command(_refuse_hindrances(work))
 
 
-async def _unhindered(work: "Coroutine[Any, Any, Ending]") -> Ending:
+async def _refuse_hindrances(work: "Coroutine[Any, Any, Ending]") -> Ending:
     from mnemon_infra.generation_names import NameTooLong
     from mnemon_infra.rebuild.generations import RebuildBlocked
 

@@ -2,21 +2,20 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mnemon.cli.rebuild.generations import tell
-from mnemon.cli.settings import name_and_value
-from mnemon.cli.target import served
+from mnemon.cli.settings import parse_assignment
+from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
-from mnemon.cli.terminal.output import show_table
+from mnemon.cli.terminal.output import show_progress, show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
+    from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
     from mnemon_contracts.settings.document import Document
 
 CURRENT = "current"
@@ -43,8 +42,8 @@ async def redecide(
         is_confirmed: make the changes without asking.
         as_json: one JSON value instead of a table.
     """
-    from mnemon.operations.rebuild.embedding import embedding_of
-    from mnemon.operations.rebuild.redecide import Redeciding
+    from mnemon.operations.rebuild.embedding import get_embedding
+    from mnemon.operations.rebuild.redecide import Redecision
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.settings.document import resolve_settings
     from mnemon_infra.models.embedder_choice import open_embedder
@@ -52,24 +51,26 @@ async def redecide(
     from mnemon_infra.settings.store import SettingsContended, change_settings, read_documents
 
     changed_settings = [each for each in assignments if each != CURRENT]
-    edit = _edit(changed_settings)
-    async with served(data, "broker", "database") as servers, open_site(servers.deployment) as place:
+    edit = _create_edit(changed_settings)
+    async with open_deployment(data, "broker", "database") as servers, open_site(servers.deployment) as place:
         try:
             resolve_settings(edit((await read_documents(place.connection))[0]))
         except InvalidBody as error:
             refuse(Ending.WRONG_USE, str(error), "List the settings: mnemon settings get dedupe")
-        embedding = await embedding_of(place, place.deployment)
+        embedding = await get_embedding(place, place.deployment)
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
                 refuse(
                     Ending.WRONG_USE, "the settings name no embedding model", "Set one: embedding.provider"
                 )
-            redeciding = Redeciding(place.connection, place.database, embedder, edit)
+            redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
-                with _watched() as progress:
-                    outcome = await redeciding.preview(progress)
-                if as_json or not _confirmed(outcome):
-                    _leave(outcome, changed_settings, as_json)
+                with show_progress(description="users") as update:
+                    outcome = await redeciding.preview_corrections(
+                        lambda done, total: update(completed=done, total=total)
+                    )
+                if as_json or not _confirm_outcome(outcome):
+                    _show_unchanged(outcome, changed_settings, as_json)
                     return Ending.DONE
             revision = None
             if changed_settings:
@@ -78,17 +79,21 @@ async def redecide(
                     revision = await change_settings(place.connection, edit)
                 except SettingsContended as error:
                     refuse(Ending.NOT_SO, str(error))
-            outcome = await _make(redeciding)
+            outcome = await _make_corrections(redeciding)
     if not as_json:
-        _show(outcome)
-    tell(as_json, {**_values(outcome), "changed": True, "revision": revision}, _conclusion(outcome, revision))
+        _show_outcome(outcome)
+    tell(
+        as_json,
+        {**_outcome_to_json(outcome), "changed": True, "revision": revision},
+        _describe_result(outcome, revision),
+    )
     return Ending.DONE
 
 
-async def _make(redeciding: "Redeciding") -> "RedecideOutcome":
+async def _make_corrections(redeciding: "Redecision") -> "RedecideOutcome":
     try:
-        with _watched() as progress:
-            return await redeciding.make(progress)
+        with show_progress(description="users") as update:
+            return await redeciding.make_corrections(lambda done, total: update(completed=done, total=total))
     except asyncio.CancelledError:
         typer.echo(
             "mnemon: interrupted; some users are done. Run the same command again to continue", err=True
@@ -96,7 +101,7 @@ async def _make(redeciding: "Redeciding") -> "RedecideOutcome":
         raise
 
 
-def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
+def _create_edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
     from mnemon_contracts.settings.document import set_value
 
     for each in assignments:
@@ -106,7 +111,7 @@ def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
                 f"--redecide {each.partition('=')[0]}: only settings of the group dedupe are accepted",
                 "For example: --redecide dedupe.update_threshold=0.8",
             )
-    pairs = [name_and_value(each) for each in assignments]
+    pairs = [parse_assignment(each) for each in assignments]
 
     def edit(document: "Document") -> "Document":
         for name, value in pairs:
@@ -116,23 +121,12 @@ def _edit(assignments: Sequence[str]) -> "Callable[[Document], Document]":
     return edit
 
 
-@contextmanager
-def _watched() -> Iterator[Callable[[int, int], None]]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("users")
-        yield lambda done, of: bar.update(task, completed=done, total=of)
-
-
-def _confirmed(outcome: "RedecideOutcome") -> bool:
-    _show(outcome)
+def _confirm_outcome(outcome: "RedecideOutcome") -> bool:
+    _show_outcome(outcome)
     return bool(outcome.changed) and sys.stdin.isatty() and typer.confirm("Make these changes?")
 
 
-def _leave(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:
+def _show_unchanged(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json: bool) -> None:
     options = " ".join(f"--redecide {each}" for each in changed_settings) or "--redecide"
     if changed_settings:
         advice = f" To change the facts and the settings: mnemon rebuild {options} --yes"
@@ -140,17 +134,17 @@ def _leave(outcome: "RedecideOutcome", changed_settings: Sequence[str], as_json:
         advice = f" To change the facts: mnemon rebuild {options} --yes"
     else:
         advice = ""
-    tell(as_json, {**_values(outcome), "changed": False}, f"Nothing was changed.{advice}")
+    tell(as_json, {**_outcome_to_json(outcome), "changed": False}, f"Nothing was changed.{advice}")
 
 
-def _conclusion(outcome: "RedecideOutcome", revision: int | None) -> str:
+def _describe_result(outcome: "RedecideOutcome", revision: int | None) -> str:
     facts = "The facts are changed" if outcome.changed else "No fact needed a change"
     if revision is None:
         return f"{facts}; the settings stay as they are."
     return f"{facts}; the settings are in force as revision {revision}."
 
 
-def _values(outcome: "RedecideOutcome") -> dict[str, Any]:
+def _outcome_to_json(outcome: "RedecideOutcome") -> dict[str, Any]:
     return {
         "users": outcome.users,
         "users_changed": outcome.changed,
@@ -162,7 +156,7 @@ def _values(outcome: "RedecideOutcome") -> dict[str, Any]:
     }
 
 
-def _show(outcome: "RedecideOutcome") -> None:
+def _show_outcome(outcome: "RedecideOutcome") -> None:
     typer.echo(f"users with facts: {outcome.users:,}; with changes: {outcome.changed:,}")
     for (tenant, user), reason in outcome.left:
         typer.secho(f"user {user} of {tenant} was left unchanged: {reason}", fg="yellow", err=True)

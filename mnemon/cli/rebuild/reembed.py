@@ -6,67 +6,67 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.generations import alone, require_no_former, tell
+from mnemon.cli.rebuild.generations import open_exclusive_site, require_no_former, tell
 from mnemon.cli.terminal.exit_code import Ending, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
 if TYPE_CHECKING:
-    from mnemon.operations.rebuild.reembed import Preview
+    from mnemon.operations.rebuild.reembed import ReembedPreview
     from mnemon_contracts.settings.groups import Embedding
     from mnemon_infra.vectors.vector_index import VectorIndex
 
 
 async def reembed(data: Path | None, spelled: str, is_confirmed: bool, as_json: bool) -> Ending:
-    """Make the vectors with another model, show what changes, and switch."""
-    from mnemon.operations.rebuild.embedding import embedding_of, is_embedding
-    from mnemon.operations.rebuild.generations import made
-    from mnemon.operations.rebuild.reembed import Preview, preview
-    from mnemon.operations.rebuild.swap import finish, take_over
+    """Embed everything with another model, show the changed verdicts, and swap after confirmation."""
+    from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+    from mnemon.operations.rebuild.generations import open_generation
+    from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+    from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.rebuild.generations import RebuildBlocked
     from mnemon_infra.vectors.embedding_metadata import MadeBy
     from mnemon_infra.vectors.generations import has_vectors, read_model_record
     from mnemon_infra.vectors.vector_index import open_index
 
-    embedding = _embedding(spelled)
-    async with alone(data) as (place, _, progress, _):
+    embedding = _parse_embedding(spelled)
+    async with open_exclusive_site(data) as (place, _, progress, _):
         if not await has_vectors(place.deployment):
             raise RebuildBlocked(
                 "no vectors exist yet",
                 f"Set the model: mnemon settings set {MadeBy(model=spelled, dimension=None).setting}",
             )
-        if await is_embedding(place):
+        if await is_embedder_running(place):
             raise RebuildBlocked(
                 "mnemon is running and uses the embedding model that it started with",
                 f"Stop mnemon, then run: mnemon rebuild --reembed {spelled} --data DIR; on your own servers"
                 " without --data",
             )
         await require_no_former(place)
-        async with made(place, "next", progress, embedding=embedding) as generation:
+        async with open_generation(place, "next", progress, embedding=embedding) as generation:
             assert generation.vectors, "there are some"
-            await generation.catch_up(place, progress)
-            rebuilt = generation.vectors.finding
-            former = await embedding_of(place, place.deployment)
+            await generation.replay_to_end(place, progress)
+            rebuilt = generation.vectors.index
+            former = await get_embedding(place, place.deployment)
             async with open_index(place.deployment, former) as live:
-                shown = Preview(_named(live), _named(rebuilt), await _points(rebuilt))
-                await preview(place, live, rebuilt, shown)
+                shown = ReembedPreview(_name_model(live), _name_model(rebuilt), await _count_points(rebuilt))
+                await preview_verdicts(place, live, rebuilt, shown)
             if not as_json:
-                _show(shown)
-            if not (is_confirmed or _confirmed(as_json)):
-                _leave(shown, generation.rows.schema, spelled, as_json)
+                _show_preview(shown)
+            if not (is_confirmed or _confirm_swap(as_json)):
+                _show_unswapped(shown, generation.rows.schema, spelled, as_json)
                 return Ending.DONE
-            await take_over(place, generation, progress)
-        await finish(place, progress)
+            await swap_rows(place, generation, progress)
+        await swap_vectors(place, progress)
         made_by = await read_model_record(place.deployment)
     tell(
         as_json,
-        {**_values(shown), "switched": True},
+        {**_preview_to_json(shown), "switched": True},
         f"The vectors are those of {made_by}, and the settings name it. `mnemon rebuild --back`, on a stopped"
         " stack, goes back; `mnemon rebuild --drop before` drops the former ones.",
     )
     return Ending.DONE
 
 
-def _embedding(spelled: str) -> "Embedding":
+def _parse_embedding(spelled: str) -> "Embedding":
     from pydantic import ValidationError
 
     from mnemon_contracts.settings.groups import Embedding
@@ -84,31 +84,31 @@ def _embedding(spelled: str) -> "Embedding":
         )
 
 
-def _named(finding: "VectorIndex") -> str:
+def _name_model(finding: "VectorIndex") -> str:
     model = finding.embedder
     return f"{model.model} ({model.dimension} dimensions)" if model else "none (words only)"
 
 
-async def _points(finding: "VectorIndex") -> int:
+async def _count_points(finding: "VectorIndex") -> int:
     from mnemon_infra.vectors.port import Collection
 
     return sum([await finding.vectors.count(each) for each in Collection])
 
 
-def _confirmed(as_json: bool) -> bool:
+def _confirm_swap(as_json: bool) -> bool:
     return not as_json and sys.stdin.isatty() and typer.confirm("Swap in these vectors?")
 
 
-def _leave(shown: "Preview", schema: str, spelled: str, as_json: bool) -> None:
+def _show_unswapped(shown: "ReembedPreview", schema: str, spelled: str, as_json: bool) -> None:
     tell(
         as_json,
-        {**_values(shown), "switched": False},
+        {**_preview_to_json(shown), "switched": False},
         f"Nothing was swapped. The new vectors are kept as {schema}: mnemon rebuild --reembed {spelled} --yes"
         " swaps it in, `mnemon rebuild --drop next` drops it.",
     )
 
 
-def _values(shown: "Preview") -> dict[str, Any]:
+def _preview_to_json(shown: "ReembedPreview") -> dict[str, Any]:
     return {
         "model": shown.model,
         "new_model": shown.new_model,
@@ -123,7 +123,7 @@ def _values(shown: "Preview") -> dict[str, Any]:
     }
 
 
-def _show(shown: "Preview") -> None:
+def _show_preview(shown: "ReembedPreview") -> None:
     typer.echo(f"from {shown.model} to {shown.new_model}: {shown.points:,} points")
     typer.echo(f"{shown.facts:,} facts, {shown.pairs:,} pairs of one user's facts were compared.")
     if not shown.changes:

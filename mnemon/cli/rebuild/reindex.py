@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.target import configured, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.target import load_deployment, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
 
 if TYPE_CHECKING:
@@ -33,10 +33,12 @@ def reindex(
     """
     if data is not None and not data.is_dir():
         refuse(Ending.PART_MISSING, f"there is no folder {data}", f"Create a stack: mnemon up --data {data}")
-    perform(_reindex(data, configured() if data else target(None, "broker"), as_json))
+    perform_command(
+        _reset_index(data, load_deployment() if data else require_deployment(None, "broker"), as_json)
+    )
 
 
-async def _reindex(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
+async def _reset_index(data: Path | None, deployment: "Deployment", as_json: bool) -> Ending:
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.provisioning.topology import reset_consumer
     from mnemon_infra.embedded.stack import run_stack

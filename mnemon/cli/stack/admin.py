@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,38 +46,37 @@ def admin(
 
     Example: `mnemon admin --data ./memory --port 8765`
     """
-    deployment = target(data, "broker", "database")
-    perform(_admin(deployment, data and data.resolve(), host, port, allow_host or ()))
+    deployment = require_deployment(data, "broker", "database")
+    perform_command(_serve_admin(deployment, data and data.resolve(), host, port, allow_host or ()))
 
 
-async def _admin(
+async def _serve_admin(
     deployment: "Deployment", data: Path | None, host: str, port: int, names: "Sequence[str]"
 ) -> Ending:
-    from mnemon.admin.application import application
-    from mnemon.admin.connections import Parts
+    from mnemon.admin.application import create_application
+    from mnemon.admin.connections import ServerConnections
     from mnemon.admin.session.access import Access
-    from mnemon.admin.session.revoked import ended_sessions
-    from mnemon.admin.session.tokens import new_link, new_token, token_of
-    from mnemon.http.server import serving
-    from mnemon.http.socket_binding import listening_on, shown
+    from mnemon.admin.session.revoked import load_ended_sessions
+    from mnemon.admin.session.tokens import create_link_key, create_token, load_token
+    from mnemon.http.server import format_address, open_listening_socket, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
     try:
-        listening = listening_on(host, port)
+        listening = open_listening_socket(host, port)
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{host}:{port}: {error.strerror}", "Choose another: --port PORT")
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
-    token = configured or (token_of(data) if data else new_token())
-    link = new_link()
-    access = Access(token, [link], ended=ended_sessions(data) if data else None)
-    page = application(Parts(deployment, data), access, names)
-    with Stop() as stop:
-        async with serving(page, listening):
-            address = shown(listening)
+    token = configured or (load_token(data) if data else create_token())
+    link = create_link_key()
+    access = Access(token, [link], ended=load_ended_sessions(data) if data else None)
+    page = create_application(ServerConnections(deployment, data), access, names)
+    with StopSignals() as stop:
+        async with serve_http(page, listening):
+            address = format_address(listening)
             typer.echo(f"admin page  {address}")
             typer.echo(f"log in      {address}/login?key={link}  (once)")
             if not configured and not data:
                 typer.echo(f"token       {token}  (for this run only; set MNEMON_ADMIN_TOKEN to choose one)")
-            await stop.asked()
+            await stop.wait()
     return Ending.DONE

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import connected
-from mnemon.cli.stack.temporary_stack import StartedDataOption, servers
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.memory.requests import connect_memory
+from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
@@ -50,37 +50,39 @@ def chat(
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon chat --data ./memory`
     """
-    perform(_chat(tenant, user or getpass.getuser(), data, model, budget))
+    perform_command(_run_chat(tenant, user or getpass.getuser(), data, model, budget))
 
 
-async def _chat(tenant: str, user: str, data: Path | None, model: str | None, budget: int | None) -> Ending:
+async def _run_chat(
+    tenant: str, user: str, data: Path | None, model: str | None, budget: int | None
+) -> Ending:
     from rich.console import Console
 
-    from mnemon.chat.conversation import EXIT, Talk
-    from mnemon.chat.line_input import piped, typed
+    from mnemon.chat.conversation import EXIT, ChatConversation
+    from mnemon.chat.line_input import read_piped_lines, read_typed_lines
     from mnemon.chat.screen import ChatScreen
 
     screen = ChatScreen(Console(highlight=False))
     async with AsyncExitStack() as ends:
-        ends.enter_context(Stop())  # end the stack started here also if the terminal is closed
-        deployment = await ends.enter_async_context(servers(data, screen.note, screen.busy))
-        answering = await ends.enter_async_context(_model(deployment, model))
-        memory = await ends.enter_async_context(connected(deployment, tenant))
-        talk = Talk(memory, user, answering, screen, budget)
+        ends.enter_context(StopSignals())  # end the stack started here also if the terminal is closed
+        deployment = await ends.enter_async_context(open_servers(data, screen.show_note, screen.show_spinner))
+        answering = await ends.enter_async_context(_open_model(deployment, model))
+        memory = await ends.enter_async_context(connect_memory(deployment, tenant))
+        talk = ChatConversation(memory, user, answering, screen, budget)
         if screen.is_terminal and sys.stdin.isatty():
             who = (
                 f"{answering.model} answers" if answering else "no model answers: MNEMON_MODEL_URL is not set"
             )
-            screen.note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
+            screen.show_note(f"You are {user} of {tenant}; {who}. /help lists the commands, Ctrl-D ends.")
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, talk.interrupt)
-            await talk.go_on(typed([*talk.commands, EXIT], lambda: talk.standing))
+            await talk.answer_lines(read_typed_lines([*talk.commands, EXIT], lambda: talk.status_line))
             return Ending.DONE
-        await talk.go_on(piped())
+        await talk.answer_lines(read_piped_lines())
         return Ending.NOT_SO if talk.failed else Ending.DONE
 
 
 @asynccontextmanager
-async def _model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
+async def _open_model(deployment: "Deployment", name: str | None) -> AsyncIterator["OpenAIModel | None"]:
     """Return the model that answers; None if none is configured."""
     if name == "offline" or not (deployment.model_url or deployment.model_api_key):
         yield None

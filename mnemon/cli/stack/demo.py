@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
 from mnemon.cli.terminal.output import JsonOption
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,31 +36,31 @@ def demo(
 
     Example: `MNEMON_MODEL_URL=http://localhost:11434/v1 MNEMON_MODEL=qwen3:8b mnemon demo`
     """
-    from mnemon.demo.view import console, greet
+    from mnemon.demo.view import create_console, show_introduction
 
-    terminal = console(quiet=as_json)
-    greet(terminal)
-    perform(_demo(terminal, model, as_json))
+    terminal = create_console(quiet=as_json)
+    show_introduction(terminal)
+    perform_command(_run_demo(terminal, model, as_json))
 
 
-async def _demo(terminal: "Console", model: str | None, as_json: bool) -> Ending:
-    from mnemon.demo.derived_memory import NotLearned
-    from mnemon.demo.run import NotDone, run
-    from mnemon.demo.view import DemoScreen, show
+async def _run_demo(terminal: "Console", model: str | None, as_json: bool) -> Ending:
+    from mnemon.demo.derived_memory import NotDerived
+    from mnemon.demo.run import LogNotReached, run_demo
+    from mnemon.demo.view import DemoScreen, show_report
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.errors import AskFailed, NotConnected, PublishFailed
 
     # The sample has broken events: their warnings are expected, and the report shows the dead letters.
     configure_logging(level=logging.ERROR)
     try:
-        with Stop(), DemoScreen(terminal) as screen:
-            report = await run(screen, model)
+        with StopSignals(), DemoScreen(terminal) as screen:
+            report = await run_demo(screen, model)
     except asyncio.CancelledError:
         refuse(Ending.NOT_SO, "the demo was stopped and left nothing behind")
-    except (NotDone, NotLearned, PublishFailed, AskFailed, NotConnected) as error:
+    except (LogNotReached, NotDerived, PublishFailed, AskFailed, NotConnected) as error:
         refuse(Ending.PART_MISSING, f"the demo failed: {error}")
     if as_json:
-        typer.echo(json.dumps(report.numbers(), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
-        show(report, terminal)
+        show_report(report, terminal)
     return Ending.DONE if report.is_balanced else Ending.NOT_SO

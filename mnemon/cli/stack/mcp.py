@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.memory.requests import TenantOption, connected
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.memory.requests import TenantOption, connect_memory
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
 
 TOKEN = "MNEMON_MCP_TOKEN"  # noqa: S105 (the name of the variable)
-SHORTEST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 """Characters."""
 
 
@@ -53,16 +53,18 @@ def mcp(
         refuse(
             Ending.WRONG_USE, "no user is given", "Add --user NAME, or serve several users with --http PORT"
         )
-    deployment = target(data, "broker")
-    perform(
-        _stdio(deployment, tenant, str(user)) if http is None else _http(deployment, tenant, user, host, http)
+    deployment = require_deployment(data, "broker")
+    perform_command(
+        _serve_stdio(deployment, tenant, str(user))
+        if http is None
+        else _serve_http(deployment, tenant, user, host, http)
     )
 
 
-async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
+async def _serve_stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
     import signal
 
-    from mnemon.mcp.server import memory_server
+    from mnemon.mcp.server import create_server
     from mnemon.mcp.transports import serve_stdio
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
@@ -70,46 +72,47 @@ async def _stdio(deployment: "Deployment", tenant: str, user: str) -> Ending:
     configure_logging()
     # End at once: nothing needs cleaning up, and a thread that reads standard input cannot be stopped.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    async with connected(deployment, tenant) as memory:
+    async with connect_memory(deployment, tenant) as memory:
         check_id("user", user)
-        await serve_stdio(memory_server(memory, lambda _: user))
+        await serve_stdio(create_server(memory, lambda _: user))
     return Ending.DONE
 
 
-async def _http(deployment: "Deployment", tenant: str, user: str | None, host: str, port: int) -> Ending:
+async def _serve_http(
+    deployment: "Deployment", tenant: str, user: str | None, host: str, port: int
+) -> Ending:
     import secrets
 
-    from mnemon.http.server import serving
-    from mnemon.http.socket_binding import listening_on, shown
-    from mnemon.mcp.server import memory_server
-    from mnemon.mcp.transports import http_application, named_user
+    from mnemon.http.server import format_address, open_listening_socket, serve_http
+    from mnemon.mcp.server import create_server
+    from mnemon.mcp.transports import create_http_application, read_user_header
     from mnemon_infra.telemetry.logging import configure_logging
     from mnemon_producers.events import check_id
 
     configure_logging()
     given = os.environ.get(TOKEN)
-    if given and len(given) < SHORTEST_TOKEN:
+    if given and len(given) < MIN_TOKEN_LENGTH:
         refuse(
             Ending.WRONG_USE,
-            f"{TOKEN} has {len(given)} characters, at least {SHORTEST_TOKEN} are needed",
+            f"{TOKEN} has {len(given)} characters, at least {MIN_TOKEN_LENGTH} are needed",
             "Create one: openssl rand -base64 32",
         )
     token = given or secrets.token_urlsafe(24)
     try:
-        listening = listening_on(host, port)
+        listening = open_listening_socket(host, port)
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{host}:{port}: {error.strerror}", "Choose another: --http PORT")
-    with Stop() as stop:
-        async with connected(deployment, tenant) as memory:
+    with StopSignals() as stop:
+        async with connect_memory(deployment, tenant) as memory:
             if user is not None:
                 check_id("user", user)
-            server = memory_server(memory, named_user if user is None else lambda _: user)
-            async with serving(http_application(server, host, token), listening):
-                typer.echo(f"mnemon mcp answers at {shown(listening)}/mcp")
+            server = create_server(memory, read_user_header if user is None else lambda _: user)
+            async with serve_http(create_http_application(server, host, token), listening):
+                typer.echo(f"mnemon mcp answers at {format_address(listening)}/mcp")
                 if not given:
                     typer.echo(
                         f"  Authorization: Bearer {token}  (for this run only; set {TOKEN} to choose one)"
                     )
                 typer.echo("  Press Ctrl-C to stop.")
-                await stop.asked()
+                await stop.wait()
     return Ending.DONE

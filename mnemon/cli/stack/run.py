@@ -1,17 +1,58 @@
 """`mnemon run`."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.consumer_names import consumers_named
-from mnemon.cli.stack.metrics_port import MetricsPort, addresses, shown_at
-from mnemon.cli.target import DataOption, target
-from mnemon.cli.terminal.exit_code import Ending, perform
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.target import DataOption, require_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse
+from mnemon.cli.terminal.signals import StopSignals
 
 if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
+
+MetricsPort = Annotated[
+    int | None,
+    typer.Option(
+        "--metrics-port",
+        min=1,
+        max=65_534,
+        metavar="PORT",
+        show_default=False,
+        help="Port of /metrics, /healthz and /readyz; without it: MNEMON_METRICS_PORT, otherwise none.",
+    ),
+]
+
+
+def set_metrics_port(deployment: "Deployment", port: int | None) -> "Deployment":
+    """Return the deployment with a metrics port, if one is given."""
+    return deployment if port is None else deployment.model_copy(update={"metrics_port": port})
+
+
+def take_next_metrics_port(deployment: "Deployment") -> "Deployment":
+    """Return the deployment for a second process, with the next metrics port."""
+    port = deployment.metrics_port
+    return deployment if port is None else deployment.model_copy(update={"metrics_port": port + 1})
+
+
+def list_metrics_addresses(*deployments: "Deployment") -> list[str]:
+    """Return the addresses of the metrics of several processes."""
+    return [
+        f"http://{each.metrics_host}:{each.metrics_port}/metrics" for each in deployments if each.metrics_port
+    ]
+
+
+def parse_consumers(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the named consumers, each once, in the order given; end the command if one is unknown."""
+    from mnemon_consumers.app import CONSUMERS
+
+    chosen = tuple(dict.fromkeys(name for name in names if name))
+    unknown = [name for name in chosen if name not in CONSUMERS]
+    if unknown or not chosen:
+        problem = f"there is no consumer {unknown[0]!r}" if unknown else "no consumer is given"
+        refuse(Ending.WRONG_USE, problem, f"Choose from: {', '.join(CONSUMERS)}")
+    return chosen
 
 
 def run(
@@ -28,19 +69,21 @@ def run(
 
     Example: `MNEMON_NATS_URL=nats://nats:4222 DATABASE_URL=postgresql://db/mnemon mnemon run persist`
     """
-    chosen = consumers_named(names)
-    perform(_run(chosen, shown_at(target(data, "broker", "database"), metrics_port)))
+    chosen = parse_consumers(names)
+    perform_command(
+        _run_consumers(chosen, set_metrics_port(require_deployment(data, "broker", "database"), metrics_port))
+    )
 
 
-async def _run(names: tuple[str, ...], deployment: "Deployment") -> Ending:
+async def _run_consumers(names: tuple[str, ...], deployment: "Deployment") -> Ending:
     from mnemon_consumers.app import run_consumers
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    with Stop() as stop:
+    with StopSignals() as stop:
         async with run_consumers(names, deployment):
             typer.echo(f"{', '.join(names)}: running. Ctrl-C stops.")
-            for address in addresses(deployment):
+            for address in list_metrics_addresses(deployment):
                 typer.echo(f"  metrics  {address}")
-            await stop.asked()
+            await stop.wait()
     return Ending.DONE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mnemon.cli.target import DEFAULT_DATA, configured, target
+from mnemon.cli.target import DEFAULT_DATA, load_deployment, require_deployment
 from mnemon.cli.terminal.exit_code import Ending, refuse
 
 if TYPE_CHECKING:
@@ -25,39 +25,39 @@ StartedDataOption = Annotated[
 
 
 @asynccontextmanager
-async def servers(
+async def open_servers(
     data: Path | None, note: Callable[[str], None], busy: Callable[[str], AbstractContextManager[object]]
 ) -> AsyncIterator["Deployment"]:
-    """What is configured, or what runs in a folder; started where nothing does.
+    """Open the configured servers or those of a folder; start a stack in the folder if none runs.
 
     Args:
         data: the folder.
-        note: told that a stack is started.
-        busy: shows a sign of life while it starts.
+        note: shows a message that a stack is started.
+        busy: shows a spinner while the stack starts.
     """
-    from mnemon.chat.temporary_stack import LOG, NotStarted, new_log, started
+    from mnemon.chat.temporary_stack import LOG, StackNotStarted, open_log, run_stack
     from mnemon_infra.process.data_folder import Endpoints
     from mnemon_infra.telemetry.logging import configure_logging
 
     configure_logging()
-    if data is None and configured().nats_url:
-        yield target(None, "broker")
+    if data is None and load_deployment().nats_url:
+        yield require_deployment(None, "broker")
         return
     folder = data or DEFAULT_DATA
     if Endpoints.read(folder) is not None:
-        yield target(folder, "broker")
+        yield require_deployment(folder, "broker")
         return
     note(f"Starting a stack in {folder}. It stops with this command; messages are kept.")
     try:
-        log = new_log(folder)
+        log = open_log(folder)
     except OSError as error:
         refuse(Ending.WRONG_USE, f"{folder}: {error.strerror}", "Choose another: --data DIR")
     try:
         async with AsyncExitStack() as ends:
             with busy("nats-server, PostgreSQL and the consumers"):
-                await ends.enter_async_context(started(folder, log))
-            yield target(folder, "broker")
-    except NotStarted as error:
+                await ends.enter_async_context(run_stack(folder, log))
+            yield require_deployment(folder, "broker")
+    except StackNotStarted as error:
         refuse(
             Ending.PART_MISSING,
             f"the stack in {folder} did not start: {error}",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from mnemon.cli.imports.progress import Files, found_in
-from mnemon.cli.memory.requests import connected
-from mnemon.cli.stack.temporary_stack import StartedDataOption, servers
-from mnemon.cli.terminal.exit_code import Ending, perform
+from mnemon.cli.imports.progress import ImportFiles
+from mnemon.cli.memory.requests import connect_memory
+from mnemon.cli.stack.temporary_stack import StartedDataOption, open_servers
+from mnemon.cli.terminal.exit_code import Ending, perform_command
 from mnemon.cli.terminal.output import JsonOption, show_table
-from mnemon.cli.terminal.signals import Stop
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.signals import StopSignals
+from mnemon.cli.terminal.text import make_printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 PATIENCE = 60.0
-"""Seconds for facts of a file to be decided on."""
+"""Seconds to wait for the decisions on the facts of a file."""
 
 TEXT = "Keeps a spare key under the third flowerpot"
 QUESTION = "Where is the spare key?"
@@ -57,23 +57,23 @@ def try_(
 
     Example: `mnemon try 42 --file data/memory/42.md --data ./memory`
     """
-    from mnemon.operations.imports.markdown import Markdown
+    from mnemon.operations.imports.markdown import MarkdownReader
 
-    files = Files([file], Markdown(tenant, user).read) if file else None
+    files = ImportFiles([file], MarkdownReader(tenant, user).read) if file else None
     query = query or (QUESTION if text == TEXT else text)
-    perform(_try(user, tenant, text, query, files, data, as_json))
+    perform_command(_run_trial(user, tenant, text, query, files, data, as_json))
 
 
 class TrialStep(NamedTuple):
-    """What a step gave, and whether that is what it should give."""
+    """A step of the trial, its result, and whether it is the expected one."""
 
     name: str
     result: str
     is_well: bool
 
 
-async def _try(
-    user: str, tenant: str, text: str, query: str, files: Files | None, data: Path | None, as_json: bool
+async def _run_trial(
+    user: str, tenant: str, text: str, query: str, files: ImportFiles | None, data: Path | None, as_json: bool
 ) -> Ending:
     from mnemon_producers.errors import AskFailed
 
@@ -81,12 +81,12 @@ async def _try(
         typer.echo(line, err=as_json)
 
     async with AsyncExitStack() as ends:
-        ends.enter_context(Stop())
-        deployment = await ends.enter_async_context(servers(data, say, lambda _: nullcontext()))
-        memory = await ends.enter_async_context(connected(deployment, tenant))
+        ends.enter_context(StopSignals())
+        deployment = await ends.enter_async_context(open_servers(data, say, lambda _: nullcontext()))
+        memory = await ends.enter_async_context(connect_memory(deployment, tenant))
         try:
             steps = [await _import_file(deployment, files, tenant)] if files else []
-            steps += await _steps(memory, user, text, query)
+            steps += await _perform_steps(memory, user, text, query)
         except AskFailed as failed:
             typer.echo(f"mnemon: {failed}", err=True)
             return Ending.NOT_SO
@@ -97,20 +97,17 @@ async def _try(
     return Ending.DONE if all(step.is_well for step in steps) else Ending.NOT_SO
 
 
-async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> TrialStep:
+async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str) -> TrialStep:
     """Import a file, and wait until `dedupe` has decided on its facts."""
     from mnemon.operations.imports.report import ImportReport
-    from mnemon.operations.imports.run import Bringing
+    from mnemon.operations.imports.run import RecordImporter
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.broker.streams.applied_position import Position
 
     report = ImportReport()
-    connection = await connect(str(deployment.nats_url), name="mnemon-try")
-    try:
-        await Bringing(connection, tenant, report, lambda _: None).bring(found_in(files))
+    async with await connect(str(deployment.nats_url), name="mnemon-try") as connection:
+        await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
         decided = await Position("dedupe").reach(connection.jetstream(), report.last_seq, PATIENCE)
-    finally:
-        await connection.close()
     result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
@@ -119,20 +116,20 @@ async def _import_file(deployment: "Deployment", files: Files, tenant: str) -> T
     return TrialStep("import", result, is_well=not report.refused)
 
 
-async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[TrialStep]:
+async def _perform_steps(memory: "MemoryClient", user: str, text: str, query: str) -> list[TrialStep]:
     saved = await memory.save(user, text)
     if saved.id is None or saved.decision == "rejected":
         return [TrialStep("save", f"rejected: {saved.reason}", is_well=False)]
     read = await memory.read(user, min_seq=saved.seen_seq)
     found = await memory.search(user, query, min_seq=saved.seen_seq)
-    is_there = _has(read.facts, saved.id)
+    is_there = _has_fact(read.facts, saved.id)
     hits = [hit for hit in found.hits if hit.id == saved.id]
     steps = [
         TrialStep("save", f"{saved.decision} as {saved.id}", is_well=True),
         TrialStep("read", f"{saved.id} is there" if is_there else "not there", is_well=is_there),
         TrialStep(
             "search",
-            f"{hits[0].score:.2f} {printable(hits[0].text)}" if hits else "not found by the query",
+            f"{hits[0].score:.2f} {make_printable(hits[0].text)}" if hits else "not found by the query",
             is_well=bool(hits),
         ),
     ]
@@ -140,9 +137,9 @@ async def _steps(memory: "MemoryClient", user: str, text: str, query: str) -> li
         return [*steps, TrialStep("forget", f"left: {saved.id} was there before", is_well=True)]
     forgotten = await memory.forget(user, saved.id)
     left = await memory.read(user, min_seq=forgotten.seen_seq)
-    is_gone = not _has(left.facts, saved.id)
+    is_gone = not _has_fact(left.facts, saved.id)
     return [*steps, TrialStep("forget", f"{saved.id} is gone" if is_gone else "still there", is_well=is_gone)]
 
 
-def _has(facts: "Sequence[StoredFact]", fact_id: str) -> bool:
+def _has_fact(facts: "Sequence[StoredFact]", fact_id: str) -> bool:
     return any(each.id == fact_id for each in facts)

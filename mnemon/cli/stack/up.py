@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from mnemon.cli.consumer_names import consumers_named
-from mnemon.cli.stack.metrics_port import MetricsPort, addresses, shown_at, shown_beside
-from mnemon.cli.target import DEFAULT_DATA, configured
-from mnemon.cli.terminal.command_spelling import spelled
-from mnemon.cli.terminal.exit_code import Ending, perform, refuse, refuse_folder
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.stack.run import (
+    MetricsPort,
+    list_metrics_addresses,
+    parse_consumers,
+    set_metrics_port,
+    take_next_metrics_port,
+)
+from mnemon.cli.target import DEFAULT_DATA, load_deployment
+from mnemon.cli.terminal.exit_code import Ending, perform_command, refuse, refuse_folder
+from mnemon.cli.terminal.signals import StopSignals
+from mnemon.cli.terminal.text import spell_command
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Ports(NamedTuple):
-    """Ports that were chosen; None is as the part has it."""
+    """Chosen ports; None takes the default of the part."""
 
     nats: int | None
     database: int | None
@@ -80,14 +85,14 @@ def up(
 
     Example: `mnemon up --data ./memory --nats-port 4222`
     """
-    _claim(data)
+    _prepare_folder(data)
     from mnemon_consumers.app import CONSUMERS
 
-    names = consumers_named(CONSUMERS if only is None else only.split(","))
-    perform(
-        _up(
+    names = parse_consumers(CONSUMERS if only is None else only.split(","))
+    perform_command(
+        _run_stack(
             data,
-            shown_at(configured(), metrics_port),
+            set_metrics_port(load_deployment(), metrics_port),
             names,
             Ports(nats_port, database_port, admin_port),
             admin,
@@ -95,7 +100,7 @@ def up(
     )
 
 
-def _claim(data: Path) -> None:
+def _prepare_folder(data: Path) -> None:
     """Remove what a killed run left in the folder, and check the room on the disk; end the command on errors.
 
     This comes before the imports, which take seconds: no command may take the remains for a running stack.
@@ -122,10 +127,10 @@ def _claim(data: Path) -> None:
         )
 
 
-async def _up(
+async def _run_stack(
     data: Path, deployment: "Deployment", names: tuple[str, ...], ports: Ports, has_admin: bool
 ) -> Ending:
-    from mnemon.admin.page_port import PagePortTaken
+    from mnemon.admin.launcher import PagePortTaken
     from mnemon_consumers.app import FOREGROUND, run_consumers
     from mnemon_consumers.background_process import BackgroundFailed, run_in_background
     from mnemon_infra.embedded.stack import run_stack
@@ -136,17 +141,19 @@ async def _up(
     behind = [name for name in names if name not in FOREGROUND]
     configure_logging()
     try:
-        with Stop() as stop:
+        with StopSignals() as stop:
             async with (
                 run_stack(data, deployment, nats_port=ports.nats, database_port=ports.database) as stack,
-                _by_words(stack.deployment, names),
-                stack.survive_restarts(lambda: run_in_background(behind, shown_beside(stack.deployment))),
+                _reset_unembedded(stack.deployment, names),
+                stack.survive_restarts(
+                    lambda: run_in_background(behind, take_next_metrics_port(stack.deployment))
+                ),
                 stack.survive_restarts(lambda: run_consumers(front, stack.deployment)),
-                _page(stack, ports.admin) if has_admin else nullcontext() as page,
+                _serve_page(stack, ports.admin) if has_admin else nullcontext() as page,
             ):
                 with stack.announced(http=page and page.address):
-                    _show(stack, names, time.monotonic() - begun, page)
-                    await stop.asked()
+                    _show_addresses(stack, names, time.monotonic() - begun, page)
+                    await stop.wait()
                 typer.echo("stopping")
     except BackgroundFailed as error:
         refuse(Ending.PART_MISSING, str(error))
@@ -160,31 +167,33 @@ async def _up(
 
 
 @asynccontextmanager
-async def _by_words(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
+async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) -> AsyncIterator[None]:
     """Reset the vectors to words alone if the settings no longer name an embedding model."""
-    from mnemon.operations.embedding_change import drop_meanings
+    from mnemon.operations.embedding_change import drop_embeddings
     from mnemon_consumers.app import FOREGROUND
 
-    if not FOREGROUND.isdisjoint(names) and (events := await drop_meanings(deployment)) is not None:
+    if not FOREGROUND.isdisjoint(names) and (events := await drop_embeddings(deployment)) is not None:
         typer.echo(
             f"The embedding model is off: {events:,} events are indexed again, for search by words only."
         )
     yield
 
 
-def _page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
+def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
     """Serve the admin page with the operator's login: that of consumers may not ask or change settings."""
-    from mnemon.admin.launcher import served_beside
+    from mnemon.admin.launcher import serve_admin_page
     from mnemon_infra.embedded.logins import FolderLogins
 
     deployment = stack.deployment
     if any(server.part == "broker" for server in stack.servers):
         nats = FolderLogins(stack.data).at(stack.endpoints.nats, "operator")
         deployment = deployment.model_copy(update={"nats_url": nats})
-    return served_beside(stack.data, deployment, port)
+    return serve_admin_page(stack.data, deployment, port)
 
 
-def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None") -> None:
+def _show_addresses(
+    stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAddress | None"
+) -> None:
     """Show the addresses of all parts."""
     from mnemon_consumers.app import FOREGROUND
     from mnemon_infra.broker.connection import redact_address
@@ -199,11 +208,11 @@ def _show(stack: "Stack", names: tuple[str, ...], seconds: float, page: "PageAdd
         "folder": str(stack.data),
     }
     typer.secho(f"mnemon is up, after {seconds:.1f} s", bold=True)
-    beside = [] if FOREGROUND.issuperset(names) else [shown_beside(stack.deployment)]
-    at = addresses(stack.deployment, *beside)
+    beside = [] if FOREGROUND.issuperset(names) else [take_next_metrics_port(stack.deployment)]
+    at = list_metrics_addresses(stack.deployment, *beside)
     lines |= {"metrics": ", ".join(at)} if at else {}
     lines |= {"admin page": f"{page.login}  (logs in once)"} if page else {}
     for name, value in lines.items():
         typer.echo(f"  {name:<10} {value}")
-    look = spelled(f"mnemon status --data {stack.data}")
+    look = spell_command(f"mnemon status --data {stack.data}")
     typer.echo(f"  Press Ctrl-C to stop. In another terminal: {look}")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Ending(IntEnum):
-    """The exit codes, which other people's scripts rely on."""
+    """Exit codes of all commands. Scripts rely on them."""
 
     DONE = 0
     NOT_SO = 1
@@ -20,9 +20,9 @@ class Ending(IntEnum):
     PART_MISSING = 3
 
 
-REFUSED: Final[Mapping[str, Ending]] = {
+ENDINGS: Final[Mapping[str, Ending]] = {
     "mnemon_infra.broker.connection.BrokerUnreachable": Ending.PART_MISSING,
-    "mnemon.operations.imports.reassignment.NotRecast": Ending.PART_MISSING,
+    "mnemon.operations.imports.reassignment.NotReassigned": Ending.PART_MISSING,
     "mnemon_infra.broker.provisioning.presence.StreamsMissing": Ending.PART_MISSING,
     "mnemon_infra.broker.provisioning.topology.TooFewServers": Ending.PART_MISSING,
     "mnemon_infra.database.engine.DatabaseNotConfigured": Ending.PART_MISSING,
@@ -45,7 +45,7 @@ REFUSED: Final[Mapping[str, Ending]] = {
 
 
 def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
-    """Say what is wrong and what to do about it, and end."""
+    """Print a problem and the next step on standard error, and end the command."""
     typer.echo(f"mnemon: {problem}", err=True)
     if next_step:
         typer.echo(f"  {next_step}", err=True)
@@ -53,13 +53,13 @@ def refuse(ending: Ending, problem: str, next_step: str = "") -> NoReturn:
 
 
 def refuse_folder(error: "FolderInUse") -> NoReturn:
-    """Say who has the folder, and end."""
+    """Print which process uses the folder, and end the command."""
     stop = f"Stop it (kill {error.pid})" if error.pid else "Stop it"
     refuse(Ending.WRONG_USE, str(error), f"{stop}, or choose another folder: mnemon up --data DIR")
 
 
-def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
-    """Run a command to its end. What a person can mend is told in words, the rest is a traceback."""
+def perform_command(command: Coroutine[Any, Any, Ending]) -> NoReturn:
+    """Run a command and end with its exit code. Known errors become messages, all others a traceback."""
     from mnemon_infra.process.cancellation import patch_wait_for
     from mnemon_infra.process.fault import take_fault
 
@@ -72,14 +72,14 @@ def perform(command: Coroutine[Any, Any, Ending]) -> NoReturn:
     except (typer.Exit, ModuleNotFoundError):
         raise
     except Exception as error:
-        _tell(error)
+        _refuse_known(error)
         raise
     if problem := take_fault():
         refuse(Ending.PART_MISSING, problem)
     raise typer.Exit(ending)
 
 
-def _tell(error: Exception) -> None:
+def _refuse_known(error: Exception) -> None:
     """End the command with a message if the error is a known one."""
     import nats.errors
     import nats.js.errors
@@ -87,7 +87,7 @@ def _tell(error: Exception) -> None:
     from mnemon_infra.process.data_folder import FolderInUse
 
     for each in type(error).__mro__:
-        if ending := REFUSED.get(f"{each.__module__}.{each.__qualname__}"):
+        if ending := ENDINGS.get(f"{each.__module__}.{each.__qualname__}"):
             refuse(ending, str(error))
     match error:
         case FolderInUse():

@@ -1,21 +1,49 @@
-"""Tables on the terminal, for people; programs use `--json`."""
+"""Output on the terminal: tables and progress for people, JSON for programs."""
 
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of a table.")]
 
 
 class Figure(str):
-    """A number that is written out already."""
+    """A formatted number."""
 
     __slots__ = ()
 
 
+def show_json(value: object) -> None:
+    """Print a value as one line of JSON."""
+    typer.echo(json.dumps(value, ensure_ascii=False))
+
+
+@contextmanager
+def show_progress(
+    *columns: "str | ProgressColumn", description: str = "", total: float | None = None, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """Show a progress bar on standard error for the duration of the block; a pipe gets none.
+
+    Yields:
+        A function that updates the bar, with the arguments of `rich.progress.Progress.update`.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        yield partial(bar.update, bar.add_task(description, total=total, **fields))
+
+
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Show rows on the terminal; numbers stand to the right."""
+    """Show a table, with numbers aligned to the right."""
     from rich.console import Console
     from rich.table import Column, Table
     from rich.text import Text
@@ -26,12 +54,12 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for row in rows:
         table.add_row(
             *(
-                Text(_plain(cell), justify="right" if isinstance(cell, int | Figure) else "left")
+                Text(_format_cell(cell), justify="right" if isinstance(cell, int | Figure) else "left")
                 for cell in row
             )
         )
     Console().print(table)
 
 
-def _plain(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     return f"{cell:,}" if isinstance(cell, int) else str(cell)

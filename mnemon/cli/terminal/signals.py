@@ -6,11 +6,11 @@ from types import TracebackType
 from typing import Self
 
 
-class Stop:
+class StopSignals:
     """Listens for signals inside its `with` block.
 
-    The first one ends `asked`, and what follows is a stop in good order; before `asked` it cancels the start.
-    Each later one cancels what the stop still waits for.
+    The first signal ends `wait`, and the command stops in order; before `wait` it cancels the start. Each
+    later signal cancels the step that the stop waits for.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class Stop:
 
     def __enter__(self) -> Self:
         for number in self._signals:
-            asyncio.get_running_loop().add_signal_handler(number, self._heard)
+            asyncio.get_running_loop().add_signal_handler(number, self._handle_signal)
         return self
 
     def __exit__(
@@ -32,14 +32,14 @@ class Stop:
         for number in self._signals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
-    async def asked(self) -> None:
-        """Wait for the first signal. One that came before, and that a library kept to itself, ends this."""
+    async def wait(self) -> None:
+        """Wait for the first signal; return at once if the start was cancelled and a library hid it."""
         if self._task and self._task.cancelling():
             raise asyncio.CancelledError
         self._waiting = True
         await self._event.wait()
 
-    def _heard(self) -> None:
+    def _handle_signal(self) -> None:
         if self._waiting and not self._event.is_set():
             self._event.set()
         elif self._task:

@@ -5,8 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from mnemon.operations.audit.ledger import AuditFaults, Persisted
-from mnemon.operations.audit.positions import PositionSet
+from mnemon.operations.audit.ledger import AuditFaults, PersistOutcomes, PositionSet
 from mnemon_consumers.persist.decide import decide_outcome
 from mnemon_contracts.subjects import parse_subject
 from mnemon_infra.broker.outcomes import Ack, Dead
@@ -41,7 +40,7 @@ class LogAudit:
     def __init__(
         self, database: Database, up_to: int, dead: Mapping[int, str], sample: UserSample, faults: AuditFaults
     ) -> None:
-        self.found = Persisted()
+        self.outcomes = PersistOutcomes()
         self.matched = PositionSet(up_to)
         self.summaries: list[GoneSummary] = []
         self._database = database
@@ -49,13 +48,9 @@ class LogAudit:
         self._sample = sample
         self._faults = faults
 
-    async def take(self, page: Sequence[Delivery]) -> None:
-        """Account for the events of a page.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-        """
-        self.found.events += len(page)
+    async def audit_page(self, page: Sequence[Delivery]) -> None:
+        """Account for the events of a page."""
+        self.outcomes.events += len(page)
         rows: list[Row] = []
         for delivery in page:
             row, outcome = decide_outcome(delivery)
@@ -64,65 +59,65 @@ class LogAudit:
                 continue
             match outcome:
                 case Ack(reason):
-                    self.found.nothing[f"{parse_subject(delivery.subject).name}: {reason}"] += 1
+                    self.outcomes.ignored[f"{parse_subject(delivery.subject).name}: {reason}"] += 1
                 case Dead(reason, error):
-                    self._given_up(delivery.sequence, reason, error)
+                    self._count_dead(delivery.sequence, reason, error)
         said = {each.seq: each for each in await compare_rows(self._database, rows, self._sample)}
-        lacking = [row for row in rows if (remark := said.get(row.seq)) and _lacks(row, remark)]
+        lacking = [row for row in rows if (remark := said.get(row.seq)) and _has_no_row(row, remark)]
         erased = await load_erasures(self._database, (row.key[:2] for row in lacking))
         for row in rows:
             if remark := said.get(row.seq):
-                self._noticed(row, remark, erased.get(row.key[:2], Erasures()))
+                self._judge_remark(row, remark, erased.get(row.key[:2], Erasures()))
             else:
-                self._is_there(row)
+                self._count_applied(row)
 
-    def _given_up(self, seq: int, reason: str, error: str) -> None:
+    def _count_dead(self, seq: int, reason: str, error: str) -> None:
         if letter := self._dead.get(seq):
-            self.found.dead[letter] += 1
+            self.outcomes.dead[letter] += 1
         else:
             self._faults.add("no_letter", seq, "persist", "DEAD", f"{reason}: {error}")
 
-    def _is_there(self, row: Row) -> None:
-        self.found.applied += 1
-        if _table(row) != erasures.name:  # that table has one row for each user
+    def _count_applied(self, row: Row) -> None:
+        self.outcomes.applied += 1
+        if _get_table(row) != erasures.name:  # that table has one row for each user
             self.matched.add(row.seq)
-        for seq in _stands_for(row):
+        for seq in _erased_starts(row):
             self.matched.add(seq)
 
-    def _noticed(self, row: Row, remark: RowDeviation, erased: Erasures) -> None:
+    def _judge_remark(self, row: Row, remark: RowDeviation, erased: Erasures) -> None:
         if remark.stored is None and row.seq in self._dead:
-            self.found.dead[self._dead[row.seq]] += 1
-        elif _lacks(row, remark) and is_erased(row, erased):
-            self.found.nothing[_ERASED] += 1
+            self.outcomes.dead[self._dead[row.seq]] += 1
+        elif _has_no_row(row, remark) and is_erased(row, erased):
+            self.outcomes.ignored[_ERASED] += 1
         elif remark.stored is None:
-            self._faults.add("absent", row.seq, "persist", _table(row))
+            self._faults.add("absent", row.seq, "persist", _get_table(row))
         elif remark.stored > row.seq:
             later = f"its row is that of a later copy, {remark.stored}"
-            self._faults.add("absent", row.seq, "persist", _table(row), later)
+            self._faults.add("absent", row.seq, "persist", _get_table(row), later)
         elif remark.stored < row.seq:
-            self.found.nothing[_COPY] += 1
+            self.outcomes.ignored[_COPY] += 1
         elif remark.differs:
             self.matched.add(row.seq)
-            self._faults.add("differs", row.seq, "persist", _table(row), ", ".join(remark.differs))
+            self._faults.add("differs", row.seq, "persist", _get_table(row), ", ".join(remark.differs))
         else:
-            self._is_there(row)
-            self.found.removed += remark.is_gone
+            self._count_applied(row)
+            self.outcomes.removed += remark.is_gone
             if isinstance(row, MemoryRow) and row.event in SUMMARIES:
-                self.summaries.append(_summary(row))
+                self.summaries.append(_parse_summary(row))
 
 
-def _lacks(row: Row, remark: RowDeviation) -> bool:
+def _has_no_row(row: Row, remark: RowDeviation) -> bool:
     """Return whether the event has no row: there is none, or it is that of a later copy."""
     return remark.stored is None or remark.stored > row.seq
 
 
-def _table(row: Row) -> str:
+def _get_table(row: Row) -> str:
     if isinstance(row, EventRow):
         return row.table
     return "memory_events" if isinstance(row, MemoryRow) else "messages"
 
 
-def _stands_for(row: Row) -> set[int]:
+def _erased_starts(row: Row) -> set[int]:
     """Return the positions where an erased conversation began: its erasure takes the place of the starts."""
     if not isinstance(row, EventRow) or row.table != conversation_erasures.name:
         return set()
@@ -130,6 +125,6 @@ def _stands_for(row: Row) -> set[int]:
     return begins | {row.values["discarded"]} - {None}
 
 
-def _summary(row: MemoryRow) -> GoneSummary:
+def _parse_summary(row: MemoryRow) -> GoneSummary:
     values = json.loads(row.values)
     return GoneSummary(row.key[:2], row.seq, values["conversation"], values["body"]["from_seq"])

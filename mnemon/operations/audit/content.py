@@ -21,19 +21,14 @@ from mnemon_infra.database.audit.removals import (
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import load_last_watermark
 
-LOOKS: Final = 3
+EXAMINATIONS: Final = 3
 """Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
 
 
 async def examine_summaries(
     connection: Client, database: Database, summaries: Sequence[GoneSummary], faults: AuditFaults
 ) -> None:
-    """Compare summaries without content with the watermarks of their users.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not answer.
-    """
+    """Compare summaries without content with the watermarks of their users."""
     position = await read_applied_position(connection.jetstream())
     for each in await find_wrong_summary_removals(database, summaries, up_to=position):
         faults.add("emptied", each.seq, "persist-sweep", "content")
@@ -50,15 +45,11 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
 
     Returns:
         How many events wait for a sweep.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-        nats.errors.Error: the broker does not answer.
     """
     waiting = 0
     async with aclosing(stream_watermarked_owners(database)) as users:
         async for owners in users:
-            for each in await _lasting(connection, database, owners, up_to):
+            for each in await _find_lasting(connection, database, owners, up_to):
                 if each.is_gone:
                     faults.add("emptied", each.seq, "persist-sweep", "content")
                 elif await _is_awaited(connection, database, each.owner, up_to):
@@ -70,12 +61,12 @@ async def examine_content(connection: Client, database: Database, up_to: int, fa
     return waiting
 
 
-async def _lasting(
+async def _find_lasting(
     connection: Client, database: Database, owners: Sequence[Owner], up_to: int
 ) -> Sequence[WrongRemoval]:
-    """Return the deviations that are still there after `LOOKS` examinations."""
+    """Return the deviations that are still there after `EXAMINATIONS` examinations."""
     found: list[WrongRemoval] = []
-    for look in range(LOOKS):
+    for look in range(EXAMINATIONS):
         position = await read_applied_position(connection.jetstream())
         now = await find_wrong_removals(database, owners, limit=up_to, up_to=position)
         found = [each for each in now if not look or each in found]

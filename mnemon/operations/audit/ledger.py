@@ -8,7 +8,7 @@ from typing import Final, Literal
 from mnemon_infra.database.facts.decisions import BatchCounts
 from mnemon_infra.vectors.port import Collection
 
-NAMED: Final = 20
+MAX_NAMED: Final = 20
 """Faults of one kind that an audit names; it counts the others."""
 
 FaultKind = Literal[
@@ -42,7 +42,7 @@ MEANINGS: Final[Mapping[FaultKind, str]] = {
 
 _PROJECT_AGAIN: Final = "rebuild the rows from the log: mnemon rebuild"
 _INDEX_AGAIN: Final = "index the log again: mnemon reindex"
-NEXT: Final[Mapping[FaultKind, str]] = {
+NEXT_STEPS: Final[Mapping[FaultKind, str]] = {
     "absent": _PROJECT_AGAIN,
     "no_letter": "the event is in the log at its position; its sender can correct it and send it again",
     "differs": _PROJECT_AGAIN,
@@ -83,18 +83,18 @@ class AuditFaults:
 
     Attributes:
         counts: number of faults by kind.
-        named: the first `NAMED` faults of each kind.
+        named: the first `MAX_NAMED` faults of each kind.
     """
 
     counts: Counter[FaultKind] = field(default_factory=Counter)
     named: list[AuditFault] = field(default_factory=list)
-    _by: Counter[str] = field(default_factory=Counter)
+    _by_consumer: Counter[str] = field(default_factory=Counter)
 
     def add(self, kind: FaultKind, seq: int, consumer: str, where: str, detail: str = "") -> None:
         """Count a fault, and name it if it is among the first of its kind."""
         self.counts[kind] += 1
-        self._by[consumer] += 1
-        if self.counts[kind] <= NAMED:
+        self._by_consumer[consumer] += 1
+        if self.counts[kind] <= MAX_NAMED:
             self.named.append(AuditFault(kind, seq, consumer, where, detail))
 
     @property
@@ -102,17 +102,17 @@ class AuditFaults:
         """Number of faults of all kinds."""
         return sum(self.counts.values())
 
-    def of(self, *consumers: str) -> int:
+    def count_of(self, *consumers: str) -> int:
         """Return the number of faults of some consumers."""
-        return sum(self._by[each] for each in consumers)
+        return sum(self._by_consumer[each] for each in consumers)
 
-    def sequences(self) -> list[int]:
-        """Return the lowest log positions of the named faults, each once, at most `NAMED`."""
-        return sorted({each.seq for each in self.named})[:NAMED]
+    def list_sequences(self) -> list[int]:
+        """Return the lowest log positions of the named faults, each once, at most `MAX_NAMED`."""
+        return sorted({each.seq for each in self.named})[:MAX_NAMED]
 
 
 @dataclass(slots=True)
-class Persisted:
+class PersistOutcomes:
     """Outcomes of the events that `persist` has handled.
 
     Attributes:
@@ -126,14 +126,14 @@ class Persisted:
 
     events: int = 0
     applied: int = 0
-    nothing: Counter[str] = field(default_factory=Counter)
+    ignored: Counter[str] = field(default_factory=Counter)
     dead: Counter[str] = field(default_factory=Counter)
     removed: int = 0
     waiting: int = 0
 
 
 @dataclass(slots=True)
-class Deduped:
+class DedupeOutcomes:
     """Number of proposals up to the log position `position`, and the number of decisions by outcome."""
 
     position: int = 0
@@ -199,10 +199,30 @@ class Audit:
     beyond: int
     every: int
     seconds: float
-    persist: Persisted
-    dedupe: Deduped
+    persist: PersistOutcomes
+    dedupe: DedupeOutcomes
     extract: BatchCounts
     vectors: Mapping[Collection, CollectionAudit] | None
     letters: Mapping[tuple[str, str], int]
     durables: Sequence[Durable]
     faults: AuditFaults
+
+
+class PositionSet:
+    """Set of positions from 0 to `limit`, one bit for each: a hundred million take 12 MB."""
+
+    def __init__(self, limit: int) -> None:
+        self._bits = bytearray(limit // 8 + 1)
+        self._count = 0
+
+    def add(self, position: int) -> None:
+        """Add a position."""
+        bit = 1 << (position & 7)
+        self._count += not self._bits[position >> 3] & bit
+        self._bits[position >> 3] |= bit
+
+    def __contains__(self, position: int) -> bool:
+        return bool(self._bits[position >> 3] & 1 << (position & 7))
+
+    def __len__(self) -> int:
+        return self._count

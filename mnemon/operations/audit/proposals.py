@@ -6,7 +6,7 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import AuditFaults, Deduped
+from mnemon.operations.audit.ledger import AuditFaults, DedupeOutcomes
 from mnemon_consumers.dedupe.decide import derive_decision_id
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.decode import UnknownEvent, find_contract, upcast_body
@@ -19,52 +19,49 @@ from mnemon_infra.database.facts.decisions import ProposalRecord, count_decision
 from mnemon_infra.database.projections.rows import decode_event
 from mnemon_infra.delivery import Delivery
 
-LOOKED_FOR: Final = 1000
+MAX_SEARCHED: Final = 1000
 """Proposals without a projected decision whose decision is searched in the log; any others are faults."""
 
 
-class Proposals:
+class ProposalAudit:
     """Reads the log page by page and collects the proposals that have no projected decision."""
 
     def __init__(self, database: Database, position: int) -> None:
-        self.found = Deduped(position)
+        self.outcomes = DedupeOutcomes(position)
         self._database = database
-        self._left: list[ProposalRecord] = []
+        self._undecided: list[ProposalRecord] = []
 
-    async def take(self, page: Sequence[Delivery]) -> None:
-        """Look up the decisions on the proposals of a page.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-        """
+    async def collect_page(self, page: Sequence[Delivery]) -> None:
+        """Look up the decisions on the proposals of a page."""
         proposed = [
-            each for delivery in page if delivery.sequence <= self.found.position if (each := _read(delivery))
+            each
+            for delivery in page
+            if delivery.sequence <= self.outcomes.position
+            if (each := _parse_proposal(delivery))
         ]
         if proposed:
-            self.found.proposals += len(proposed)
-            self._left += await find_undecided_proposals(self._database, proposed)
+            self.outcomes.proposals += len(proposed)
+            self._undecided += await find_undecided_proposals(self._database, proposed)
 
     async def finish(self, connection: Client, up_to: int, faults: AuditFaults) -> None:
         """Add a fault for each proposal that is undecided or decided twice.
 
         A decision may be in the log and not projected yet: the log is searched for it.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-            nats.errors.Error: the broker does not answer.
         """
-        self.found.outcomes, twice = await count_decisions(self._database, up_to)
+        self.outcomes.outcomes, twice = await count_decisions(self._database, up_to)
         for seq in twice:
             faults.add("decided_twice", seq, "dedupe", "memory_events")
         # An erasure removes the decision, and the audit may have read the proposal before the erasure.
-        erased = await load_erasures(self._database, (each.owner for each in self._left))
-        left = [each for each in self._left if not erased[each.owner].has_learned(each.seq, each.lineage)]
+        erased = await load_erasures(self._database, (each.owner for each in self._undecided))
+        left = [
+            each for each in self._undecided if not erased[each.owner].has_learned(each.seq, each.lineage)
+        ]
         for place, proposal in enumerate(left):
-            if place >= LOOKED_FOR or not await _is_in_log(connection, proposal):
+            if place >= MAX_SEARCHED or not await _is_in_log(connection, proposal):
                 faults.add("undecided", proposal.seq, "dedupe", "memory_events", proposal.event_id)
 
 
-def _read(delivery: Delivery) -> ProposalRecord | None:
+def _parse_proposal(delivery: Delivery) -> ProposalRecord | None:
     """Return the proposal of a delivery; None for other events and for bodies that `persist` rejects."""
     if ".fact.proposed." not in delivery.subject:
         return None
@@ -82,12 +79,12 @@ async def _is_in_log(connection: Client, proposal: ProposalRecord) -> bool:
     pattern = thing_filter(*proposal.owner, "fact")
     async with aclosing(read_pages(connection, pattern, proposal.seq)) as answers:
         async for page in answers:
-            if any(proposal.event_id == _decides(delivery) for delivery in page):
+            if any(proposal.event_id == _get_decided_proposal(delivery) for delivery in page):
                 return True
     return False
 
 
-def _decides(delivery: Delivery) -> str | None:
+def _get_decided_proposal(delivery: Delivery) -> str | None:
     """Return the id of the proposal that an event decides; None if it decides none."""
     try:
         address = parse_subject(delivery.subject)

@@ -10,9 +10,8 @@ from nats.js.errors import NotFoundError
 
 from mnemon.operations.audit.applied import LogAudit
 from mnemon.operations.audit.content import examine_content, examine_summaries
-from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable
-from mnemon.operations.audit.positions import PositionSet
-from mnemon.operations.audit.proposals import Proposals
+from mnemon.operations.audit.ledger import Audit, AuditFaults, Durable, PositionSet
+from mnemon.operations.audit.proposals import ProposalAudit
 from mnemon.operations.audit.vectors import VectorAudit
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.origins import summarise_letters
@@ -29,7 +28,7 @@ AuditProgress = Callable[[int, int], None]
 """Function that receives the log position that the audit has read, and the last one that it will read."""
 
 
-SUMMARIES: Final = 1000
+SUMMARY_BATCH: Final = 1000
 """Summaries without content that the audit examines together."""
 
 
@@ -37,7 +36,7 @@ class NotProvisioned(Exception):
     """The log or its durable `persist` does not exist: the deployment was never provisioned."""
 
 
-async def examine(
+async def run_audit(
     connection: Client,
     database: Database,
     sample: UserSample,
@@ -62,27 +61,27 @@ async def examine(
     begun = time.monotonic()
     stream_context = connection.jetstream()
     # First: the log has the decisions on all proposals up to this position.
-    await _must_be_there(connection)
+    await _require_log(connection)
     decided = await read_applied_position(stream_context, "dedupe")
     up_to = await read_applied_position(stream_context)
     # After the positions: every handled event that failed has its dead letter by now.
     dead = await summarise_letters(connection)
     faults = AuditFaults()
     applied = LogAudit(database, up_to, dead.of_log.get("persist", {}), sample, faults)
-    proposals = Proposals(database, decided)
+    proposals = ProposalAudit(database, decided)
     async with aclosing(read_stream(connection, LOG, up_to=up_to)) as log:
         async for page in log:
             deliveries = [delivery for _, delivery in page]
-            await applied.take(deliveries)
-            await proposals.take(deliveries)
-            if len(applied.summaries) >= SUMMARIES:
+            await applied.audit_page(deliveries)
+            await proposals.collect_page(deliveries)
+            if len(applied.summaries) >= SUMMARY_BATCH:
                 await examine_summaries(connection, database, applied.summaries, faults)
                 applied.summaries.clear()
             progress(deliveries[-1].sequence, up_to)
     await proposals.finish(connection, up_to, faults)
     await examine_summaries(connection, database, applied.summaries, faults)
     waiting = await examine_content(connection, database, up_to, faults)
-    applied.found.waiting = waiting
+    applied.outcomes.waiting = waiting
     await _find_strays(database, up_to, applied.matched, faults)
     await _find_beyond(connection, database, faults)
     vectors = None
@@ -94,17 +93,17 @@ async def examine(
         beyond=max(0, await read_log_end(stream_context) - up_to),
         every=sample.every,
         seconds=time.monotonic() - begun,
-        persist=applied.found,
-        dedupe=proposals.found,
+        persist=applied.outcomes,
+        dedupe=proposals.outcomes,
         extract=await count_batches(database, up_to),
         vectors=vectors,
         letters=dead.by,
-        durables=[await _durable(connection, each.stream, each.name) for each in DURABLES.values()],
+        durables=[await _load_durable(connection, each.stream, each.name) for each in DURABLES.values()],
         faults=faults,
     )
 
 
-async def _must_be_there(connection: Client) -> None:
+async def _require_log(connection: Client) -> None:
     try:
         await connection.jetstream().consumer_info(LOG, "persist")
     except NotFoundError as error:
@@ -141,7 +140,7 @@ async def _find_beyond(connection: Client, database: Database, faults: AuditFaul
                 faults.add("beyond_log", place.seq, "persist", place.table, place.event_id)
 
 
-async def _durable(connection: Client, stream: str, name: str) -> Durable:
+async def _load_durable(connection: Client, stream: str, name: str) -> Durable:
     try:
         info = await connection.jetstream().consumer_info(stream, name)
     except NotFoundError:

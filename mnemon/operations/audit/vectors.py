@@ -9,8 +9,7 @@ from uuid import UUID
 
 from nats.aio.client import Client
 
-from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit
-from mnemon.operations.audit.positions import PositionSet
+from mnemon.operations.audit.ledger import AuditFaults, CollectionAudit, PositionSet
 from mnemon_consumers.index.chunks import split_chunks
 from mnemon_contracts.identity import point_id
 from mnemon_contracts.subjects import Owner, work_subject
@@ -28,7 +27,7 @@ from mnemon_infra.vectors.edge_owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
 
-class _Piece(NamedTuple):
+class _ExpectedPoint(NamedTuple):
     """A point that must exist: one for each chunk of a document, one in all for any other item."""
 
     id: UUID
@@ -56,21 +55,15 @@ class VectorAudit:
         self._faults = faults
 
     async def examine(self) -> Mapping[Collection, CollectionAudit]:
-        """Compare all points with all rows; return the counts by collection.
-
-        Raises:
-            DatabaseUnavailable: the database cannot answer now.
-            VectorsUnavailable: the engine cannot answer now.
-            nats.errors.Error: the broker does not answer.
-        """
+        """Compare all points with all rows; return the counts by collection."""
         # First: events up to these positions have their points when the points are read.
         stream_context = self._connection.jetstream()
         up_to = min(
             await read_applied_position(stream_context, "index"), await read_applied_position(stream_context)
         )
-        return {each: await self._look_at(each, up_to) for each in Collection}
+        return {each: await self._examine_collection(each, up_to) for each in Collection}
 
-    async def _look_at(self, collection: Collection, up_to: int) -> CollectionAudit:
+    async def _examine_collection(self, collection: Collection, up_to: int) -> CollectionAudit:
         found = CollectionAudit()
         met = PositionSet(up_to)
         pieces: Counter[int] = Counter()
@@ -79,12 +72,12 @@ class VectorAudit:
             page = await self._pages.page(collection, begin, MOST)
             found.points += len(page.points)
             rows = await find_indexable_events(
-                self._database, collection, [(each.owner, _event(each)) for each in page.points]
+                self._database, collection, [(each.owner, _get_event_id(each)) for each in page.points]
             )
             for point in page.points:
-                seq = rows.get((point.owner, _event(point)))
+                seq = rows.get((point.owner, _get_event_id(point)))
                 if seq is None:
-                    await self._left(collection, point, found)
+                    await self._judge_point(collection, point, found)
                 elif collection is Collection.DOCUMENTS:
                     pieces[seq] += 1
                 elif seq <= up_to:
@@ -97,28 +90,30 @@ class VectorAudit:
                 for each in shown:
                     found.shown += 1
                     if collection is Collection.DOCUMENTS:
-                        if pieces[each.seq] != len(list(_pieces(collection, each))):
-                            await self._lacking(collection, each, found)
+                        if pieces[each.seq] != len(list(_list_expected_points(collection, each))):
+                            await self._judge_row(collection, each, found)
                     elif each.seq not in met:
-                        await self._lacking(collection, each, found)
+                        await self._judge_row(collection, each, found)
         return found
 
-    async def _left(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
+    async def _judge_point(self, collection: Collection, point: Point, found: CollectionAudit) -> None:
         """Judge a point without a row. Look up both once more: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             found.dead += 1
         elif await self._is_awaited(point.owner):
             found.waiting += 1
-        elif await self._there(collection, point.id, _event(point)) and not await find_indexable_events(
-            self._database, collection, [(point.owner, _event(point))]
+        elif await self._has_point(
+            collection, point.id, _get_event_id(point)
+        ) and not await find_indexable_events(
+            self._database, collection, [(point.owner, _get_event_id(point))]
         ):
             self._faults.add("left_point", seq, "index", f"vectors of {collection}", str(point.id))
 
-    async def _lacking(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
+    async def _judge_row(self, collection: Collection, shown: IndexableItem, found: CollectionAudit) -> None:
         """Judge a row without all of its points. They may exist by now, or the row may be gone."""
         if not await self._is_shown(collection, shown) or all(
-            [await self._there(collection, *piece) for piece in _pieces(collection, shown)]
+            [await self._has_point(collection, *piece) for piece in _list_expected_points(collection, shown)]
         ):
             return
         if await self._is_awaited(shown.owner):
@@ -139,29 +134,29 @@ class VectorAudit:
                 return any(each.event_id == shown.event_id for each in live)
         return bool(await find_indexable_events(self._database, collection, [(shown.owner, shown.event_id)]))
 
-    async def _there(self, collection: Collection, place: UUID, event_id: str) -> bool:
+    async def _has_point(self, collection: Collection, place: UUID, event_id: str) -> bool:
         page = await self._pages.page(collection, place, 1)
-        return any(each.id == place and _event(each) == event_id for each in page.points)
+        return any(each.id == place and _get_event_id(each) == event_id for each in page.points)
 
     async def _is_awaited(self, owner: Owner) -> bool:
         """Return whether a trigger for a sweep of the user's points is not handled yet."""
         return bool(await list_waiting(self._connection, work_subject("index", *owner)))
 
 
-def _event(point: Point) -> str:
+def _get_event_id(point: Point) -> str:
     return str(point.payload["event_id"])
 
 
-def _pieces(collection: Collection, shown: IndexableItem) -> Iterator[_Piece]:
+def _list_expected_points(collection: Collection, shown: IndexableItem) -> Iterator[_ExpectedPoint]:
     match collection:
         case Collection.MESSAGES:
-            yield _Piece(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "message", shown.event_id), shown.event_id)
         case Collection.MEMORIES:
-            yield _Piece(point_id(*shown.owner, "fact", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "fact", shown.item), shown.event_id)
         case Collection.SUMMARIES:
-            yield _Piece(point_id(*shown.owner, "summary", shown.item), shown.event_id)
+            yield _ExpectedPoint(point_id(*shown.owner, "summary", shown.item), shown.event_id)
         case Collection.DOCUMENTS:
             body = shown.body or {}
             for number, _ in enumerate(split_chunks(body["text"], body.get("source"))):
                 place = point_id(*shown.owner, "chunk", shown.item, str(number))
-                yield _Piece(place, shown.event_id)
+                yield _ExpectedPoint(place, shown.event_id)

@@ -17,7 +17,13 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from mnemon.operations.memory_lines import HEADER, MessagePositions, portable_id, renamed, start_id
+from mnemon.operations.memory_lines import (
+    HEADER,
+    MessagePositions,
+    derive_portable_id,
+    derive_start_id,
+    map_positions,
+)
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import ToolCall
 from mnemon_contracts.events.memory import FactEvent
@@ -37,37 +43,33 @@ PlacedItem = tuple[tuple[int, int], ExportedItem]
 """An item and its sort key: the log position, then the order of items at one position."""
 
 
-def header() -> str:
+def format_header() -> str:
     """Return the first line of a file."""
     return json.dumps(HEADER)
 
 
-async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    writing = _Writing(owner)
-    async with aclosing(_said(memory)) as said:
+async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
+    """Yield the lines of one user."""
+    writing = _LineWriter(owner)
+    async with aclosing(_generate_items(memory)) as said:
         async for each in said:
             match each:
                 case KeptMessage():
-                    yield writing.message(each)
+                    yield writing.format_message(each)
                 case ConversationChange():
-                    yield writing.turn(each)
-                case KeptMemory() if line := writing.memory(each):
+                    yield writing.format_change(each)
+                case KeptMemory() if line := writing.format_memory(each):
                     yield line
     async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
-            if line := writing.memory(kept):
+            if line := writing.format_memory(kept):
                 yield line
     fields = [each async for each in memory.stream_profile_fields()]
     for _, together in groupby(fields, key=attrgetter("event_id")):
-        yield writing.fields(list(together))
+        yield writing.format_fields(list(together))
 
 
-async def _said(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
+async def _generate_items(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
     """Yield messages, changes of conversation, and the memories of windows, in order.
 
     A memory of a window follows the last message of the window that is left, whatever happened to the
@@ -75,7 +77,9 @@ async def _said(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
     messages may be on `-`.
     """
     held: list[ConversationChange] = []
-    async with aclosing(_merged(_turns(memory), _messages(memory), _stretches(memory))) as merged:
+    async with aclosing(
+        _merge_streams(_place_changes(memory), _place_messages(memory), _place_windows(memory))
+    ) as merged:
         async for each in merged:
             if isinstance(each, ConversationChange):
                 held.append(each)
@@ -90,22 +94,22 @@ async def _said(memory: ExportedMemory) -> AsyncGenerator[ExportedItem, None]:
         yield turn
 
 
-async def _turns(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+async def _place_changes(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
     async for turn in memory.stream_conversation_changes():
         yield (turn.seq, 0), turn
 
 
-async def _messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+async def _place_messages(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
     async for message in memory.stream_messages():
         yield (message.seq, 1), message
 
 
-async def _stretches(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
+async def _place_windows(memory: ExportedMemory) -> AsyncGenerator[PlacedItem, None]:
     async for to_seq, stretch in memory.stream_ranges():
         yield (to_seq, 2), stretch
 
 
-async def _merged(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[ExportedItem, None]:
+async def _merge_streams(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[ExportedItem, None]:
     """Merge streams, each of which is in order, into one stream in order."""
     heads: list[tuple[tuple[int, int], int, ExportedItem]] = []
 
@@ -122,7 +126,7 @@ async def _merged(*streams: AsyncGenerator[PlacedItem, None]) -> AsyncGenerator[
         await pull(number)
 
 
-def _calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
+def _format_calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
     """Return tool calls with the fields of the contract: the row has them as the bot sent them."""
     if kept is None:
         return None
@@ -130,80 +134,82 @@ def _calls(kept: list[Any] | None) -> list[dict[str, Any]] | None:
     return [each.model_dump(mode="json", exclude_none=True) for each in calls]
 
 
-class _Writing:
+class _LineWriter:
     """Writes the lines of one user, in order, and numbers the messages."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
-        self._whose = dict(zip(("tenant", "user"), owner, strict=True))
+        self._owner_fields = dict(zip(("tenant", "user"), owner, strict=True))
         self._seqs = array("q")
-        self._numbers = MessagePositions(self._exactly, self._first, self._last)
+        self._numbers = MessagePositions(self._number_exactly, self._number_from, self._number_up_to)
 
-    def message(self, kept: KeptMessage) -> str:
+    def format_message(self, kept: KeptMessage) -> str:
         self._seqs.append(kept.seq)
         body = {
-            "id": portable_id(*self._owner, kept.event_id, kept.content),
+            "id": derive_portable_id(*self._owner, kept.event_id, kept.content),
             "role": kept.role,
             "content": kept.content,
             "sent_at": kept.sent_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
             "name": kept.name,
             "task_id": kept.task_id,
-            "tool_calls": _calls(kept.tool_calls),
+            "tool_calls": _format_calls(kept.tool_calls),
             "metadata": kept.metadata,
         }
         body = {name: value for name, value in body.items() if value is not None}
-        return self._line("message.v1", body, kept.conversation, len(self._seqs))
+        return self._format_line("message.v1", body, kept.conversation, len(self._seqs))
 
-    def turn(self, turn: ConversationChange) -> str:
-        conversation, event_id = turn.conversation, portable_id(*self._owner, turn.event_id)
+    def format_change(self, turn: ConversationChange) -> str:
+        conversation, event_id = turn.conversation, derive_portable_id(*self._owner, turn.event_id)
         if turn.event == "named":
-            event_id = start_id(*self._owner, str(conversation))
+            event_id = derive_start_id(*self._owner, str(conversation))
         elif conversation == started_conversation(*self._owner, turn.event_id) and event_id == turn.event_id:
             conversation = None  # published to `-`: an import derives the name from the event again
         body: dict[str, Any] = {"id": event_id}
         if turn.discard_previous:
             body["discard_previous"] = True
-        return self._line("cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation)
+        return self._format_line(
+            "cleared.v1" if turn.event == "cleared" else "started.v1", body, conversation
+        )
 
-    def memory(self, kept: KeptMemory) -> str | None:
+    def format_memory(self, kept: KeptMemory) -> str | None:
         """Return the line of a memory; None if no message that it is about is left."""
         contract = EVENTS[kept.event]
         # Validate as JSON, the form in which the contract has times. The database adds white space to JSON.
         event: Event | None = contract.latest.model_validate_json(json.dumps(kept.body))
         assert event is not None
-        changes: dict[str, Any] = {"id": portable_id(*self._owner, kept.event_id)}
+        changes: dict[str, Any] = {"id": derive_portable_id(*self._owner, kept.event_id)}
         if isinstance(event, FactEvent):
             changes["at"] = kept.at.astimezone(UTC)
-        event = renamed(event.model_copy(update=changes), self._numbers)
+        event = map_positions(event.model_copy(update=changes), self._numbers)
         if event is None:
             return None
         body = event.model_dump(mode="json", exclude_none=True)
-        return self._line(f"{kept.event}.v{len(contract.versions)}", body)
+        return self._format_line(f"{kept.event}.v{len(contract.versions)}", body)
 
-    def fields(self, together: list[KeptField]) -> str:
+    def format_fields(self, together: list[KeptField]) -> str:
         body = {
-            "id": portable_id(*self._owner, together[0].event_id),
+            "id": derive_portable_id(*self._owner, together[0].event_id),
             "fields": {each.name: each.value for each in together},
         }
-        return self._line("profile.set.v1", body)
+        return self._format_line("profile.set.v1", body)
 
-    def _line(
+    def _format_line(
         self, event: str, body: dict[str, Any], conversation: str | None = None, n: int | None = None
     ) -> str:
-        record: dict[str, Any] = {**self._whose, "event": event}
+        record: dict[str, Any] = {**self._owner_fields, "event": event}
         if conversation is not None:
             record["conversation"] = conversation
         if n is not None:
             record["n"] = n
         return json.dumps({**record, "body": body}, ensure_ascii=False, separators=(",", ":"))
 
-    def _exactly(self, seq: int) -> int | None:
+    def _number_exactly(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) and self._seqs[place] == seq else None
 
-    def _first(self, seq: int) -> int | None:
+    def _number_from(self, seq: int) -> int | None:
         place = bisect_left(self._seqs, seq)
         return place + 1 if place < len(self._seqs) else None
 
-    def _last(self, seq: int) -> int | None:
+    def _number_up_to(self, seq: int) -> int | None:
         return bisect_right(self._seqs, seq) or None

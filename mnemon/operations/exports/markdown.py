@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from mnemon.operations.markdown_lines import fact_written, field_written, owner_written, task_written
+from mnemon.operations.markdown_lines import format_fact, format_field, format_owner, format_task
 from mnemon_contracts.events.fact_comparison import FactMergedV1
 from mnemon_contracts.events.memory import Fact, FactSavedV1, FactUpdatedV1, TaskAddedV1, TaskDoneV1, Tier
 from mnemon_contracts.registry import EVENTS
@@ -23,7 +23,7 @@ _HEADINGS: Final[dict[Tier, str]] = {
 
 
 @dataclass(slots=True)
-class _Known:
+class _UserMemory:
     """Current facts, tasks and profile fields of a user."""
 
     facts: dict[str, Fact] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class _Known:
     done: set[str] = field(default_factory=set)
     data: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, kept: KeptMemory) -> None:
+    def add_memory(self, kept: KeptMemory) -> None:
         event = EVENTS[kept.event].latest.model_validate_json(json.dumps(kept.body))
         match event:
             case FactSavedV1() | FactUpdatedV1() | FactMergedV1():
@@ -42,27 +42,23 @@ class _Known:
                 self.done.add(event.task_id)
 
 
-async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
-    """Yield the lines of one user; none if the user has no memory. Expired facts are left out.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
-    known = _Known()
+async def generate_lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, None]:
+    """Yield the lines of one user; none if the user has no memory. Expired facts are left out."""
+    known = _UserMemory()
     async with aclosing(memory.stream_memories()) as memories:
         async for kept in memories:
-            known.take(kept)
+            known.add_memory(kept)
     known.data = {each.name: each.value async for each in memory.stream_profile_fields()}
     sections = [
-        *((heading, _facts(known, tier)) for tier, heading in _HEADINGS.items()),
-        ("User data", [field_written(*each) for each in sorted(known.data.items())]),
-        ("Tasks", _tasks(known)),
+        *((heading, _format_facts(known, tier)) for tier, heading in _HEADINGS.items()),
+        ("User data", [format_field(*each) for each in sorted(known.data.items())]),
+        ("Tasks", _format_tasks(known)),
     ]
     if not any(written for _, written in sections):
         return
     yield f"# {' '.join(' / '.join(owner).split())}"
     yield ""
-    yield owner_written(*owner)
+    yield format_owner(*owner)
     yield ""
     for heading, written in sections:
         if written:
@@ -73,23 +69,23 @@ async def lines(memory: ExportedMemory, owner: Owner) -> AsyncGenerator[str, Non
             yield ""
 
 
-def _facts(known: _Known, tier: Tier) -> list[str]:
+def _format_facts(known: _UserMemory, tier: Tier) -> list[str]:
     now = datetime.now(UTC)
     facts = [
         (fact_id, fact)
         for fact_id, fact in known.facts.items()
         if fact.tier == tier and (fact.expires_at is None or fact.expires_at > now)
     ]
-    return [fact_written(*each) for each in sorted(facts, key=lambda each: _by_number(each[0]))]
+    return [format_fact(*each) for each in sorted(facts, key=lambda each: _number_key(each[0]))]
 
 
-def _tasks(known: _Known) -> list[str]:
+def _format_tasks(known: _UserMemory) -> list[str]:
     return [
-        task_written(each.task_id, each.text, each.due_at, done=each.task_id in known.done)
+        format_task(each.task_id, each.text, each.due_at, done=each.task_id in known.done)
         for each in known.tasks.values()
     ]
 
 
-def _by_number(fact_id: str) -> tuple[int, str]:
+def _number_key(fact_id: str) -> tuple[int, str]:
     number = re.search(r"\d+\Z", fact_id)
     return int(number[0]) if number else 0, fact_id

@@ -13,9 +13,9 @@ from typing import Final
 import structlog
 from nats.aio.client import Client
 
-from mnemon.operations.exports.markdown import lines
+from mnemon.operations.exports.markdown import generate_lines
 from mnemon.operations.exports.mirror_folder import MirrorFolder, MirrorScope
-from mnemon.operations.exports.run import everybody
+from mnemon.operations.exports.run import stream_owners
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, Owner, parse_subject, tenant_events, user_filters
 from mnemon_infra.broker.streams.applied_position import Position, read_log_end
@@ -52,7 +52,7 @@ _PROJECTION_WAIT: Final = 30.0
 
 
 @dataclass(slots=True)
-class Mirrored:
+class MirrorCounts:
     """Counts of a mirror.
 
     Attributes:
@@ -79,9 +79,9 @@ class Mirror:
         database: Database,
         folder: MirrorFolder,
         scope: MirrorScope,
-        report: Callable[[Mirrored], None],
+        report: Callable[[MirrorCounts], None],
     ) -> None:
-        self.done = Mirrored()
+        self.counts = MirrorCounts()
         self._connection = connection
         self._database = database
         self._folder = folder
@@ -90,7 +90,7 @@ class Mirror:
         self._applied = Position()
         self._log = ""
 
-    async def catch_up(self) -> None:
+    async def write_all(self) -> None:
         """Write all users' files into a folder that was not written from this log.
 
         A folder that was written from this log stays unchanged: `follow` continues from its position.
@@ -99,59 +99,61 @@ class Mirror:
             DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer.
             OSError: a file cannot be written.
         """
-        self._log = await self._log_identity()
+        self._log = await self._load_log_identity()
         end = await read_log_end(self._connection.jetstream())
         state = self._folder.load_state()
         if state is not None and state.log == self._log and state.position <= end:
-            self.done.position = state.position
+            self.counts.position = state.position
             return
-        await self._reach(end)
+        await self._wait_for_rows(end)
         kept = set()
-        async with aclosing(_owners(self._database, self._scope)) as owners:
+        async with aclosing(_list_owners(self._database, self._scope)) as owners:
             async for owner in owners:
-                await self._show(owner, end)
-                kept.add(self._folder.path_of(owner))
+                await self._mirror_user(owner, end)
+                kept.add(self._folder.get_path(owner))
                 if len(kept) % _REPORTED_USERS == 0:
-                    self._report(self.done)
-        for path in self._folder.files():
+                    self._report(self.counts)
+        for path in self._folder.list_files():
             if path not in kept:
-                self.done.removed += self._folder.remove_memory(path)
-        self._save(end)
+                self.counts.removed += self._folder.remove_memory(path)
+        self._save_state(end)
 
-    async def follow(self) -> None:
+    async def follow_log(self) -> None:
         """Write and remove files for new events in the log, without an end.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the database or the broker does not answer for a minute.
             OSError: a file cannot be written.
         """
-        async with aclosing(log_tail(self._connection, _filter(self._scope), self.done.position)) as pages:
+        async with aclosing(
+            log_tail(self._connection, _choose_filter(self._scope), self.counts.position)
+        ) as pages:
             async for page in pages:
-                changed = set(_changed(each.subject for each in page))
+                changed = set(_find_changed(each.subject for each in page))
                 if changed:
-                    await self._reach(page[-1].sequence)
+                    await self._wait_for_rows(page[-1].sequence)
                     for owner in sorted(changed):
-                        await self._show(owner, page[-1].sequence)
-                self._save(page[-1].sequence)
+                        await self._mirror_user(owner, page[-1].sequence)
+                self._save_state(page[-1].sequence)
                 if changed:
-                    self._report(self.done)
+                    self._report(self.counts)
 
-    async def _show(self, owner: Owner, position: int) -> None:
+    async def _mirror_user(self, owner: Owner, position: int) -> None:
         """Write a user's file as of a log position; remove it if the user has no memory."""
-        text = "".join(f"{line}\n" for line in await self._lines(owner, position))
+        text = "".join(f"{line}\n" for line in await self._load_lines(owner, position))
         if text:
-            self.done.written += self._folder.write_memory(owner, text)
+            self.counts.written += self._folder.write_memory(owner, text)
         else:
-            self.done.removed += self._folder.remove_memory(self._folder.path_of(owner))
+            self.counts.removed += self._folder.remove_memory(self._folder.get_path(owner))
 
-    async def _lines(self, owner: Owner, position: int) -> list[str]:
+    async def _load_lines(self, owner: Owner, position: int) -> list[str]:
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
         while True:
             try:
                 async with (
                     open_memory(self._database, owner, position) as memory,
-                    aclosing(lines(memory, owner)) as written,
+                    aclosing(generate_lines(memory, owner)) as written,
                 ):
                     return [line async for line in written]
             except DatabaseUnavailable as error:
@@ -160,29 +162,29 @@ class Mirror:
                 log.warning("database read failed, retrying", error=str(error))
                 await asyncio.sleep(_PAUSE)  # a database does not notify when it answers again
 
-    async def _reach(self, position: int) -> None:
+    async def _wait_for_rows(self, position: int) -> None:
         """Wait until the rows have all events up to a log position."""
         streams = self._connection.jetstream()
         while (reached := await self._applied.reach(streams, position, _PROJECTION_WAIT)) < position:
             log.warning("persist is behind, waiting", position=position, persisted=reached)
 
-    async def _log_identity(self) -> str:
+    async def _load_log_identity(self) -> str:
         info = await self._connection.jetstream().stream_info(LOG)
         return str(info.created)
 
-    def _save(self, position: int) -> None:
+    def _save_state(self, position: int) -> None:
         self._folder.save_state(position, self._log)
-        self.done.position = position
+        self.counts.position = position
 
 
-def _filter(scope: MirrorScope) -> str:
+def _choose_filter(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "memory.>"
     _, derived = tenant_events(scope.tenant) if scope.user is None else user_filters(scope.tenant, scope.user)
     return derived
 
 
-def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
+def _find_changed(subjects: Iterable[str]) -> Iterable[Owner]:
     for subject in subjects:
         try:
             address = parse_subject(subject)
@@ -192,9 +194,9 @@ def _changed(subjects: Iterable[str]) -> Iterable[Owner]:
             yield address.tenant, address.user
 
 
-async def _owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
+async def _list_owners(database: Database, scope: MirrorScope) -> AsyncGenerator[Owner, None]:
     if scope.tenant is not None and scope.user is not None:
         yield scope.tenant, scope.user
         return
-    async for owner in everybody(database, scope.tenant):
+    async for owner in stream_owners(database, scope.tenant):
         yield owner

@@ -71,7 +71,7 @@ class MirrorFolder:
         self._scope = scope
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Lock the folder for the duration of the block; create it if absent.
 
         Raises:
@@ -110,7 +110,7 @@ class MirrorFolder:
 
     def write_memory(self, owner: Owner, text: str) -> bool:
         """Write a user's file; return False if it has that text already."""
-        path = self.path_of(owner)
+        path = self.get_path(owner)
         with suppress(FileNotFoundError):
             if path.read_bytes() == text.encode():
                 return False
@@ -128,12 +128,12 @@ class MirrorFolder:
             path.parent.rmdir()
         return True
 
-    def path_of(self, owner: Owner) -> Path:
+    def get_path(self, owner: Owner) -> Path:
         """Return the path of a user's file."""
         tenant, user = owner
-        return self.path / file_name(tenant) / f"{file_name(user)}.md"
+        return self.path / encode_name(tenant) / f"{encode_name(user)}.md"
 
-    def files(self) -> Iterator[Path]:
+    def list_files(self) -> Iterator[Path]:
         """Yield the paths of all users' files."""
         yield from self.path.glob("[!.]*/*.md")
 
@@ -150,7 +150,8 @@ class MirrorFolder:
         state = self.load_state()
         if state is not None and state.scope != self._scope:
             raise FolderNotUsable(
-                f"{self.path} has the memory of {_in_words(state.scope)}, not of {_in_words(self._scope)}",
+                f"{self.path} has the memory of {_describe_scope(state.scope)}, "
+                f"not of {_describe_scope(self._scope)}",
                 "Give the same users, or another folder: -o DIR",
             )
 
@@ -164,7 +165,7 @@ class MirrorFolder:
         draft.replace(path)
 
 
-def file_name(identifier: str) -> str:
+def encode_name(identifier: str) -> str:
     """Encode an id as a name that every file system accepts and that no other id has.
 
     Capital letters are encoded too: some file systems do not tell them from small ones. If the name is too
@@ -183,12 +184,12 @@ def file_name(identifier: str) -> str:
     return f"{beginning}~{sha256(raw).hexdigest()[:_DIGEST_LENGTH]}"
 
 
-def named_by(name: str) -> str | None:
-    """Return the id that `file_name` encoded as this name; None if the name has only a part of the id."""
+def decode_name(name: str) -> str | None:
+    """Return the id that `encode_name` encoded as this name; None if the name has only a part of the id."""
     return None if "~" in name else unquote(name)
 
 
-def _in_words(scope: MirrorScope) -> str:
+def _describe_scope(scope: MirrorScope) -> str:
     if scope.tenant is None:
         return "all tenants"
     return f"tenant {scope.tenant!r}" + ("" if scope.user is None else f", user {scope.user!r}")

@@ -41,7 +41,7 @@ class ExportCounts:
     lines: int = 0
 
 
-async def settled(connection: Client) -> int:
+async def wait_until_projected(connection: Client) -> int:
     """Wait until the rows have all events that the log has now; return the log position of the last one.
 
     Raises:
@@ -55,12 +55,8 @@ async def settled(connection: Client) -> int:
     return end
 
 
-async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
-    """Yield all users, or those of a tenant, in order.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
-    """
+async def stream_owners(database: Database, tenant: str | None) -> AsyncIterator[Owner]:
+    """Yield all users, or those of a tenant, in order."""
     after: Owner | None = None
     while page := await database.run_query(list_owners(after, tenant)):
         for owner in page:
@@ -68,7 +64,7 @@ async def everybody(database: Database, tenant: str | None) -> AsyncIterator[Own
         after = page[-1]
 
 
-async def write(
+async def write_memories(
     database: Database,
     whose: AsyncIterator[Owner],
     form: ExportFormat,
@@ -85,9 +81,6 @@ async def write(
         put: takes each line.
         written: the counts, with the log position to export; updated in place.
         progress: called after each user and after every 1000 lines.
-
-    Raises:
-        DatabaseUnavailable: the database cannot answer now.
     """
     async for owner in whose:
         before = written.lines

@@ -8,7 +8,7 @@ from mnemon_contracts.base import ID_LIMIT
 from mnemon_contracts.events.memory import Origin
 from mnemon_contracts.verbs.tools import DocumentInfo
 
-MOST_GONE: Final = 0.5
+MAX_GONE: Final = 0.5
 """Share of a collection's files that may be gone before their removal needs a confirmation: the folder may be
 another one of the same name, or may be absent."""
 
@@ -22,13 +22,13 @@ class FolderChanges(NamedTuple):
     removed: list[str]
 
     @property
-    def removes_most(self) -> bool:
-        """Return whether more than the share `MOST_GONE` of the collection's files would be removed."""
+    def has_most_removed(self) -> bool:
+        """Return whether more than the share `MAX_GONE` of the collection's files would be removed."""
         known = len(self.changed) + len(self.unchanged) + len(self.removed)
-        return len(self.removed) > MOST_GONE * known
+        return len(self.removed) > MAX_GONE * known
 
 
-def document_id_of(collection: str, path: str) -> str:
+def derive_document_id(collection: str, path: str) -> str:
     """Return the id of a file's document: the collection and the path, or a digest if that is too long."""
     name = f"{collection}/{path}"
     if len(name.encode()) <= ID_LIMIT:
@@ -36,7 +36,7 @@ def document_id_of(collection: str, path: str) -> str:
     return f"sha256:{sha256(name.encode()).hexdigest()}"
 
 
-def compare(
+def compare_files(
     collection: str,
     origin: Origin,
     digests: Mapping[str, str],
@@ -57,13 +57,13 @@ def compare(
     documents = {
         each.document_id: each
         for each in known
-        if each.origin and each.source and each.document_id == document_id_of(collection, each.source)
+        if each.origin and each.source and each.document_id == derive_document_id(collection, each.source)
     }
     added: list[str] = []
     changed: list[str] = []
     unchanged: list[str] = []
     for path, digest in digests.items():
-        document = documents.pop(document_id_of(collection, path), None)
+        document = documents.pop(derive_document_id(collection, path), None)
         if document is None:
             added.append(path)
         elif (document.digest, document.origin) == (digest, origin):
@@ -71,5 +71,5 @@ def compare(
         else:
             changed.append(path)
     for path in left_out:
-        documents.pop(document_id_of(collection, path), None)
+        documents.pop(derive_document_id(collection, path), None)
     return FolderChanges(added, changed, unchanged, sorted(documents))

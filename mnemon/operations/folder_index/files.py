@@ -49,11 +49,11 @@ def list_files(folder: Path) -> FolderFiles:
     In a git repository, or a folder inside one, git lists the tracked files and the untracked ones that are
     not ignored. In any other folder, hidden files and those that `.gitignore` files name are left out.
     """
-    tracked = _listed_by_git(folder)
+    tracked = _list_by_git(folder)
     if tracked is not None:
         return FolderFiles("repository", tracked)
     origin: Origin = "repository" if (folder / ".git").exists() else "folder"
-    return FolderFiles(origin, sorted(_walk(folder, folder, ())))
+    return FolderFiles(origin, sorted(_walk_folder(folder, folder, ())))
 
 
 def read_file(path: Path, max_bytes: int) -> FolderText:
@@ -82,7 +82,7 @@ def read_file(path: Path, max_bytes: int) -> FolderText:
     return FolderText(text, sha256(text.encode()).hexdigest())
 
 
-def _listed_by_git(folder: Path) -> list[str] | None:
+def _list_by_git(folder: Path) -> list[str] | None:
     """Return the files that git lists; None if the folder is in no repository, or git is not installed."""
     command = ("git", *_NO_HOOK, "-C", str(folder), *_GIT_LIST)
     try:
@@ -94,7 +94,7 @@ def _listed_by_git(folder: Path) -> list[str] | None:
     return sorted(name for name in names if os.path.lexists(folder / name))
 
 
-def _walk(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[str]:
+def _walk_folder(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], ...]) -> Iterator[str]:
     rules = folder / ".gitignore"
     if rules.is_file():
         lines = rules.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -107,6 +107,6 @@ def _walk(folder: Path, root: Path, ignored: tuple[tuple[Path, GitIgnoreSpec], .
         ):
             continue
         if is_folder:
-            yield from _walk(entry, root, ignored)
+            yield from _walk_folder(entry, root, ignored)
         else:
             yield entry.relative_to(root).as_posix()

@@ -13,20 +13,16 @@ from mnemon_infra.broker.streams.applied_position import read_log_end
 from mnemon_infra.broker.streams.log_reader import parse_delivery, read_stored
 from mnemon_infra.settings.store import read_settings
 
-NEWEST: Final = 1000
+EXAMINED_POSITIONS: Final = 1000
 """Newest positions of the log that are examined for the rate of each tenant."""
 
-SHORTEST: Final = 1.0
+MIN_SECONDS: Final = 1.0
 """Minimum length of the period over which a rate is computed, in seconds."""
 
 
-async def events_per_second(connection: Client) -> dict[str, float]:
-    """Return the chat events per second of each tenant, by the newest `NEWEST` positions of the log.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
-    after = max(0, await read_log_end(connection.jetstream()) - NEWEST)
+async def measure_event_rates(connection: Client) -> dict[str, float]:
+    """Return the chat events per second of each tenant, by the newest positions of the log."""
+    after = max(0, await read_log_end(connection.jetstream()) - EXAMINED_POSITIONS)
     counts: Counter[str] = Counter()
     first = now = datetime.now(UTC).timestamp()
     async for page in read_stored(connection, LOG, "chat.>", after):
@@ -36,11 +32,11 @@ async def events_per_second(connection: Client) -> dict[str, float]:
             except InvalidSubject:
                 continue
             first = min(first, delivery.stored_at)
-    seconds = max(SHORTEST, now - first)
+    seconds = max(MIN_SECONDS, now - first)
     return {tenant: count / seconds for tenant, count in counts.items()}
 
 
-async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
+async def find_exceeded_rates(connection: Client, busy: Mapping[str, float]) -> dict[str, float]:
     """Return the setting `rates.events_per_second` of each tenant whose bots exceed it.
 
     Args:
@@ -55,7 +51,7 @@ async def beyond(connection: Client, busy: Mapping[str, float]) -> dict[str, flo
     return {tenant: most for tenant, most in bounds.items() if most is not None and busy[tenant] > most}
 
 
-def too_much(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
+def warn_of_busy_tenants(busy: Mapping[str, float], bounds: Mapping[str, float]) -> Iterator[str]:
     """Yield a warning for each tenant in `bounds`."""
     for tenant, most in bounds.items():
         yield (

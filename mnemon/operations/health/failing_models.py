@@ -8,7 +8,7 @@ from typing import Final
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from mnemon.operations.health.services import replies
+from mnemon.operations.health.services import request_all
 from mnemon_consumers.model_reports import SUBJECT, read_reports
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.streams import DEAD
@@ -16,10 +16,10 @@ from mnemon_contracts.subjects import decode_token
 from mnemon_infra.broker.streams.stream_reader import read_stream
 from mnemon_infra.models.language.circuit_breaker import FailingModel
 
-PASSING: Final = timedelta(minutes=5)
+TOLERATED_SILENCE: Final = timedelta(minutes=5)
 """Time without an answer after which a model that does not refuse is reported as a problem."""
 
-GIVEN_UP: Final = frozenset({"refused", "no_answer", "cut_off", "unreadable", "no_summary"})
+GIVEN_UP_REASONS: Final = frozenset({"refused", "no_answer", "cut_off", "unreadable", "no_summary"})
 """Reasons of dead letters that a model has caused."""
 
 _CONSUMERS: Final = ("extract", "compact")
@@ -40,9 +40,8 @@ class FailingModelState(BaseModel):
     @property
     def problem(self) -> str:
         whom = f" of {', '.join(self.tenants)}" if self.tenants else ""
-        return (
-            f"{self.model}{whom} has not answered since {_shown(self.since)}: {self.reason}. {self.next_step}"
-        )
+        since = _format_time(self.since)
+        return f"{self.model}{whom} has not answered since {since}: {self.reason}. {self.next_step}"
 
 
 class GivenUpState(BaseModel):
@@ -63,11 +62,11 @@ class GivenUpState(BaseModel):
         asked = f"{self.model}, " if self.model else ""
         return (
             f"{self.windows:,} windows of {self.tenant} were given up by {self.consumer} since "
-            f"{_shown(self.since)} ({asked}{self.reason}). {self.next_step}"
+            f"{_format_time(self.since)} ({asked}{self.reason}). {self.next_step}"
         )
 
 
-async def failing_models(
+async def find_failing_models(
     connection: Client,
     tenants: Collection[str],
     settings_of: Callable[[str], SettingsV1],
@@ -80,23 +79,20 @@ async def failing_models(
         tenants: the tenants with settings of their own or with pending work.
         settings_of: returns the settings in force for a tenant.
         default: the settings of all other tenants.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
     """
     now = datetime.now(UTC)
-    failing = read_reports(await replies(connection, SUBJECT))
+    failing = read_reports(await request_all(connection, SUBJECT))
     found = []
     for each in failing:
-        whose = tuple(tenant for tenant in sorted(tenants) if _leads_to(settings_of(tenant), each))
-        if not whose and not _leads_to(default, each):
+        whose = tuple(tenant for tenant in sorted(tenants) if _is_named_by(settings_of(tenant), each))
+        if not whose and not _is_named_by(default, each):
             continue
-        if each.is_refused or now - each.since >= PASSING:
-            found.append(_failing(each, whose))
+        if each.is_refused or now - each.since >= TOLERATED_SILENCE:
+            found.append(_describe_failing(each, whose))
     return tuple(found)
 
 
-async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
+async def count_given_up(connection: Client) -> tuple[GivenUpState, ...]:
     """Count the dead letters of windows by tenant, model and reason.
 
     Raises:
@@ -112,9 +108,9 @@ async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
                     headers = message.headers or {}
                     reason, tenant = (
                         headers.get("Mnemon-Reason", ""),
-                        _tenant(headers.get("Mnemon-Subject", "")),
+                        _parse_tenant(headers.get("Mnemon-Subject", "")),
                     )
-                    if reason in GIVEN_UP and tenant is not None:
+                    if reason in GIVEN_UP_REASONS and tenant is not None:
                         key = tenant, consumer, headers.get("Mnemon-Model"), reason
                         since.setdefault(key, []).append(delivery.stored_at)
     return tuple(
@@ -125,19 +121,19 @@ async def given_up(connection: Client) -> tuple[GivenUpState, ...]:
             reason=reason,
             windows=len(moments),
             since=datetime.fromtimestamp(min(moments), UTC),
-            next_step=_next_step(tenant, consumer, reason),
+            next_step=_spell_next_step(tenant, consumer, reason),
         )
         for (tenant, consumer, model, reason), moments in sorted(since.items(), key=str)
     )
 
 
-def problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
+def describe_problems(failing: Iterable[FailingModelState], lost: Iterable[GivenUpState]) -> Iterator[str]:
     """Yield a sentence for each failing model and each group of windows that were given up."""
     yield from (each.problem for each in failing)
     yield from (each.problem for each in lost)
 
 
-def _leads_to(settings: SettingsV1, failing: FailingModel) -> bool:
+def _is_named_by(settings: SettingsV1, failing: FailingModel) -> bool:
     named = {failing.model, failing.setting}
     return any(
         of.enabled and of.provider == failing.provider and of.model in named
@@ -145,7 +141,7 @@ def _leads_to(settings: SettingsV1, failing: FailingModel) -> bool:
     )
 
 
-def _failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingModelState:
+def _describe_failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingModelState:
     step = (
         "Correct the key, the address or the setting of the model. Pending work is kept and tried again "
         "every minute: docs/models.md#when-a-model-does-not-answer"
@@ -162,17 +158,17 @@ def _failing(each: FailingModel, tenants: tuple[str, ...]) -> FailingModelState:
     )
 
 
-def _next_step(tenant: str, consumer: str, reason: str) -> str:
+def _spell_next_step(tenant: str, consumer: str, reason: str) -> str:
     filters = f"--consumer {consumer} --tenant {tenant} --reason {reason}"
     return f"See `mnemon dead list {filters}`; after a fix: `mnemon dead redrive --all {filters}`"
 
 
-def _tenant(subject: str) -> str | None:
+def _parse_tenant(subject: str) -> str | None:
     match subject.split("."):
         case ["memory", tenant, *_] | ["work", _, tenant, *_]:
             return decode_token(tenant)
     return None
 
 
-def _shown(moment: datetime) -> str:
+def _format_time(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} (UTC)"

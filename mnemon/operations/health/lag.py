@@ -1,4 +1,4 @@
-"""Lag of the consumers: how far they are behind, how fast they are, and which of them fall behind."""
+"""State of the streams, and lag of the consumers: how far they are behind and how fast they are."""
 
 import asyncio
 import time
@@ -9,15 +9,16 @@ from nats.js import JetStreamContext
 from nats.js.api import ConsumerInfo
 from pydantic import BaseModel, ConfigDict
 
+from mnemon_infra.broker.provisioning.topology import STREAMS
 from mnemon_infra.durables import DURABLES
 
-LOOK: Final = 0.5
+SAMPLE_INTERVAL: Final = 0.5
 """Seconds between two samples of consumers that have pending messages."""
 
-UNREAD: Final = 2.0
+UNREAD_SECONDS: Final = 2.0
 """Seconds for which pending messages may have no reader before the consumer counts as not read."""
 
-MANY: Final = 1000
+MANY_MESSAGES: Final = 1000
 """Pending messages below which a growing lag is not reported."""
 
 
@@ -61,12 +62,8 @@ class ConsumerSample(NamedTuple):
     infos: Mapping[str, ConsumerInfo]
 
 
-async def look(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
-    """Take a sample of the durables of these streams.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+async def sample_consumers(stream_context: JetStreamContext, streams: Collection[str]) -> ConsumerSample:
+    """Take a sample of the durables of these streams."""
     infos = {
         info.name: info
         for stream in dict.fromkeys(durable.stream for durable in DURABLES.values())
@@ -77,44 +74,41 @@ async def look(stream_context: JetStreamContext, streams: Collection[str]) -> Co
     return ConsumerSample(time.monotonic(), infos)
 
 
-def standing(seen: ConsumerSample) -> dict[str, Lag]:
+def list_lags(seen: ConsumerSample) -> dict[str, Lag]:
     """Return the lags of one sample, without rates."""
-    return {name: _lag(info) for name, info in seen.infos.items()}
+    return {name: _create_lag(info) for name, info in seen.infos.items()}
 
 
-def moving(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
+def compute_lags(before: ConsumerSample, now: ConsumerSample) -> dict[str, Lag]:
     """Return the lags of the second of two samples, with rates."""
     seconds = now.at - before.at
     return {
-        name: _moving(before.infos[name], info, seconds) if name in before.infos else _lag(info)
+        name: _compute_lag(before.infos[name], info, seconds) if name in before.infos else _create_lag(info)
         for name, info in now.infos.items()
     }
 
 
-async def lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
+async def measure_lags(stream_context: JetStreamContext, streams: Collection[str]) -> dict[str, Lag]:
     """Return the lag of each durable of these streams.
 
-    If messages are pending, take further samples every `LOOK` seconds, until each durable is known to be read
-    or `UNREAD` seconds have passed.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
+    If messages are pending, take further samples every `SAMPLE_INTERVAL` seconds, until each durable is
+    known to be read or `UNREAD_SECONDS` have passed.
     """
-    before = await look(stream_context, streams)
-    seen = standing(before)
+    before = await sample_consumers(stream_context, streams)
+    seen = list_lags(before)
     if not any(lag.waiting for lag in seen.values()):
         return seen
     unread = {name for name, info in before.infos.items() if not is_read(info, info)}
     while True:
-        await asyncio.sleep(LOOK)
-        now = await look(stream_context, streams)
+        await asyncio.sleep(SAMPLE_INTERVAL)
+        now = await sample_consumers(stream_context, streams)
         unread = {
             name for name in unread & now.infos.keys() if not is_read(before.infos[name], now.infos[name])
         }
-        # A busy process requests messages again when it is done: allow it `UNREAD` seconds.
-        if not unread or now.at - before.at >= UNREAD:
+        # A busy process requests messages again when it is done: allow it `UNREAD_SECONDS` seconds.
+        if not unread or now.at - before.at >= UNREAD_SECONDS:
             break
-    found = seen | moving(before, now)
+    found = seen | compute_lags(before, now)
     return found | {name: found[name].model_copy(update={"is_read": False}) for name in unread}
 
 
@@ -124,14 +118,14 @@ def is_read(first: ConsumerInfo, second: ConsumerInfo) -> bool:
         not second.num_pending
         or second.num_ack_pending
         or second.num_waiting
-        or _delivered(second) != _delivered(first)
+        or _count_deliveries(second) != _count_deliveries(first)
     )
 
 
-def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
-    """Yield a warning for each consumer with `MANY` or more waiting messages whose lag grows."""
+def warn_of_growing_lags(consumers: Mapping[str, Lag]) -> Iterator[str]:
+    """Yield a warning for each consumer with `MANY_MESSAGES` or more waiting messages whose lag grows."""
     for name, lag in consumers.items():
-        if lag.waiting >= MANY and lag.grows_per_second and lag.grows_per_second > 0:
+        if lag.waiting >= MANY_MESSAGES and lag.grows_per_second and lag.grows_per_second > 0:
             yield (
                 f"{name} falls behind: {lag.waiting:,} messages are pending, and their number grows by "
                 f"{lag.grows_per_second:,.0f} per second. No message is lost; they are handled later. "
@@ -139,7 +133,7 @@ def falling_behind(consumers: Mapping[str, Lag]) -> Iterator[str]:
             )
 
 
-def _lag(info: ConsumerInfo) -> Lag:
+def _create_lag(info: ConsumerInfo) -> Lag:
     return Lag(
         stream=info.stream_name,
         pending=info.num_pending or 0,
@@ -150,24 +144,46 @@ def _lag(info: ConsumerInfo) -> Lag:
     )
 
 
-def _moving(first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
-    before, now = _lag(first), _lag(second)
+def _compute_lag(first: ConsumerInfo, second: ConsumerInfo, seconds: float) -> Lag:
+    before, now = _create_lag(first), _create_lag(second)
     if not before.waiting and not now.waiting:
         return now
     grows = (now.waiting - before.waiting) / seconds
     return now.model_copy(
         update={
-            "per_second": max(0.0, ended(second) - ended(first)) / seconds,
+            "per_second": max(0.0, count_ended_deliveries(second) - count_ended_deliveries(first)) / seconds,
             "grows_per_second": grows,
             "seconds_left": now.waiting / -grows if grows < 0 else None,
         }
     )
 
 
-def _delivered(info: ConsumerInfo) -> int:
+def _count_deliveries(info: ConsumerInfo) -> int:
     return info.delivered.consumer_seq if info.delivered else 0
 
 
-def ended(info: ConsumerInfo) -> int:
+def count_ended_deliveries(info: ConsumerInfo) -> int:
     """Return the number of deliveries that have ended since the durable was created."""
-    return _delivered(info) - (info.num_ack_pending or 0)
+    return _count_deliveries(info) - (info.num_ack_pending or 0)
+
+
+class StreamState(BaseModel):
+    """State of a stream: messages and bytes that it keeps, and the sequence of the last message ever."""
+
+    model_config = ConfigDict(frozen=True)
+
+    messages: int
+    bytes: int
+    last_seq: int
+
+
+async def load_stream_states(stream_context: JetStreamContext) -> dict[str, StreamState]:
+    """Return the state of each stream of mnemon that exists, by name."""
+    wanted = [str(config.name) for config in STREAMS]
+    return {
+        str(info.config.name): StreamState(
+            messages=info.state.messages, bytes=info.state.bytes, last_seq=info.state.last_seq
+        )
+        for info in await stream_context.streams_info()
+        if info.config.name in wanted
+    }

@@ -7,7 +7,12 @@ import nats.errors
 from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
-from mnemon.operations.health.failing_models import FailingModelState, GivenUpState, failing_models, given_up
+from mnemon.operations.health.failing_models import (
+    FailingModelState,
+    GivenUpState,
+    count_given_up,
+    find_failing_models,
+)
 from mnemon_consumers.domain.spending.usage import find_exhausted_budgets
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.config import Deployment
@@ -21,11 +26,11 @@ _PATIENCE = 5.0
 """Seconds for the whole examination."""
 
 
-class _ModelProblem(BaseModel):
+class _FrozenState(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class WindowsState(_ModelProblem):
+class WindowsState(_FrozenState):
     """Numbers of windows that `extract` has to read."""
 
     due: int = 0
@@ -36,7 +41,7 @@ class WindowsState(_ModelProblem):
     """Windows that were given up today (UTC); each has a dead letter."""
 
 
-class BatchesState(_ModelProblem):
+class BatchesState(_FrozenState):
     """Unfinished batches in one state; the age is that of the oldest."""
 
     state: str
@@ -45,7 +50,7 @@ class BatchesState(_ModelProblem):
     age_seconds: float
 
 
-class OutOfBudgetState(_ModelProblem):
+class OutOfBudgetState(_FrozenState):
     """A tenant that has spent its budget of today (UTC), in US dollars."""
 
     tenant: str
@@ -53,7 +58,7 @@ class OutOfBudgetState(_ModelProblem):
     usd_per_day: float
 
 
-class ModelsState(_ModelProblem):
+class ModelsState(_FrozenState):
     """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
 
     error: str | None = None
@@ -69,14 +74,14 @@ async def examine_models(deployment: Deployment) -> ModelsState:
     try:
         async with asyncio.timeout(_PATIENCE):
             async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
-                return await _found(connection, deployment)
+                return await _load_state(connection, deployment)
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
         return ModelsState(error=str(error))
     except TimeoutError:
         return ModelsState(error="time out")
 
 
-async def _found(connection: Client, deployment: Deployment) -> ModelsState:
+async def _load_state(connection: Client, deployment: Deployment) -> ModelsState:
     settings = LiveSettings()
     now = datetime.now(UTC)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -87,20 +92,20 @@ async def _found(connection: Client, deployment: Deployment) -> ModelsState:
             *settings.tenants(),
             *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
         }
-        failing = await failing_models(connection, tenants, settings.of, settings.value)
+        failing = await find_failing_models(connection, tenants, settings.of, settings.value)
     broke = find_exhausted_budgets(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
     return ModelsState(
         windows=WindowsState(
             due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead
         ),
-        batches=_batches(in_hand),
+        batches=_list_batches(in_hand),
         out_of_budget=tuple(OutOfBudgetState(**each._asdict()) for each in broke),
         failing=failing,
-        given_up=await given_up(connection),
+        given_up=await count_given_up(connection),
     )
 
 
-def _batches(in_hand: Backlog) -> tuple[BatchesState, ...]:
+def _list_batches(in_hand: Backlog) -> tuple[BatchesState, ...]:
     return tuple(
         BatchesState(
             state=each.state, batches=each.batches, lines=each.lines, age_seconds=each.age.total_seconds()

@@ -11,11 +11,20 @@ from nats.aio.client import Client
 from pydantic import BaseModel, ConfigDict
 
 from mnemon.operations.health import failing_models
-from mnemon.operations.health.busy_tenants import beyond, events_per_second, too_much
-from mnemon.operations.health.lag import Lag, falling_behind, lags
+from mnemon.operations.health.busy_tenants import (
+    find_exceeded_rates,
+    measure_event_rates,
+    warn_of_busy_tenants,
+)
+from mnemon.operations.health.lag import (
+    Lag,
+    StreamState,
+    load_stream_states,
+    measure_lags,
+    warn_of_growing_lags,
+)
 from mnemon.operations.health.models import ModelsState, examine_models
-from mnemon.operations.health.services import processes
-from mnemon.operations.health.streams import StreamState, streams_of
+from mnemon.operations.health.services import count_processes
 from mnemon_contracts.streams import DEAD, LOG
 from mnemon_infra.broker.connection import BrokerUnreachable, connect
 from mnemon_infra.broker.dead_letters.limit import is_paused_by_dead_letters
@@ -32,15 +41,15 @@ from mnemon_infra.settings.bucket import SettingsNotProvisioned
 _PATIENCE = 5.0
 """Seconds within which a server has to answer."""
 
-TIED = ("index", "dedupe", "retrieve")
+ONE_PROCESS = ("index", "dedupe", "retrieve")
 """Consumers that must run in one process with the embedded vector engine, which serves only one."""
 
 
-class _Finding(BaseModel):
+class _FrozenState(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class BrokerState(_Finding):
+class BrokerState(_FrozenState):
     """State of the broker; `error` is set, and the rest empty, if it does not answer."""
 
     error: str | None = None
@@ -58,7 +67,7 @@ class BrokerState(_Finding):
     """The setting `rates.events_per_second` of each tenant that exceeds it."""
 
 
-class DatabaseState(_Finding):
+class DatabaseState(_FrozenState):
     """State of the database; `error` is set if it does not answer, `version` only if it is migrated."""
 
     error: str | None = None
@@ -68,14 +77,14 @@ class DatabaseState(_Finding):
     head: str
 
 
-class VectorsState(_Finding):
+class VectorsState(_FrozenState):
     """The vector engine, and the consumers that must run in one process because of it (`one_process`)."""
 
     engine: Literal["server", "embedded"]
     one_process: tuple[str, ...] = ()
 
 
-class FolderState(_Finding):
+class FolderState(_FrozenState):
     """The folder of a stack that `mnemon up` runs, and the free space of its disk."""
 
     path: str
@@ -84,7 +93,7 @@ class FolderState(_Finding):
     """Whether the free space is too small to store anything, or soon will be."""
 
 
-class Health(_Finding):
+class Health(_FrozenState):
     """Health of a deployment. `problems` describes in sentences what an operator has to fix."""
 
     broker: BrokerState
@@ -101,36 +110,36 @@ class Health(_Finding):
     """Sentences about conditions that may become problems."""
 
 
-async def examine(deployment: Deployment, data: Path | None = None) -> Health:
+async def examine_deployment(deployment: Deployment, data: Path | None = None) -> Health:
     """Examine the servers of a deployment; a server that does not answer is part of the result.
 
     Args:
         deployment: the servers.
         data: the folder of their data, if `mnemon up` runs them.
     """
-    broker, database = await asyncio.gather(_broker(deployment), _database(deployment))
+    broker, database = await asyncio.gather(_examine_broker(deployment), _examine_database(deployment))
     can_be_seen = not broker.error and not database.error and database.revision == database.head
     models = await examine_models(deployment) if can_be_seen else None
-    folder = _folder(data) if data else None
-    of_log = await _log_problems(deployment) if can_be_seen else []
-    problems = (*_problems(broker, database, folder, models), *of_log)
+    folder = _examine_folder(data) if data else None
+    of_log = await _list_log_problems(deployment) if can_be_seen else []
+    problems = (*_list_problems(broker, database, folder, models), *of_log)
     return Health(
         broker=broker,
         database=database,
-        vectors=_vectors(deployment),
+        vectors=_describe_vectors(deployment),
         folder=folder,
         models=models,
         reachable=broker.error is None and database.error is None,
         healthy=not problems,
         problems=problems,
         warnings=(
-            *falling_behind(broker.consumers),
-            *too_much(broker.events_per_second, broker.events_meant),
+            *warn_of_growing_lags(broker.consumers),
+            *warn_of_busy_tenants(broker.events_per_second, broker.events_meant),
         ),
     )
 
 
-def examine_silent(data: Path, holder: str, schema: str) -> Health:
+def describe_silent_stack(data: Path, holder: str, schema: str) -> Health:
     """Describe a running stack that has not published the addresses of its servers: not all of them answer.
 
     Args:
@@ -138,22 +147,22 @@ def examine_silent(data: Path, holder: str, schema: str) -> Health:
         holder: the process that runs it, in words.
         schema: the schema of the projections.
     """
-    folder, error = _folder(data), f"the stack in {data} ({holder}) does not answer"
+    folder, error = _examine_folder(data), f"the stack in {data} ({holder}) does not answer"
     server_logs = (
         f"{error}: it is starting, or one of its servers cannot start. See its log and {data / 'logs'}"
     )
     return Health(
         broker=BrokerState(error=error),
         database=DatabaseState(error=error, schema_name=schema, head=find_head_revision()),
-        vectors=_vectors(Deployment()),
+        vectors=_describe_vectors(Deployment()),
         folder=folder,
         reachable=False,
         healthy=False,
-        problems=(*_folder_problems(folder), server_logs),
+        problems=(*_list_folder_problems(folder), server_logs),
     )
 
 
-def _folder_problems(folder: FolderState | None) -> list[str]:
+def _list_folder_problems(folder: FolderState | None) -> list[str]:
     if folder is None or not folder.is_full:
         return []
     problem = (
@@ -164,10 +173,10 @@ def _folder_problems(folder: FolderState | None) -> list[str]:
     return [problem]
 
 
-def _problems(
+def _list_problems(
     broker: BrokerState, database: DatabaseState, folder: FolderState | None, models: ModelsState | None
 ) -> list[str]:
-    found = _folder_problems(folder)
+    found = _list_folder_problems(folder)
     if broker.error:
         found.append(broker.error)
     if database.error:
@@ -182,7 +191,7 @@ def _problems(
     if models and models.error:
         found.append(f"the work of language models cannot be read: {models.error}")
     if models:
-        found += failing_models.problems(models.failing, models.given_up)
+        found += failing_models.describe_problems(models.failing, models.given_up)
     if broker.error is None and LOG not in broker.streams:
         # Leave out the rest of the drift: `mnemon provision` would also create a new log.
         found.append(str(StreamsMissing([LOG])))
@@ -193,11 +202,11 @@ def _problems(
         for name, lag in broker.consumers.items()
         if not lag.is_read and not lag.paused_until
     ]
-    found += [_paused(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
+    found += [_describe_pause(name, lag) for name, lag in broker.consumers.items() if lag.paused_until]
     return found
 
 
-def _paused(name: str, lag: Lag) -> str:
+def _describe_pause(name: str, lag: Lag) -> str:
     if lag.is_paused_by_dead_letters:
         return (
             f"{name} is stopped until {lag.paused_until} after too many dead letters:"
@@ -209,30 +218,30 @@ def _paused(name: str, lag: Lag) -> str:
     )
 
 
-async def _broker(deployment: Deployment) -> BrokerState:
+async def _examine_broker(deployment: Deployment) -> BrokerState:
     try:
         connection = await connect(str(deployment.nats_url), name="mnemon-status")
     except BrokerUnreachable as error:
         return BrokerState(error=str(error))
     try:
         async with asyncio.timeout(_PATIENCE):
-            return await _broker_state(connection, deployment.replicas)
+            return await _load_broker_state(connection, deployment.replicas)
     except (nats.errors.Error, TimeoutError) as error:
         return BrokerState(error=f"the NATS server does not answer: {error or 'time out'}")
     finally:
         await connection.close()
 
 
-async def _broker_state(connection: Client, replicas: int) -> BrokerState:
+async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
     jetstream = connection.jetstream()
-    streams = await streams_of(jetstream)
+    streams = await load_stream_states(jetstream)
     version = connection.connected_server_version
-    busy = await events_per_second(connection) if LOG in streams else {}
+    busy = await measure_event_rates(connection) if LOG in streams else {}
     return BrokerState(
         version=f"{version.major}.{version.minor}.{version.patch}",
         streams=streams,
-        consumers=await _with_causes(connection, await lags(jetstream, streams)),
-        services=await processes(connection),
+        consumers=await _mark_pause_causes(connection, await measure_lags(jetstream, streams)),
+        services=await count_processes(connection),
         dead_letters=streams[DEAD].messages if DEAD in streams else 0,
         drift={
             change.what: change.detail or "is missing"
@@ -240,11 +249,11 @@ async def _broker_state(connection: Client, replicas: int) -> BrokerState:
             if change.action != "unchanged"
         },
         events_per_second=busy,
-        events_meant=await _meant(connection, busy),
+        events_meant=await _load_exceeded_rates(connection, busy),
     )
 
 
-async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
+async def _mark_pause_causes(connection: Client, consumers: dict[str, Lag]) -> dict[str, Lag]:
     """Mark the consumers that too many dead letters have paused, as opposed to an operator."""
     return consumers | {
         name: lag.model_copy(update={"is_paused_by_dead_letters": True})
@@ -254,39 +263,39 @@ async def _with_causes(connection: Client, consumers: dict[str, Lag]) -> dict[st
     }
 
 
-async def _meant(connection: Client, busy: dict[str, float]) -> dict[str, float]:
+async def _load_exceeded_rates(connection: Client, busy: dict[str, float]) -> dict[str, float]:
     try:
-        return await beyond(connection, busy)
+        return await find_exceeded_rates(connection, busy)
     except SettingsNotProvisioned:  # the drift reports it
         return {}
 
 
-def _folder(data: Path) -> FolderState:
+def _examine_folder(data: Path) -> FolderState:
     free = read_free_bytes(data)
     return FolderState(path=str(data), free_bytes=free, is_full=free < LEAST)
 
 
-def _vectors(deployment: Deployment) -> VectorsState:
+def _describe_vectors(deployment: Deployment) -> VectorsState:
     if deployment.qdrant_url:
         return VectorsState(engine="server")
-    return VectorsState(engine="embedded", one_process=TIED)
+    return VectorsState(engine="embedded", one_process=ONE_PROCESS)
 
 
-async def _database(deployment: Deployment) -> DatabaseState:
+async def _examine_database(deployment: Deployment) -> DatabaseState:
     url, schema, head = deployment.database_url, deployment.database_schema, find_head_revision()
     assert url, "a command that looks at the database was given one"
     try:
         async with asyncio.timeout(_PATIENCE):
             revision = await asyncio.to_thread(load_revision, url, schema)
-            version = await _version(deployment) if revision else None
+            version = await _load_version(deployment) if revision else None
     except (DatabaseUnavailable, TimeoutError) as error:
         return DatabaseState(error=str(error) or "time out", schema_name=schema, head=head)
     return DatabaseState(version=version, schema_name=schema, revision=revision, head=head)
 
 
-async def _log_problems(deployment: Deployment) -> list[str]:
+async def _list_log_problems(deployment: Deployment) -> list[str]:
     """Return problems if the rows do not belong to the log, or if the clocks of the servers differ."""
-    # `_problems` already reports servers that do not answer.
+    # `_list_problems` already reports servers that do not answer.
     with suppress(BrokerUnreachable, DatabaseUnavailable, nats.errors.Error, TimeoutError):
         async with (
             asyncio.timeout(_PATIENCE),
@@ -294,11 +303,11 @@ async def _log_problems(deployment: Deployment) -> list[str]:
             Database(deployment, name="mnemon-status") as database,
         ):
             clocks = (await compare_clocks(connection, database)).problem
-            return [*filter(None, [clocks, await _rows_problem(connection, database)])]
+            return [*filter(None, [clocks, await _find_rows_problem(connection, database)])]
     return []
 
 
-async def _rows_problem(connection: Client, database: Database) -> str | None:
+async def _find_rows_problem(connection: Client, database: Database) -> str | None:
     try:
         await require_same_log(connection, database)
     except LogLost as error:
@@ -312,7 +321,7 @@ async def _rows_problem(connection: Client, database: Database) -> str | None:
     )
 
 
-async def _version(deployment: Deployment) -> str:
+async def _load_version(deployment: Deployment) -> str:
     async def read(connection: Any) -> str:
         return "{}.{}".format(*divmod(connection.info.server_version, 10_000))
 

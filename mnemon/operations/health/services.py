@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import nats.errors
 from nats.aio.client import Client
 
-_SILENCE: Final = 0.25
+_REPLY_TIMEOUT: Final = 0.25
 """Seconds without a reply after which no more replies are expected."""
 
 
@@ -34,14 +34,14 @@ class ServiceCounts(NamedTuple):
         )
 
 
-async def processes(connection: Client) -> dict[str, int]:
+async def count_processes(connection: Client) -> dict[str, int]:
     """Return the number of processes that answer, by name of the service."""
-    return dict(Counter(str(reply["name"]) for reply in await _replies(connection, "$SRV.PING")))
+    return dict(Counter(str(reply["name"]) for reply in await _request_json(connection, "$SRV.PING")))
 
 
-async def served(connection: Client, name: str) -> ServiceCounts:
+async def sum_service_counts(connection: Client, name: str) -> ServiceCounts:
     """Return the totals of the processes of one service."""
-    replies = await _replies(connection, f"$SRV.STATS.{name}")
+    replies = await _request_json(connection, f"$SRV.STATS.{name}")
     endpoints = [endpoint for reply in replies for endpoint in reply["endpoints"]]
     return ServiceCounts(
         len(replies),
@@ -51,18 +51,18 @@ async def served(connection: Client, name: str) -> ServiceCounts:
     )
 
 
-async def _replies(connection: Client, subject: str) -> list[dict[str, Any]]:
-    return [json.loads(reply) for reply in await replies(connection, subject)]
+async def _request_json(connection: Client, subject: str) -> list[dict[str, Any]]:
+    return [json.loads(reply) for reply in await request_all(connection, subject)]
 
 
-async def replies(connection: Client, subject: str) -> list[bytes]:
+async def request_all(connection: Client, subject: str) -> list[bytes]:
     """Return the replies of all processes that listen to a subject."""
     inbox = connection.new_inbox()
     subscription = await connection.subscribe(inbox)
     await connection.publish(subject, reply=inbox)
     found = []
     with suppress(nats.errors.TimeoutError):
-        while reply := await subscription.next_msg(timeout=_SILENCE):
+        while reply := await subscription.next_msg(timeout=_REPLY_TIMEOUT):
             if not reply.data:  # the server reports that no process listens
                 break
             found.append(reply.data)

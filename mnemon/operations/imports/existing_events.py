@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from nats.aio.client import Client
 
-from mnemon.operations.memory_lines import portable_id, start_id
+from mnemon.operations.memory_lines import derive_portable_id, derive_start_id
 from mnemon_contracts.base import Event
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1
@@ -14,7 +14,7 @@ from mnemon_infra.database.projections.logged_events import stream_events
 
 
 @dataclass(slots=True)
-class There:
+class ExistingEvents:
     """Existing events of one user.
 
     Attributes:
@@ -26,10 +26,10 @@ class There:
 
     events: dict[str, int] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
-    own: set[str] = field(default_factory=set)
+    source_facts: set[str] = field(default_factory=set)
     numbers: dict[int, int] = field(default_factory=dict)
 
-    def is_of_another(self, event: Event) -> bool:
+    def has_foreign_fact(self, event: Event) -> bool:
         """Return whether an event is about a fact whose id another fact of the user has in the log.
 
         Also notes the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
@@ -38,8 +38,8 @@ class There:
         if fact_id is None:
             return False
         if isinstance(event, FactSavedV1) and self.facts.setdefault(fact_id, str(event.id)) == event.id:
-            self.own.add(fact_id)
-        return fact_id in self.facts and fact_id not in self.own
+            self.source_facts.add(fact_id)
+        return fact_id in self.facts and fact_id not in self.source_facts
 
     def has_room_for(self, event: Event) -> bool:
         """Return whether a fact may keep its id.
@@ -51,31 +51,23 @@ class There:
         return not is_taken and all(by.startswith(f"{kind}:") for by in self.facts.values())
 
 
-async def there(connection: Client, owner: Owner) -> There:
-    """Load the events that the log has of a user.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
-    found = There()
+async def load_existing_events(connection: Client, owner: Owner) -> ExistingEvents:
+    """Load the events that the log has of a user."""
+    found = ExistingEvents()
     for pattern in user_filters(*owner):
         async for logged in stream_events(connection, pattern):
             event, conversation = logged.event, logged.address.conversation
             content = event.content if isinstance(event, MessageV1) else ""
-            event_id = portable_id(*owner, logged.id, content)
+            event_id = derive_portable_id(*owner, logged.id, content)
             found.events.setdefault(event_id, logged.seq)
             if conversation is not None:
                 # The conversation has started with this event at the latest: skip its start.
-                found.events.setdefault(start_id(*owner, conversation), logged.seq)
+                found.events.setdefault(derive_start_id(*owner, conversation), logged.seq)
             if isinstance(event, FactSavedV1):
                 found.facts.setdefault(event.fact_id, event_id)
     return found
 
 
-async def is_empty(connection: Client, tenant: str) -> bool:
-    """Return whether the log has no event of a tenant; if so, its users need no look-up.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+async def is_tenant_empty(connection: Client, tenant: str) -> bool:
+    """Return whether the log has no event of a tenant; if so, its users need no look-up."""
     return not any([await read_last_position(connection, each) for each in tenant_events(tenant)])

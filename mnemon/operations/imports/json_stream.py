@@ -10,27 +10,27 @@ import ijson
 
 from mnemon.operations.imports.records import NotReadable
 
-DEEPEST: Final = 200
+MAX_DEPTH: Final = 200
 """Lists and objects nested in each other, at most; an export of a chat has a dozen."""
 
 
-def events(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
+def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
     """Yield what `ijson.parse` yields: prefix, event and value.
 
     Raises:
         NotReadable: the file is nested too deeply.
         JSONError, UnicodeDecodeError: the file is not JSON.
     """
-    yield from ijson.parse(_shallow(file))
+    yield from ijson.parse(_limit_depth(file))
 
 
-def _shallow(file: BinaryIO) -> Iterator[tuple[str, Any]]:
+def _limit_depth(file: BinaryIO) -> Iterator[tuple[str, Any]]:
     depth = 0
     for event, value in ijson.basic_parse(file, use_float=True):
         if event in ("start_map", "start_array"):
             depth += 1
-            if depth > DEEPEST:
-                raise NotReadable(f"the file is nested too deeply: more than {DEEPEST} lists and objects")
+            if depth > MAX_DEPTH:
+                raise NotReadable(f"the file is nested too deeply: more than {MAX_DEPTH} lists and objects")
         elif event in ("end_map", "end_array"):
             depth -= 1
         yield event, value

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, BinaryIO, Final
 
-from mnemon.operations.imports.records import ImportRecord, Incoming, NotReadable, Refused, import_id
+from mnemon.operations.imports.records import (
+    ImportRecord,
+    Incoming,
+    NotReadable,
+    RefusedRecord,
+    create_import_id,
+)
 from mnemon.operations.memory_lines import CHAT, EVENTS, VERSION
 from mnemon_contracts.base import BODY_LIMIT, Event, InvalidBody
 from mnemon_contracts.decode import UnknownEvent, decode_event
@@ -16,11 +22,11 @@ from mnemon_contracts.identity import first_conversation, started_conversation
 from mnemon_contracts.registry import EVENTS as REGISTRY
 from mnemon_contracts.subjects import Address, InvalidId, encode_token
 
-_LONGEST: Final = 2 * BODY_LIMIT
+_MAX_LINE: Final = 2 * BODY_LIMIT
 """Maximum length of a line in bytes: a longer one cannot be an event."""
 
 
-class _Wrong(ValueError):
+class _InvalidLine(ValueError):
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(reason)
         self.name = name
@@ -28,7 +34,7 @@ class _Wrong(ValueError):
 
 
 @dataclass(slots=True)
-class Lines:
+class JsonLinesReader:
     """Reader of an export.
 
     Attributes:
@@ -50,64 +56,64 @@ class Lines:
                 one.
         """
         number = 0
-        while line := file.readline(_LONGEST):
+        while line := file.readline(_MAX_LINE):
             number += 1
             place = f"line {number}"
-            if not line.endswith(b"\n") and len(line) == _LONGEST:
-                while not line.endswith(b"\n") and (line := file.readline(_LONGEST)):
+            if not line.endswith(b"\n") and len(line) == _MAX_LINE:
+                while not line.endswith(b"\n") and (line := file.readline(_MAX_LINE)):
                     pass
-                yield Refused(place, "line", f"has more than {_LONGEST:,} bytes")
+                yield RefusedRecord(place, "line", f"has more than {_MAX_LINE:,} bytes")
                 continue
             if not line.strip():
                 continue
             try:
-                record = _object(line)
+                record = _parse_object(line)
                 if "mnemon" in record:
                     _check_header(record)
                     continue
-                yield self._event(place, record)
-            except _Wrong as error:
-                yield Refused(place, error.name, error.reason, _shown(line))
+                yield self._read_event(place, record)
+            except _InvalidLine as error:
+                yield RefusedRecord(place, error.name, error.reason, _decode_line(line))
             except RecursionError:
-                yield Refused(place, "line", "is nested too deeply", _shown(line))
+                yield RefusedRecord(place, "line", "is nested too deeply", _decode_line(line))
 
-    def _event(self, place: str, record: dict[str, Any]) -> Incoming:
-        name, version = _named(record.get("event"))
-        source = _id(record, "tenant", self.tenant), _id(record, "user", self.user)
+    def _read_event(self, place: str, record: dict[str, Any]) -> Incoming:
+        name, version = _parse_event_name(record.get("event"))
+        source = _get_id(record, "tenant", self.tenant), _get_id(record, "user", self.user)
         if self.user is not None and self._seen not in (None, source[1]):
             raise NotReadable(f"{place}: the file has several users, and --user allows only one")
         self._seen = source[1]
         owner = self.tenant or source[0], self.user or source[1]
         conversation = record.get("conversation")
         if conversation is not None:
-            conversation = _id(record, "conversation", None)
+            conversation = _get_id(record, "conversation", None)
         body = record.get("body")
         if not isinstance(body, dict):
-            raise _Wrong("body", "is missing or not a JSON object")
+            raise _InvalidLine("body", "is missing or not a JSON object")
         contract = REGISTRY[name]
         address = Address(contract.space, *owner, conversation, name, version)
         try:
-            event = decode_event(address, _encoded(body))
+            event = decode_event(address, _encode_body(body))
         except UnknownEvent as error:
-            raise _Wrong("event", str(error)) from error
+            raise _InvalidLine("event", str(error)) from error
         except InvalidBody as error:
-            raise _Wrong(f"body.{error.field}", error.problem) from error
+            raise _InvalidLine(f"body.{error.field}", error.problem) from error
         if event.id is None:
-            event = event.model_copy(update={"id": self._made_id(record)})
+            event = event.model_copy(update={"id": self._create_id(record)})
         if owner != source:
-            conversation, event = self._moved(source, owner, conversation, event)
+            conversation, event = self._rename_conversations(source, owner, conversation, event)
         n = record.get("n")
         if n is not None and (not isinstance(n, int) or not 0 < n < 2**40):
-            raise _Wrong("n", "must be a number from 1 on")
+            raise _InvalidLine("n", "must be a number from 1 on")
         return Incoming(place, owner[1], event, record, conversation, owner[0], n)
 
-    def _made_id(self, record: dict[str, Any]) -> str:
+    def _create_id(self, record: dict[str, Any]) -> str:
         """Return an id that is the same each time the file is read; equal records get different ids."""
         digest = sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
         self._without_id[digest] += 1
-        return import_id("jsonl", digest, self._without_id[digest])
+        return create_import_id("jsonl", digest, self._without_id[digest])
 
-    def _moved(
+    def _rename_conversations(
         self, source: tuple[str, str], owner: tuple[str, str], conversation: str | None, event: Event
     ) -> tuple[str | None, Event]:
         """Rename conversations whose names derive from the former owner: derive them from the new one."""
@@ -125,35 +131,37 @@ class Lines:
         return moved, event.model_copy(update=changes) if changes else event
 
 
-def _shown(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     return line.decode(errors="replace").rstrip("\n")
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _parse_object(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError as error:
-        raise _Wrong("line", f"is not JSON: {error}") from error
+        raise _InvalidLine("line", f"is not JSON: {error}") from error
     if not isinstance(record, dict):
-        raise _Wrong("line", "is not a JSON object")
+        raise _InvalidLine("line", "is not a JSON object")
     return record
 
 
-def _encoded(body: dict[str, Any]) -> bytes:
+def _encode_body(body: dict[str, Any]) -> bytes:
     """Encode a body for the wire. JSON can contain a lone surrogate, which UTF-8 cannot encode."""
     try:
-        return _wire(body)
+        return _encode_json(body)
     except UnicodeEncodeError as error:
         for name, value in body.items():
             try:
-                _wire({name: value})
+                _encode_json({name: value})
             except UnicodeEncodeError:
                 field = name if name.isprintable() else ascii(name)[1:-1]
-                raise _Wrong(f"body.{field}", "holds a lone surrogate, which is not Unicode text") from error
+                raise _InvalidLine(
+                    f"body.{field}", "holds a lone surrogate, which is not Unicode text"
+                ) from error
         raise
 
 
-def _wire(body: dict[str, Any]) -> bytes:
+def _encode_json(body: dict[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -166,20 +174,20 @@ def _check_header(record: dict[str, Any]) -> None:
         )
 
 
-def _named(event: object) -> tuple[str, int]:
+def _parse_event_name(event: object) -> tuple[str, int]:
     name, _, version = str(event).rpartition(".v")
     if name not in EVENTS or not version.isdecimal() or int(version) < 1:
         known = ", ".join(sorted(EVENTS - CHAT | CHAT))
-        raise _Wrong("event", f"{event!r} is not an event of a memory, such as message.v1: {known}")
+        raise _InvalidLine("event", f"{event!r} is not an event of a memory, such as message.v1: {known}")
     return name, int(version)
 
 
-def _id(record: dict[str, Any], field: str, instead: str | None) -> str:
+def _get_id(record: dict[str, Any], field: str, instead: str | None) -> str:
     given = record.get(field, instead)
     if not isinstance(given, str):
-        raise _Wrong(field, "is missing")
+        raise _InvalidLine(field, "is missing")
     try:
         encode_token(given)
     except InvalidId as error:
-        raise _Wrong(field, str(error)) from error
+        raise _InvalidLine(field, str(error)) from error
     return given

@@ -12,15 +12,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from mnemon.operations.imports.records import ImportRecord, Incoming, NotReadable, Refused, import_id
+from mnemon.operations.imports.records import (
+    ImportRecord,
+    Incoming,
+    NotReadable,
+    RefusedRecord,
+    create_import_id,
+)
 from mnemon.operations.markdown_lines import (
     TIERS,
     MarkdownLine,
     WrongMark,
-    fact_read,
-    field_read,
-    owner_read,
-    task_read,
+    parse_fact,
+    parse_field,
+    parse_owner,
+    parse_task,
 )
 from mnemon_consumers.dedupe.classification import classify_proposal
 from mnemon_consumers.domain.policy.refusal import find_refusal
@@ -46,7 +52,7 @@ _SECTIONS: Final[dict[str, MarkdownSection]] = {"user data": "data", "tasks": "t
 
 
 @dataclass(slots=True)
-class Markdown:
+class MarkdownReader:
     """Reader of a file.
 
     Attributes:
@@ -63,24 +69,24 @@ class Markdown:
         Raises:
             NotReadable: neither the file nor the reader names the owner, or the file is not UTF-8 text.
         """
-        tier, named = of_path(Path(file.name))
-        place = _Place(self.tenant, self.user or named, "facts", tier)
+        tier, named = parse_path(Path(file.name))
+        place = _LineOwner(self.tenant, self.user or named, "facts", tier)
         for number, line in enumerate(file, 1):
             where = f"line {number}"
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise NotReadable(f"{where} is not text in UTF-8") from error
-            if owner := owner_read(text):
-                place = _Place(self.tenant or owner[0], self.user or owner[1], "facts", None)
+            if owner := parse_owner(text):
+                place = _LineOwner(self.tenant or owner[0], self.user or owner[1], "facts", None)
             elif text.lstrip().startswith("#"):
-                place = place.under(text.strip().strip("#").strip().lower())
+                place = place.set_heading(text.strip().strip("#").strip().lower())
             elif text.strip() and not text.strip().startswith(("<!--", "---")):
-                yield from place.found(where, text)
+                yield from place.read_line(where, text)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _LineOwner:
     """The owner of a line, and the section and tier that the heading above it names."""
 
     tenant: str | None
@@ -88,21 +94,21 @@ class _Place:
     section: MarkdownSection
     tier: Tier | None
 
-    def under(self, heading: str) -> "_Place":
+    def set_heading(self, heading: str) -> "_LineOwner":
         tier = next((each for each in TIERS if heading.startswith(each)), None)
-        return _Place(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
+        return _LineOwner(self.tenant, self.user, _SECTIONS.get(heading, "facts"), tier)
 
-    def found(self, place: str, line: str) -> Iterator[ImportRecord]:
+    def read_line(self, place: str, line: str) -> Iterator[ImportRecord]:
         if self.user is None or self.tenant is None:
             missing = "tenant" if self.tenant is None else "user"
             raise NotReadable(f"the file does not name its {missing}; give it with --{missing}")
         readers: dict[MarkdownSection, Callable[[str, str], list[Event]]] = {
-            "facts": self._fact,
-            "data": self._field,
-            "tasks": self._task,
+            "facts": self._read_fact,
+            "data": self._read_field,
+            "tasks": self._read_task,
         }
         try:
-            first, *others = readers[self.section](line, _digest(self.user, self.section, line))
+            first, *others = readers[self.section](line, _digest_line(self.user, self.section, line))
             if isinstance(first, FactSavedV1):
                 [proposed] = others
                 yield Incoming(place, self.user, first, line, tenant=self.tenant, instead=proposed)
@@ -110,38 +116,38 @@ class _Place:
             for event in first, *others:
                 yield Incoming(place, self.user, event, line, tenant=self.tenant)
         except WrongMark as error:
-            yield Refused(place, error.mark, error.reason, line)
+            yield RefusedRecord(place, error.mark, error.reason, line)
         except InvalidBody as error:
-            yield Refused(place, error.field, error.problem, line)
+            yield RefusedRecord(place, error.field, error.problem, line)
 
-    def _fact(self, line: str, digest: str) -> list[Event]:
+    def _read_fact(self, line: str, digest: str) -> list[Event]:
         """Return the fact to save under its id, if it may have one, and the same fact as a proposal."""
-        read = fact_read(line)
+        read = parse_fact(line)
         proposed = FactProposedV1.create_strict(
-            id=import_id(PREFIX, digest),
+            id=create_import_id(PREFIX, digest),
             text=read.text,
             tier=read.tier or self.tier,
             importance=read.importance,
             expires_at=read.expires_at,
             lineage=Lineage(extractor="import"),
         )
-        return [each for each in (_saved(read, proposed), proposed) if each is not None]
+        return [each for each in (_create_saved(read, proposed), proposed) if each is not None]
 
-    def _field(self, line: str, digest: str) -> list[Event]:
-        read = field_read(line)
+    def _read_field(self, line: str, digest: str) -> list[Event]:
+        read = parse_field(line)
         if read is None:
             raise WrongMark("line", "must have the form `- name: value`")
-        return [ProfileSetV1.create_strict(id=import_id(PREFIX, digest), fields=dict([read]))]
+        return [ProfileSetV1.create_strict(id=create_import_id(PREFIX, digest), fields=dict([read]))]
 
-    def _task(self, line: str, digest: str) -> list[Event]:
-        read, is_done = task_read(line)
+    def _read_task(self, line: str, digest: str) -> list[Event]:
+        read, is_done = parse_task(line)
         task_id = read.id or digest
-        added_id, done_id = import_id(PREFIX, digest), import_id(PREFIX, digest, "done")
+        added_id, done_id = create_import_id(PREFIX, digest), create_import_id(PREFIX, digest, "done")
         added = TaskAddedV1.create_strict(id=added_id, task_id=task_id, text=read.text, due_at=read.due_at)
         return [added, *([TaskDoneV1.create_strict(id=done_id, task_id=task_id)] if is_done else [])]
 
 
-def of_path(path: Path) -> tuple[Tier | None, str | None]:
+def parse_path(path: Path) -> tuple[Tier | None, str | None]:
     """Return the tier and the user that a path names: `users/42/profile.md` and `42.md` both name user 42."""
     if path.suffix.lower() != ".md":
         return None, None
@@ -149,7 +155,7 @@ def of_path(path: Path) -> tuple[Tier | None, str | None]:
     return tier, (path.parent.name or None) if tier else path.stem
 
 
-def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
+def _create_saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     """Return the fact under its own id.
 
     Return None if it lacks an id, a tier or an importance, or if the default policy refuses it: then `dedupe`
@@ -171,7 +177,7 @@ def _saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     )
 
 
-def _digest(user: str, section: str, line: str) -> str:
+def _digest_line(user: str, section: str, line: str) -> str:
     """Return a digest of the user, the section and the line, independent of the place of the line."""
     return sha256(
         "\0".join((user, section, " ".join(line.split()))).encode(errors="surrogatepass")

@@ -7,8 +7,8 @@ from typing import Final
 
 from nats.aio.client import Client
 
-from mnemon.operations.exports.markdown import lines
-from mnemon.operations.exports.run import ExportCounts, NotProjected, settled, write
+from mnemon.operations.exports.markdown import generate_lines
+from mnemon.operations.exports.run import ExportCounts, NotProjected, wait_until_projected, write_memories
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import Position
 from mnemon_infra.broker.streams.log_reader import read_last_position
@@ -18,12 +18,12 @@ PATIENCE: Final = 300.0
 """Seconds to wait until `dedupe` has decided on proposals: facts have their ids only then."""
 
 
-def backup_of(path: Path) -> Path:
+def get_backup_path(path: Path) -> Path:
     """Return the path of the backup of a file: `42.md.bak` next to `42.md`."""
     return path.with_name(f"{path.name}.bak")
 
 
-async def rewrite(connection: Client, database: Database, files: Mapping[Path, Owner]) -> None:
+async def rewrite_files(connection: Client, database: Database, files: Mapping[Path, Owner]) -> None:
     """Replace each file with the memory of its user, and keep the old content as a backup.
 
     Args:
@@ -40,7 +40,7 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
     proposed = max([await read_last_position(connection, each) for each in subjects], default=0)
     if await Position("dedupe").reach(connection.jetstream(), proposed, PATIENCE) < proposed:
         raise NotProjected("dedupe has not decided on all imported facts yet")
-    position = await settled(connection)
+    position = await wait_until_projected(connection)
     for path, owner in files.items():
         part, old = (path.with_name(f"{path.name}.{ending}") for ending in ("part", "bak.part"))
         try:
@@ -50,16 +50,18 @@ async def rewrite(connection: Client, database: Database, files: Mapping[Path, O
                 def put(line: str) -> None:
                     print(line, file=file)
 
-                await write(database, _one(owner), lines, put, ExportCounts(position), lambda _: None)
+                await write_memories(
+                    database, _yield_owner(owner), generate_lines, put, ExportCounts(position), lambda _: None
+                )
             copymode(path, part)
             copy2(path, old)
             # Each name refers to a complete file at any moment, even if the process is killed here.
-            old.rename(backup_of(path))
+            old.rename(get_backup_path(path))
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
             old.unlink(missing_ok=True)
 
 
-async def _one(owner: Owner) -> AsyncIterator[Owner]:
+async def _yield_owner(owner: Owner) -> AsyncIterator[Owner]:
     yield owner

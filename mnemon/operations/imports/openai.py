@@ -14,19 +14,19 @@ from typing import Any, BinaryIO, Final
 import ijson
 from ijson.common import JSONError
 
-from mnemon.operations.imports.json_stream import events
+from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
     ImportRecord,
-    Left,
+    LeftOutRecord,
     NotReadable,
-    Refused,
+    RefusedRecord,
     Speaker,
-    at_second,
-    import_id,
+    create_import_id,
+    parse_unix_time,
 )
 
 _ROLES: Final = {"user", "assistant", "tool", "system"}
-_NOT_SAID: Final = {
+_OMITTED: Final = {
     "thoughts": "what the model thought",
     "reasoning_recap": "what the model thought",
     "user_editable_context": "instructions of the user's",
@@ -34,7 +34,7 @@ _NOT_SAID: Final = {
 }
 
 
-def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
+def read_conversations(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     """Yield the messages of an export, conversation by conversation, the oldest first.
 
     Raises:
@@ -43,10 +43,10 @@ def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
     with TemporaryFile("w+b") as aside:
         begins: list[tuple[float, int]] = []
         try:
-            for conversation in ijson.items(events(file), "item"):
+            for conversation in ijson.items(parse_json(file), "item"):
                 if not isinstance(conversation, dict):
                     raise NotReadable("an item of the list is not a conversation")
-                begins.append((_begun(conversation), aside.tell()))
+                begins.append((_begin_seconds(conversation), aside.tell()))
                 aside.write(json.dumps(conversation).encode() + b"\n")
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
@@ -55,10 +55,10 @@ def read(file: BinaryIO, user: str) -> Iterator[ImportRecord]:
             raise NotReadable("no conversations found; give the file conversations.json of the export")
         for _, position in sorted(begins):
             aside.seek(position)
-            yield from conversation_of(json.loads(aside.readline()), user)
+            yield from read_conversation(json.loads(aside.readline()), user)
 
 
-def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
+def read_conversation(conversation: dict[str, Any], user: str) -> Iterator[ImportRecord]:
     """Yield the messages of the current branch of a conversation, without those that edits have replaced."""
     name = str(conversation.get("conversation_id") or conversation.get("id") or "")
     title = conversation.get("title")
@@ -66,14 +66,14 @@ def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportR
     mapping = conversation.get("mapping")
     if not name or not isinstance(mapping, dict):
         field = "mapping" if name else "id"
-        yield Refused(place, field, "is missing", {"id": name, "title": title})
+        yield RefusedRecord(place, field, "is missing", {"id": name, "title": title})
         return
     speaker = Speaker(user, f"openai-{name}")
     said_at: datetime | None = None
     try:
-        branch = _branch(mapping, conversation.get("current_node"))
+        branch = _current_branch(mapping, conversation.get("current_node"))
     except ValueError as error:
-        yield Refused(place, "mapping", str(error), {"id": name, "title": title})
+        yield RefusedRecord(place, "mapping", str(error), {"id": name, "title": title})
         return
     for node in branch:
         message = node.get("message")
@@ -83,39 +83,39 @@ def conversation_of(conversation: dict[str, Any], user: str) -> Iterator[ImportR
         where = f"{place}, message {message.get('id')}"
         try:
             # A message without a time gets the time of the message before it.
-            said_at = at_second(message.get("create_time")) or said_at or _start(conversation)
-            yield _message(speaker, where, name, title, message, said_at)
+            said_at = parse_unix_time(message.get("create_time")) or said_at or _parse_begin(conversation)
+            yield _read_message(speaker, where, name, title, message, said_at)
         except ValueError as error:
-            yield Refused(where, "create_time", str(error), message)
+            yield RefusedRecord(where, "create_time", str(error), message)
         title = None  # only the first message has the title in its metadata
 
 
-def _branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
+def _current_branch(mapping: dict[str, Any], leaf: object) -> list[dict[str, Any]]:
     """Return the nodes from the root to the current one; if none is named, to the leaf that was added last.
 
     Raises:
         ValueError: one of them is not a node.
     """
     if not isinstance(leaf, str) or leaf not in mapping:
-        leaves = [key for key in mapping if not _node(mapping, key).get("children")]
+        leaves = [key for key in mapping if not _get_node(mapping, key).get("children")]
         leaf = leaves[-1] if leaves else None
     branch: list[dict[str, Any]] = []
     seen: set[object] = set()
     while isinstance(leaf, str) and leaf in mapping and leaf not in seen:
         seen.add(leaf)
-        branch.append(_node(mapping, leaf))
+        branch.append(_get_node(mapping, leaf))
         leaf = branch[-1].get("parent")
     return branch[::-1]
 
 
-def _node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
+def _get_node(mapping: dict[str, Any], key: str) -> dict[str, Any]:
     node = mapping[key]
     if not isinstance(node, dict):
         raise ValueError(f"{key!r} is not a node of the tree")
     return node
 
 
-def _message(
+def _read_message(
     speaker: Speaker,
     place: str,
     conversation: str,
@@ -127,27 +127,29 @@ def _message(
     author = message.get("author")
     role = author.get("role") if isinstance(author, dict) else None
     if str(role) not in _ROLES:
-        return Refused(place, "author.role", f"{role!r} is not one of {', '.join(sorted(_ROLES))}", message)
+        return RefusedRecord(
+            place, "author.role", f"{role!r} is not one of {', '.join(sorted(_ROLES))}", message
+        )
     if not isinstance(content, dict):
-        return Refused(place, "content", "is missing", message)
+        return RefusedRecord(place, "content", "is missing", message)
     about = message.get("metadata")
     about = about if isinstance(about, dict) else {}
     kind = str(content.get("content_type"))
-    if kind in _NOT_SAID:
-        return Left(place, _NOT_SAID[kind])
+    if kind in _OMITTED:
+        return LeftOutRecord(place, _OMITTED[kind])
     if about.get("is_visually_hidden_from_conversation") or message.get("weight") == 0:
-        return Left(place, "hidden in the conversation")
-    text = _text(content)
+        return LeftOutRecord(place, "hidden in the conversation")
+    text = _get_text(content)
     if not text.strip():
-        return Left(place, "no text")
+        return LeftOutRecord(place, "no text")
     recipient = message.get("recipient")
     is_call = role == "assistant" and recipient not in (None, "all")
     named = {"title": title, "model": about.get("model_slug")}
     metadata = {name: value for name, value in named.items() if value}
-    return speaker.says(
+    return speaker.create_message(
         place,
         message,
-        id=import_id("openai", conversation, message.get("id")),
+        id=create_import_id("openai", conversation, message.get("id")),
         role=role,
         content="" if is_call else text,
         tool_calls=({"name": str(recipient), "arguments": text},) if is_call else None,
@@ -157,15 +159,15 @@ def _message(
     )
 
 
-def _text(content: dict[str, Any]) -> str:
+def _get_text(content: dict[str, Any]) -> str:
     """Return the text of a message, with a note such as `[image]` for each part that is not text."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return str(content.get("text") or content.get("result") or "")
-    return "\n".join(filter(None, map(_part, parts)))
+    return "\n".join(filter(None, map(_format_part, parts)))
 
 
-def _part(part: object) -> str:
+def _format_part(part: object) -> str:
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
@@ -174,13 +176,13 @@ def _part(part: object) -> str:
     return str(part.get("text") or "") or f"[{kind}]"
 
 
-def _begun(conversation: dict[str, Any]) -> float:
+def _begin_seconds(conversation: dict[str, Any]) -> float:
     try:
         return float(conversation.get("create_time") or 0)
     except (TypeError, ValueError):
         return 0.0
 
 
-def _start(conversation: dict[str, Any]) -> datetime | None:
-    begun = _begun(conversation)
-    return at_second(begun) if begun else None
+def _parse_begin(conversation: dict[str, Any]) -> datetime | None:
+    begun = _begin_seconds(conversation)
+    return parse_unix_time(begun) if begun else None

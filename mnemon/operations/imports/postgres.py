@@ -12,10 +12,10 @@ from mnemon.operations.imports.records import (
     ImportRecord,
     Incoming,
     NotReadable,
-    Refused,
+    RefusedRecord,
     Speaker,
-    import_id,
-    in_zone,
+    create_import_id,
+    set_zone,
 )
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.events.chat import StartedV1
@@ -30,7 +30,7 @@ from mnemon_infra.database.messages.external_chats import (
 _STAMP: Final = re.compile(r"\A\[Текущее время: \d{4}-\d\d-\d\d \d\d:\d\d\][ \n]?")
 """Time stamp that such a bot stores before a user's text. mnemon adds times when it renders a context."""
 
-_AFTER: Final = timedelta(milliseconds=1)
+_ANSWER_DELAY: Final = timedelta(milliseconds=1)
 """Time from a question to its answer: both are in one row, which has one time."""
 
 _KINDS: Final[dict[str, Kind]] = {"key_facts": "user_fact", "summaries": "conversation_summary"}
@@ -48,7 +48,7 @@ class RowReader:
     user: str | None = None
     zone: tzinfo = UTC
 
-    async def conversations(
+    async def read_conversations(
         self, rows: AsyncGenerator[ExternalMessageRow, None]
     ) -> AsyncIterator[ImportRecord]:
         """Yield messages; before those of each conversation, an event that starts it."""
@@ -57,14 +57,14 @@ class RowReader:
             async for row in rows:
                 if row.conversation != last:
                     last = row.conversation
-                    started = StartedV1(id=import_id("pg", row.conversation, "start"))
+                    started = StartedV1(id=create_import_id("pg", row.conversation, "start"))
                     place = f"conversation {row.conversation}"
                     user = self.user or row.user
                     yield Incoming(place, user, started, row._asdict(), row.conversation)
                 if row.id is not None:
-                    yield self.message(row)
+                    yield self.read_message(row)
 
-    async def chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
+    async def read_chat_logs(self, logs: ChatLogs) -> AsyncIterator[ImportRecord]:
         """Yield questions and answers, then facts from the bot's own memory.
 
         Raises:
@@ -74,88 +74,88 @@ class RowReader:
             raise NotReadable("the table chat_logs names no user; give one for all rows with --user")
         async with aclosing(logs.stream_questions()) as asked:
             async for row in asked:
-                for found in self.exchange(row):
+                for found in self.read_exchange(row):
                     yield found
         async with aclosing(logs.stream_memories()) as known:
             async for memory in known:
-                for found in self.known(memory):
+                for found in self.read_known(memory):
                     yield found
 
-    def message(self, row: ExternalMessageRow) -> ImportRecord:
+    def read_message(self, row: ExternalMessageRow) -> ImportRecord:
         """Return one message as an event."""
         content = row.content or ""
         if row.role == "user":
             content = _STAMP.sub("", content)
-        return Speaker(self.user or row.user, row.conversation).says(
+        return Speaker(self.user or row.user, row.conversation).create_message(
             f"message {row.id}",
             row._asdict(),
-            id=import_id("pg", row.conversation, row.id),
+            id=create_import_id("pg", row.conversation, row.id),
             role=row.role,
             content=content,
-            sent_at=self._at(row.created_at),
+            sent_at=self._localize_time(row.created_at),
         )
 
-    def exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
+    def read_exchange(self, row: QuestionRow) -> Iterator[ImportRecord]:
         """Yield a question, and its answer if there is one."""
-        named = row.id or _digest(row.session, row.created_at, row.question)
+        named = row.id or _digest_parts(row.session, row.created_at, row.question)
         place = f"chat_logs {named}"
         user = self.user or row.user or row.session
         if user is None:
-            yield Refused(place, "user_id", "is missing", row._asdict())
+            yield RefusedRecord(place, "user_id", "is missing", row._asdict())
             return
         speaker = Speaker(user, f"session-{row.session}" if row.session else None)
-        at = self._at(row.created_at)
+        at = self._localize_time(row.created_at)
         for role, content, later in ("user", row.question, 0), ("assistant", row.response, 1):
             if content:
-                yield speaker.says(
+                yield speaker.create_message(
                     place,
                     row._asdict(),
-                    id=import_id("pg", "chat_logs", row.session or "", named, role),
+                    id=create_import_id("pg", "chat_logs", row.session or "", named, role),
                     role=role,
                     content=_STAMP.sub("", content) if role == "user" else content,
-                    sent_at=at and at + later * _AFTER,
+                    sent_at=at and at + later * _ANSWER_DELAY,
                 )
 
-    def known(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
+    def read_known(self, row: SessionMemoryRow) -> Iterator[ImportRecord]:
         """Yield key facts and summaries as proposals of facts."""
         place = f"chat_sessions {row.session or ''}".strip()
         user = self.user or row.user or row.session
         memory = row.memory
         if user is None or not isinstance(memory, dict):
             field = "user_id" if user is None else "memory"
-            yield Refused(place, field, "is missing or not a JSON object", row._asdict())
+            yield RefusedRecord(place, field, "is missing or not a JSON object", row._asdict())
             return
         for name, kind in _KINDS.items():
             texts = memory.get(name) or []
             if not isinstance(texts, list):
-                yield Refused(place, f"memory.{name}", "is not a list", row._asdict())
+                yield RefusedRecord(place, f"memory.{name}", "is not a list", row._asdict())
                 continue
             for number, text in enumerate(texts):
-                yield _proposed(f"{place}, {name} {number + 1}", user, kind, _text(text), row)
+                yield _propose_fact(f"{place}, {name} {number + 1}", user, kind, _get_text(text), row)
 
-    def _at(self, written: datetime | None) -> datetime | None:
-        return None if written is None else in_zone(written, self.zone)
+    def _localize_time(self, written: datetime | None) -> datetime | None:
+        return None if written is None else set_zone(written, self.zone)
 
 
-def _proposed(place: str, user: str, kind: Kind, text: str, row: SessionMemoryRow) -> ImportRecord:
+def _propose_fact(place: str, user: str, kind: Kind, text: str, row: SessionMemoryRow) -> ImportRecord:
     try:
         proposed = FactProposedV1.create_strict(
-            id=import_id("pg", "chat_sessions", row.session or "", _digest(kind, text)),
+            id=create_import_id("pg", "chat_sessions", row.session or "", _digest_parts(kind, text)),
             text=text,
             kind=kind,
             lineage=Lineage(extractor="import"),
         )
     except InvalidBody as error:
-        return Refused(place, error.field, error.problem, text)
+        return RefusedRecord(place, error.field, error.problem, text)
     return Incoming(place, user, proposed, text)
 
 
-def _text(written: Any) -> str:
+def _get_text(written: Any) -> str:
     """Return the text of a fact; some bots store a fact as an object with a text."""
     if isinstance(written, dict):
         return str(written.get("text") or written.get("content") or "")
     return str(written)
 
 
-def _digest(*parts: object) -> str:
+def _digest_parts(*parts: object) -> str:
     return sha256("\0".join(map(str, parts)).encode(errors="surrogatepass")).hexdigest()[:32]

@@ -5,7 +5,7 @@ from typing import Final
 from nats.aio.client import Client
 from tenacity import AsyncRetrying, RetryError, retry_if_result, stop_after_delay, wait_fixed
 
-from mnemon.operations.imports.records import Recast
+from mnemon.operations.imports.records import Reassignment
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.subjects import Owner, conversation_filter
 from mnemon_infra.broker.streams.log_reader import read_last_position
@@ -20,11 +20,11 @@ PATIENCE: Final = 60.0
 """Seconds to wait until the log has removed a conversation."""
 
 
-class NotRecast(Exception):
+class NotReassigned(Exception):
     """A chat could not be erased; nothing of it was imported again."""
 
 
-async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> list[str]:
+async def erase_reassigned(connection: Client, tenant: str, recast: Reassignment) -> list[str]:
     """Erase a chat for each user for whom it was imported with other speakers.
 
     Facts that come from this chat alone are erased with it. A conversation that also has messages of another
@@ -35,14 +35,14 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
         same speakers.
 
     Raises:
-        NotRecast: `retrieve` does not answer, or the log does not remove the conversation in time.
+        NotReassigned: `retrieve` does not answer, or the log does not remove the conversation in time.
         nats.errors.Error: the server does not answer.
     """
     done = []
     for user in sorted(recast.users):
         owner = tenant, user
-        messages = await _messages(connection, owner, recast.conversation)
-        if not any(_is_miscast(message, user, recast) for message in messages.values()):
+        messages = await _load_messages(connection, owner, recast.conversation)
+        if not any(_has_other_speaker(message, user, recast) for message in messages.values()):
             continue
         where = f"conversation {recast.conversation!r} of user {user!r}"
         # Messages on `-` may belong to this conversation: an erasure would remove them, too.
@@ -53,12 +53,12 @@ async def forget_miscast(connection: Client, tenant: str, recast: Recast) -> lis
                 f"{where} was imported with other speakers, but has messages of other sources: left unchanged"
             )
             continue
-        await _forget(connection, owner, recast.conversation)
+        await _erase_conversation(connection, owner, recast.conversation)
         done.append(f"{where} was imported with other speakers: it was erased and is imported again")
     return done
 
 
-async def _messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
+async def _load_messages(connection: Client, owner: Owner, conversation: str) -> dict[int, MessageV1]:
     """Return the messages whose subject names a conversation, by log position."""
     pattern = conversation_filter(*owner, conversation)
     return {
@@ -68,14 +68,14 @@ async def _messages(connection: Client, owner: Owner, conversation: str) -> dict
     }
 
 
-def _is_miscast(message: MessageV1, user: str, recast: Recast) -> bool:
+def _has_other_speaker(message: MessageV1, user: str, recast: Reassignment) -> bool:
     telegram = (message.metadata or {}).get("telegram")
     sender = telegram.get("from_id") if isinstance(telegram, dict) else None
     is_assistant = str(sender) == recast.assistant
     return sender is not None and (user != recast.user or is_assistant != (message.role == "assistant"))
 
 
-async def _forget(connection: Client, owner: Owner, conversation: str) -> None:
+async def _erase_conversation(connection: Client, owner: Owner, conversation: str) -> None:
     tenant, user = owner
     waiting = AsyncRetrying(
         retry=retry_if_result(bool), stop=stop_after_delay(PATIENCE), wait=wait_fixed(PAUSE)
@@ -85,6 +85,6 @@ async def _forget(connection: Client, owner: Owner, conversation: str) -> None:
         await MemoryClient(connection, tenant=tenant).erase(user, conversation=conversation)
         await waiting(read_last_position, connection, conversation_filter(*owner, conversation))
     except AskFailed as failed:
-        raise NotRecast(f"{where} cannot be erased: {failed}") from failed
+        raise NotReassigned(f"{where} cannot be erased: {failed}") from failed
     except RetryError as error:
-        raise NotRecast(f"{where} is still being erased; import again in a minute") from error
+        raise NotReassigned(f"{where} is still being erased; import again in a minute") from error

@@ -33,7 +33,7 @@ class Incoming(NamedTuple):
     instead: Event | None = None
 
 
-class Refused(NamedTuple):
+class RefusedRecord(NamedTuple):
     """A record that cannot be imported: its field at fault, and the reason."""
 
     place: str
@@ -42,21 +42,21 @@ class Refused(NamedTuple):
     source: Any = None
 
 
-class Left(NamedTuple):
+class LeftOutRecord(NamedTuple):
     """A valid record that is no memory, such as the notice of a call."""
 
     place: str
     reason: str
 
 
-class Doubt(NamedTuple):
+class ImportDoubt(NamedTuple):
     """A guess of the reader, or a possible mistake, that a person should check."""
 
     place: str
     reason: str
 
 
-class Recast(NamedTuple):
+class Reassignment(NamedTuple):
     """The beginning of a chat whose assistant was named; an earlier import may have had another assistant.
 
     Attributes:
@@ -76,7 +76,7 @@ class Recast(NamedTuple):
     ids: str
 
 
-ImportRecord = Incoming | Refused | Left | Doubt | Recast
+ImportRecord = Incoming | RefusedRecord | LeftOutRecord | ImportDoubt | Reassignment
 
 
 class NotReadable(ValueError):
@@ -95,15 +95,15 @@ class Speaker:
     user: str
     conversation: str | None
 
-    def says(self, place: str, source: Any, **fields: Any) -> ImportRecord:
+    def create_message(self, place: str, source: Any, **fields: Any) -> ImportRecord:
         """Return a message with these fields, or the refusal if they do not satisfy the contract."""
         try:
             return Incoming(place, self.user, MessageV1.create_strict(**fields), source, self.conversation)
         except InvalidBody as error:
-            return Refused(place, error.field, error.problem, source)
+            return RefusedRecord(place, error.field, error.problem, source)
 
 
-def import_id(*parts: object) -> str:
+def create_import_id(*parts: object) -> str:
     """Return an id from the place of a record in its source: readable, or a digest if it is too long."""
     readable = ":".join(str(part) for part in parts)
     if readable.isprintable() and len(readable.encode()) <= ID_LIMIT:
@@ -111,7 +111,7 @@ def import_id(*parts: object) -> str:
     return f"{parts[0]}:{sha256(readable.encode(errors='surrogatepass')).hexdigest()}"
 
 
-def at_second(seconds: object) -> datetime | None:
+def parse_unix_time(seconds: object) -> datetime | None:
     """Return the time of a number of seconds since 1970, also as a string of digits; None for no value.
 
     Raises:
@@ -125,6 +125,6 @@ def at_second(seconds: object) -> datetime | None:
         raise ValueError(f"{seconds!r} is not a time in seconds since 1970") from error
 
 
-def in_zone(written: datetime, zone: tzinfo) -> datetime:
+def set_zone(written: datetime, zone: tzinfo) -> datetime:
     """Return a time with its own time zone if it has one, else with `zone`."""
     return written if written.tzinfo else written.replace(tzinfo=zone)

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mnemon.operations.imports.records import Doubt, Incoming, Left, Refused
+from mnemon.operations.imports.records import ImportDoubt, Incoming, LeftOutRecord, RefusedRecord
 
-FIRST: Final = 10
+MAX_FIRST: Final = 10
 """Refusals and doubts that the report names, at most of each."""
 
 
@@ -24,26 +24,26 @@ class ImportReport:
         already_there: events that the log had before.
         left: number of records that are no memory, by reason.
         refused: number of records that cannot be imported.
-        first: the first of them, `FIRST` at most.
+        first: the first of them, `MAX_FIRST` at most.
         doubts: number of guesses and possible mistakes.
-        first_doubts: the first of them, `FIRST` at most.
+        first_doubts: the first of them, `MAX_FIRST` at most.
         last_seq: log position of the last event; 0 if none was imported.
     """
 
-    keep: Callable[[Refused], None] | None = None
+    keep: Callable[[RefusedRecord], None] | None = None
     events: Counter[str] = field(default_factory=Counter)
     users: int = 0
     published: int = 0
     already_there: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
     refused: int = 0
-    first: list[Refused] = field(default_factory=list)
+    first: list[RefusedRecord] = field(default_factory=list)
     doubts: int = 0
-    first_doubts: list[Doubt] = field(default_factory=list)
+    first_doubts: list[ImportDoubt] = field(default_factory=list)
     last_seq: int = 0
     _user: tuple[str | None, str] | None = None
 
-    def comes(self, incoming: Incoming, name: str) -> None:
+    def count_event(self, incoming: Incoming, name: str) -> None:
         """Count an event that can be imported."""
         self.events[name] += 1
         user = incoming.tenant, incoming.user
@@ -51,32 +51,32 @@ class ImportReport:
         self.users += user != self._user
         self._user = user
 
-    def refuse(self, refused: Refused) -> None:
+    def count_refused(self, refused: RefusedRecord) -> None:
         """Count a record that cannot be imported."""
         self.refused += 1
-        if len(self.first) < FIRST:
+        if len(self.first) < MAX_FIRST:
             self.first.append(refused)
         if self.keep:
             self.keep(refused)
 
-    def doubt(self, doubt: Doubt) -> None:
+    def count_doubt(self, doubt: ImportDoubt) -> None:
         """Count a guess or possible mistake that a person should check."""
         self.doubts += 1
-        if len(self.first_doubts) < FIRST:
+        if len(self.first_doubts) < MAX_FIRST:
             self.first_doubts.append(doubt)
 
-    def leave(self, left: Left) -> None:
+    def count_left_out(self, left: LeftOutRecord) -> None:
         """Count a record that is no memory."""
-        self.left[left.reason] += 1
+        self.left_out[left.reason] += 1
 
-    def figures(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the report as JSON values, for a program."""
         return {
             "events": dict(self.events),
             "users": self.users,
             "published": self.published,
             "already_there": self.already_there,
-            "left": dict(self.left),
+            "left": dict(self.left_out),
             "refused": self.refused,
             "first_refusals": [
                 {"place": each.place, "field": each.field, "reason": each.reason} for each in self.first
@@ -87,7 +87,7 @@ class ImportReport:
         }
 
 
-def refused_line(refused: Refused) -> str:
+def format_refused(refused: RefusedRecord) -> str:
     """Return a refused record and the reason as a line of JSON."""
     about = {"place": refused.place, "field": refused.field, "reason": refused.reason}
     return json.dumps({**about, "record": refused.source}, ensure_ascii=False, default=str)

@@ -13,23 +13,23 @@ from typing import Any, BinaryIO, Final
 
 from ijson.common import JSONError, ObjectBuilder
 
-from mnemon.operations.imports.json_stream import events
+from mnemon.operations.imports.json_stream import parse_json
 from mnemon.operations.imports.records import (
-    Doubt,
+    ImportDoubt,
     ImportRecord,
-    Left,
+    LeftOutRecord,
     NotReadable,
-    Recast,
-    Refused,
+    Reassignment,
+    RefusedRecord,
     Speaker,
-    at_second,
-    import_id,
-    in_zone,
+    create_import_id,
+    parse_unix_time,
+    set_zone,
 )
 
-_OF_ONE_PERSON: Final = {"bot_chat", "personal_chat", "saved_messages"}
+_SINGLE_USER_CHATS: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
-_LOOKED_FOR: Final = 50
+_MAX_HELD_BACK: Final = 50
 """Messages that the reader holds back, at most, until both sides of a chat have spoken."""
 
 
@@ -57,7 +57,7 @@ class _Chat:
 
 
 @dataclass(frozen=True, slots=True)
-class Telegram:
+class TelegramReader:
     """Reader of an export.
 
     Attributes:
@@ -80,7 +80,7 @@ class Telegram:
         builder: ObjectBuilder | None = None
         inside = skipped = ""
         try:
-            for prefix, event, value in events(file):
+            for prefix, event, value in parse_json(file):
                 if skipped:
                     skipped = "" if event == "end_array" and prefix == skipped else skipped
                     continue
@@ -90,7 +90,7 @@ class Telegram:
                         continue
                     builder.event(event, value)
                     if event == "end_map" and prefix == inside:
-                        yield from self._take(chat, builder.value)
+                        yield from self._take_message(chat, builder.value)
                         builder = None
                     continue
                 parent, _, name = prefix.rpartition(".")
@@ -100,9 +100,13 @@ class Telegram:
                 elif event == "start_map" and prefix in ("", "chats.list.item", "left_chats.list.item"):
                     chat = _Chat()
                 elif event == "end_array" and name == "messages":
-                    yield from self._end(chat)
+                    yield from self._end_chat(chat)
                     seen = True
-                elif event in ("string", "number") and name in ("id", "name", "type") and _is_of_chat(prefix):
+                elif (
+                    event in ("string", "number")
+                    and name in ("id", "name", "type")
+                    and _is_chat_field(prefix)
+                ):
                     chat.about[name] = value
         except (JSONError, UnicodeDecodeError) as error:
             said = str(error).partition("\n")[0]
@@ -110,105 +114,109 @@ class Telegram:
         if not seen:
             raise NotReadable("no messages found; give the file result.json of an export in the JSON format")
 
-    def _take(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
+    def _take_message(self, chat: _Chat, message: dict[str, Any]) -> Iterator[ImportRecord]:
         if chat.assistant is None and self._is_bot(chat, message):
             chat.assistant = message
         if chat.speaker is not None:
-            yield self._message(chat, chat.speaker, message)
+            yield self._read_message(chat, chat.speaker, message)
             return
         chat.waiting.append(message)
-        user = self._known_user(chat)
+        user = self._find_user(chat)
         have_spoken = user is not None and (chat.assistant is not None or not chat.has_two_sides)
-        if have_spoken or len(chat.waiting) >= _LOOKED_FOR:
-            yield from self._begin(chat, user)
+        if have_spoken or len(chat.waiting) >= _MAX_HELD_BACK:
+            yield from self._begin_chat(chat, user)
 
-    def _end(self, chat: _Chat) -> Iterator[ImportRecord]:
+    def _end_chat(self, chat: _Chat) -> Iterator[ImportRecord]:
         if chat.waiting:
-            yield from self._begin(chat, self._known_user(chat))
+            yield from self._begin_chat(chat, self._find_user(chat))
         if self.bot is not None and chat.speaker is not None and chat.assistant is None:
-            yield Doubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
+            yield ImportDoubt(chat.place, f"no sender is {self.bot!r}; all messages are taken as the user's")
 
-    def _begin(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
+    def _begin_chat(self, chat: _Chat, user: str | None) -> Iterator[ImportRecord]:
         """Set the user of the chat, named after the chat if none is known; yield the held back messages."""
         chat.speaker = speaker = Speaker(user or f"chat{chat.id}", f"telegram-{chat.id}")
         if chat.assistant is not None:
-            yield from self._cast(chat, speaker, chat.assistant)
+            yield from self._assign_speakers(chat, speaker, chat.assistant)
         for message in chat.waiting:
-            yield self._message(chat, speaker, message)
+            yield self._read_message(chat, speaker, message)
         chat.waiting = []
 
-    def _cast(self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]) -> Iterator[ImportRecord]:
-        """Yield a `Recast` if `bot` names the assistant; a doubt if it is a guess in a personal chat."""
+    def _assign_speakers(
+        self, chat: _Chat, speaker: Speaker, assistant: dict[str, Any]
+    ) -> Iterator[ImportRecord]:
+        """Yield a `Reassignment` if `bot` names the assistant; a doubt if it is a guess."""
         sender = str(assistant["from_id"])
         if self.bot is not None:
-            people = {_person(each["from_id"]) for each in chat.waiting if each.get("from_id") is not None}
+            people = {
+                _parse_person(each["from_id"]) for each in chat.waiting if each.get("from_id") is not None
+            }
             users = frozenset({speaker.user, f"chat{chat.id}", *people})
-            ids = import_id("telegram", chat.id, "")
-            yield Recast(chat.place, speaker.user, f"telegram-{chat.id}", sender, users, ids)
+            ids = create_import_id("telegram", chat.id, "")
+            yield Reassignment(chat.place, speaker.user, f"telegram-{chat.id}", sender, users, ids)
         elif chat.about.get("type") == "personal_chat":
-            yield Doubt(
+            yield ImportDoubt(
                 chat.place,
                 f"--bot is not given; {assistant.get('from')!r} ({sender}) is taken for the assistant. "
                 "If this is wrong, import again with --bot, which corrects it",
             )
 
-    def _known_user(self, chat: _Chat) -> str | None:
-        users = (self._user(chat, message) for message in chat.waiting)
+    def _find_user(self, chat: _Chat) -> str | None:
+        users = (self._get_user(chat, message) for message in chat.waiting)
         return next((user for user in users if user is not None), None)
 
-    def _user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
+    def _get_user(self, chat: _Chat, message: dict[str, Any]) -> str | None:
         if self.user is not None:
             return self.user
-        if chat.about.get("type") not in _OF_ONE_PERSON:
+        if chat.about.get("type") not in _SINGLE_USER_CHATS:
             return f"chat{chat.id}"
         sender = message.get("from_id")
         is_said = message.get("type") == "message" and sender is not None
         if not is_said or self._is_bot(chat, message):
             return None
-        return _person(sender)
+        return _parse_person(sender)
 
     def _is_bot(self, chat: _Chat, message: dict[str, Any]) -> bool:
         sender = str(message.get("from_id", ""))
         if self.bot is not None:
-            return self.bot in (sender, _person(sender), message.get("from"))
-        return chat.has_two_sides and _person(sender) == chat.id
+            return self.bot in (sender, _parse_person(sender), message.get("from"))
+        return chat.has_two_sides and _parse_person(sender) == chat.id
 
-    def _message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
+    def _read_message(self, chat: _Chat, speaker: Speaker, message: dict[str, Any]) -> ImportRecord:
         place = f"{chat.place}, message {message.get('id')}"
         if message.get("type") != "message":
-            return Left(place, f"a service message: {message.get('action', message.get('type'))}")
+            return LeftOutRecord(place, f"a service message: {message.get('action', message.get('type'))}")
         if "id" not in message:
-            return Refused(place, "id", "is missing", message)
+            return RefusedRecord(place, "id", "is missing", message)
         try:
-            sent_at = self._sent_at(message)
-            content = _text(message.get("text", ""))
+            sent_at = self._parse_sent_at(message)
+            content = _get_text(message.get("text", ""))
         except ValueError as error:
             name, _, reason = str(error).partition(": ")
-            return Refused(place, name, reason, message)
-        kind = _media(message)
+            return RefusedRecord(place, name, reason, message)
+        kind = _describe_media(message)
         if kind:
             content = f"{content}\n[{kind}]".strip()
         if not content.strip():
-            return Left(place, "no text")
-        return speaker.says(
+            return LeftOutRecord(place, "no text")
+        return speaker.create_message(
             place,
             message,
-            id=import_id("telegram", chat.id, message["id"]),
+            id=create_import_id("telegram", chat.id, message["id"]),
             role="assistant" if self._is_bot(chat, message) else "user",
             content=content,
             name=message.get("from") or None,
             sent_at=sent_at,
-            metadata=_metadata(chat, message),
+            metadata=_build_metadata(chat, message),
         )
 
-    def _sent_at(self, message: dict[str, Any]) -> datetime:
+    def _parse_sent_at(self, message: dict[str, Any]) -> datetime:
         try:
-            if (moment := at_second(message.get("date_unixtime"))) is not None:
+            if (moment := parse_unix_time(message.get("date_unixtime"))) is not None:
                 return moment
         except ValueError as error:
             raise ValueError(f"date_unixtime: {error}") from error
         try:
-            return in_zone(datetime.fromisoformat(str(message["date"])), self.zone)
+            return set_zone(datetime.fromisoformat(str(message["date"])), self.zone)
         except KeyError as error:
             raise ValueError("date: is missing") from error
         except ValueError as error:
@@ -217,18 +225,18 @@ class Telegram:
             ) from error
 
 
-def _person(sender: object) -> str:
+def _parse_person(sender: object) -> str:
     """Return the user id of a sender, without the prefix `user`; old exports have it as a number."""
     return str(sender).removeprefix("user")
 
 
-def _is_of_chat(prefix: str) -> bool:
+def _is_chat_field(prefix: str) -> bool:
     """Return whether a field belongs to a chat itself, not to something inside it."""
     place, _, _ = prefix.rpartition(".")
     return place in ("", "chats.list.item", "left_chats.list.item")
 
 
-def _text(written: Any) -> str:
+def _get_text(written: Any) -> str:
     """Return the text of a message; the export has it as a list if parts of it are bold, or links."""
     if isinstance(written, str):
         return written
@@ -241,7 +249,7 @@ def _text(written: Any) -> str:
     return "".join(texts)
 
 
-def _media(message: dict[str, Any]) -> str | None:
+def _describe_media(message: dict[str, Any]) -> str | None:
     """Return a short description of the media in a message; None if there is none."""
     for name in _MEDIA:
         if name not in message:
@@ -252,7 +260,7 @@ def _media(message: dict[str, Any]) -> str | None:
     return None
 
 
-def _metadata(chat: _Chat, message: dict[str, Any]) -> dict[str, Any]:
+def _build_metadata(chat: _Chat, message: dict[str, Any]) -> dict[str, Any]:
     wanted = {
         "chat": chat.about.get("name"),
         "message_id": message["id"],

@@ -9,13 +9,8 @@ from mnemon_infra.vectors.embedding_metadata import provider_and_model
 from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
-async def embedding_of(place: Site, generation: Deployment) -> Embedding:
-    """Return the model that made a generation's vectors; the model of the settings if it is unknown.
-
-    Raises:
-        VectorsUnavailable: the server does not answer.
-        nats.errors.Error: the broker does not answer.
-    """
+async def get_embedding(place: Site, generation: Deployment) -> Embedding:
+    """Return the model that made a generation's vectors; the model of the settings if it is unknown."""
     made_by = await read_model_record(generation)
     settings = (await read_settings(place.connection)).embedding
     if made_by is None:
@@ -35,12 +30,8 @@ async def set_embedding(place: Site, embedding: Embedding) -> None:
     await change_settings(place.connection, lambda document: {**document, "embedding": named})
 
 
-async def is_embedding(place: Site) -> bool:
-    """Return whether a process that embeds is running: a change of its model would mix vectors.
-
-    Raises:
-        nats.errors.Error: the broker does not answer.
-    """
+async def is_embedder_running(place: Site) -> bool:
+    """Return whether a process that embeds is running: a change of its model would mix vectors."""
     if is_folder_open(place.deployment):
         return True
     context = place.connection.jetstream()

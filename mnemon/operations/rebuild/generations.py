@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from mnemon.operations.rebuild.embedding import embedding_of
+from mnemon.operations.rebuild.embedding import get_embedding
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -19,20 +19,20 @@ from mnemon_infra.vectors.port import VectorsOutdated
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 
 
-class Watching(RebuildProgress, Protocol):
+class GenerationProgress(RebuildProgress, Protocol):
     """Receives the progress of rows and vectors."""
 
-    def vectors_at(self, reached: int, up_to: int) -> None:
+    def report_vectors(self, reached: int, up_to: int) -> None:
         """Report the log position that the vectors have reached, and the one that they have to reach."""
 
 
-class Made(NamedTuple):
+class GenerationReplay(NamedTuple):
     """A generation to fill. `vectors` is None if the deployment has no vectors."""
 
     rows: Replay
     vectors: VectorReplay | None
 
-    async def reach(self, position: int, progress: Watching) -> None:
+    async def replay_to(self, position: int, progress: GenerationProgress) -> None:
         """Replay the log into rows and vectors up to a log position.
 
         Raises:
@@ -41,9 +41,9 @@ class Made(NamedTuple):
         """
         await self.rows.reach(position, lambda reached: progress.at(reached, position))
         if self.vectors:
-            await self.vectors.reach(position, lambda reached: progress.vectors_at(reached, position))
+            await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
-    async def catch_up(self, place: Site, progress: Watching) -> None:
+    async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
         """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
 
         Raises:
@@ -52,19 +52,19 @@ class Made(NamedTuple):
         while True:
             end = await place.load_log_end()
             reached = min(self.rows.reached, self.vectors.reached if self.vectors else end)
-            await self.reach(end, progress)
+            await self.replay_to(end, progress)
             if end - reached <= SWAP_DISTANCE:
                 return
 
 
 @asynccontextmanager
-async def made(
+async def open_generation(
     place: Site,
     kind: GenerationKind,
-    progress: Watching,
+    progress: GenerationProgress,
     up_to: int | None = None,
     embedding: Embedding | None = None,
-) -> AsyncIterator[Made]:
+) -> AsyncIterator[GenerationReplay]:
     """Open a generation to fill: a new one, or one that an earlier attempt has left.
 
     Args:
@@ -82,19 +82,20 @@ async def made(
     async with AsyncExitStack() as ends:
         rows = await ends.enter_async_context(generations.open_generation(place, kind, progress, up_to))
         if not await has_vectors(place.deployment):
-            yield Made(rows, None)
+            yield GenerationReplay(rows, None)
             return
         # The model of the live vectors: the settings may name another one for the next start.
-        chosen = embedding or await embedding_of(place, place.deployment)
+        chosen = embedding or await get_embedding(place, place.deployment)
         generation = locate_generation(place.deployment, kind, up_to)
-        yield Made(
-            rows, await ends.enter_async_context(vectors_of(place, rows, generation, chosen, progress))
+        yield GenerationReplay(
+            rows,
+            await ends.enter_async_context(open_vector_replay(place, rows, generation, chosen, progress)),
         )
 
 
 @asynccontextmanager
-async def vectors_of(
-    place: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: Watching
+async def open_vector_replay(
+    place: Site, rows: Replay, generation: Deployment, embedding: Embedding, progress: GenerationProgress
 ) -> AsyncIterator[VectorReplay]:
     """Open the vectors of a generation: those that an earlier attempt began, or new ones.
 

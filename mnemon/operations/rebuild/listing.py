@@ -10,7 +10,7 @@ from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.generations import drop_generation, locate_generation, measure_bytes
 
 
-class Listed(NamedTuple):
+class ListedGeneration(NamedTuple):
     """A generation of rows, with the vectors that belong to it.
 
     Attributes:
@@ -26,23 +26,19 @@ class Listed(NamedTuple):
     vector_bytes: int | None
 
 
-async def listed(place: Site) -> list[Listed]:
-    """Return all generations that a rebuild has made, the live one first.
-
-    Raises:
-        nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.
-    """
+async def list_generations(place: Site) -> list[ListedGeneration]:
+    """Return all generations that a rebuild has made, the live one first."""
     applied = await place.load_applied_position()
     found = []
     for each in await place.list_generations():
         if each.is_made_here:
             own = locate_generation(place.deployment, each.kind, each.up_to)
             position = applied if each.kind == "live" else each.reached
-            found.append(Listed(each, position, own, await asyncio.to_thread(measure_bytes, own)))
+            found.append(ListedGeneration(each, position, own, await asyncio.to_thread(measure_bytes, own)))
     return found
 
 
-async def dropped(place: Site, name: str) -> str:
+async def remove_generation(place: Site, name: str) -> str:
     """Remove a generation that is not live, rows and vectors. No other process may use it meanwhile.
 
     Args:

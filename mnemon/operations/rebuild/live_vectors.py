@@ -16,7 +16,7 @@ from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, Vect
 
 
 @asynccontextmanager
-async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
+async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
     """Open the live points: through the process that has them open, or directly. Yield None without any.
 
     Raises:
@@ -36,24 +36,17 @@ async def live_pages(place: Site) -> AsyncIterator[PointPages | None]:
         yield vectors
 
 
-async def unswept(connection: Client) -> set[Owner]:
-    """Return the users whose live points `index` still has to sweep.
-
-    Raises:
-        nats.errors.Error: the server does not answer.
-    """
+async def list_unswept(connection: Client) -> set[Owner]:
+    """Return the users whose live points `index` still has to sweep."""
     return {parse_owner(subject) for subject in await list_waiting(connection, "work.index.>")}
 
 
-async def counted(place: Site, generation: Deployment) -> int | None:
+async def count_points(place: Site, generation: Deployment) -> int | None:
     """Count the points of a generation, which may be the live one.
 
     Returns:
         The number of points; None if no vectors with a known model exist, or if a process has a generation
         open that is not live.
-
-    Raises:
-        VectorsUnavailable: the engine does not answer.
     """
     made_by = await read_model_record(generation)
     if made_by is None:

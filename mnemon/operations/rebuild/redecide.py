@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.fact_repository import count_fact_owners, list_
 from mnemon_infra.models.embedding import Embedder
 from mnemon_infra.settings.store import read_documents
 
-FIRST: Final = 20
+MAX_FIRST: Final = 20
 """Maximum number of corrections that an outcome names."""
 
 
@@ -37,7 +37,7 @@ class RedecideOutcome:
         users: number of users whose facts were examined.
         changed: number of users with corrections.
         counts: number of corrections by kind.
-        first: the first corrections, `FIRST` at most.
+        first: the first corrections, `MAX_FIRST` at most.
         left: users whose facts cannot be redecided and stay unchanged, with the reason.
     """
 
@@ -47,14 +47,14 @@ class RedecideOutcome:
     first: list[UserCorrection] = field(default_factory=list)
     left: list[tuple[Owner, str]] = field(default_factory=list)
 
-    def add(self, owner: Owner, changes: Sequence[Correction]) -> None:
-        """Count the corrections of a user, and name them while fewer than `FIRST` are named."""
+    def count_corrections(self, owner: Owner, changes: Sequence[Correction]) -> None:
+        """Count the corrections of a user, and name them while fewer than `MAX_FIRST` are named."""
         self.changed += bool(changes)
         self.counts.update(change.kind for change in changes)
-        self.first += [UserCorrection(owner, change) for change in changes[: FIRST - len(self.first)]]
+        self.first += [UserCorrection(owner, change) for change in changes[: MAX_FIRST - len(self.first)]]
 
 
-class Redeciding:
+class Redecision:
     """Redecides the facts of all users by edited default settings. Settings of a tenant override them.
 
     Args:
@@ -76,18 +76,15 @@ class Redeciding:
         self._deciding = Redecider(connection, database, embedder)
         self._edit = edit
 
-    async def preview(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
+    async def preview_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Return the corrections without making them.
 
         Args:
             progress: receives the number of users that are done, and the number of all users.
-
-        Raises:
-            DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now.
         """
-        return await self._all(self._deciding.find_changes, progress)
+        return await self._redecide_all(self._deciding.find_changes, progress)
 
-    async def make(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
+    async def make_corrections(self, progress: Callable[[int, int], None]) -> RedecideOutcome:
         """Make the corrections.
 
         After an interruption some users are done and the others are not; another call completes the rest.
@@ -99,9 +96,9 @@ class Redeciding:
             DatabaseUnavailable, EmbeddingUnavailable, nats.errors.Error: a part does not answer now; some
                 users are done.
         """
-        return await self._all(self._deciding.make_changes, progress)
+        return await self._redecide_all(self._deciding.make_changes, progress)
 
-    async def _all(
+    async def _redecide_all(
         self,
         decide: Callable[[Owner, SettingsV1], Awaitable[Sequence[Correction]]],
         progress: Callable[[int, int], None],
@@ -112,17 +109,17 @@ class Redeciding:
         while owners := await self._database.run_query(list_fact_owners(last)):
             for owner in owners:
                 if last is None or last[0] != owner[0]:
-                    settings = await self._settings(owner[0])
+                    settings = await self._load_settings(owner[0])
                 last = owner
                 try:
-                    found.add(owner, await decide(owner, settings))
+                    found.count_corrections(owner, await decide(owner, settings))
                 except ValueError as error:
                     found.left.append((owner, str(error)))
                 found.users += 1
                 progress(found.users, max(count, found.users))
         return found
 
-    async def _settings(self, tenant: str) -> SettingsV1:
+    async def _load_settings(self, tenant: str) -> SettingsV1:
         default, own = await read_documents(self._connection, tenant)
         chosen = self._edit(default)
         try:

@@ -15,7 +15,7 @@ from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.port import Collection, VectorStore
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-SHOWN: Final = 10
+MAX_FIRST: Final = 10
 """Maximum number of pairs that a preview names; it counts all."""
 
 PairVerdict = Literal["apart", "rewritten", "the same"]
@@ -38,7 +38,7 @@ class AffectedPair(NamedTuple):
 
 
 @dataclass(slots=True)
-class Preview:
+class ReembedPreview:
     """Effects of a new embedding model.
 
     Attributes:
@@ -46,7 +46,7 @@ class Preview:
         points: number of points that the new model makes.
         facts, pairs: number of facts and of compared pairs; pairs are within one user.
         changes: number of pairs with another verdict, by old and new verdict.
-        first: the first of these pairs, `SHOWN` at most.
+        first: the first of these pairs, `MAX_FIRST` at most.
     """
 
     model: str
@@ -58,13 +58,13 @@ class Preview:
     first: list[AffectedPair] = field(default_factory=list)
 
 
-class _Side(NamedTuple):
-    finding: VectorIndex
+class _ModelSide(NamedTuple):
+    vectors: VectorIndex
     dedupe: Dedupe
 
-    def verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
+    def compute_verdicts(self, similarities: NDArray[np.float32]) -> NDArray[np.int64]:
         """Return for each similarity the index of its verdict in `_VERDICTS`."""
-        model = self.finding.embedder
+        model = self.vectors.embedder
         usual = (model.thresholds.update, model.thresholds.duplicate) if model else (None, None)
         own = self.dedupe.update_threshold, self.dedupe.duplicate_threshold
         update, duplicate = (
@@ -79,7 +79,9 @@ class _Side(NamedTuple):
         return found
 
 
-async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: Preview) -> Preview:
+async def preview_verdicts(
+    place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: ReembedPreview
+) -> ReembedPreview:
     """Compare the live facts of every user with each other, by the vectors of both models.
 
     Args:
@@ -90,9 +92,6 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
 
     Returns:
         The preview.
-
-    Raises:
-        nats.errors.Error, DatabaseUnavailable, VectorsUnavailable: a part does not answer.
     """
     settings: dict[str, Dedupe] = {}
     after: Owner | None = None
@@ -101,14 +100,16 @@ async def preview(place: Site, live: VectorIndex, rebuilt: VectorIndex, shown: P
             if owner[0] not in settings:
                 settings[owner[0]] = (await read_settings(place.connection, owner[0])).dedupe
             dedupe = settings[owner[0]]
-            await _compare(place, owner, _Side(live, dedupe), _Side(rebuilt, dedupe), shown)
+            await _compare_facts(place, owner, _ModelSide(live, dedupe), _ModelSide(rebuilt, dedupe), shown)
         after = owners[-1]
     return shown
 
 
-async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown: Preview) -> None:
+async def _compare_facts(
+    place: Site, owner: Owner, live: _ModelSide, rebuilt: _ModelSide, shown: ReembedPreview
+) -> None:
     (facts,) = await place.database.run_query(load_facts([owner]))
-    meanings = [await _meanings(side.finding.vectors, owner) for side in (live, rebuilt)]
+    meanings = [await _load_vectors(side.vectors.vectors, owner) for side in (live, rebuilt)]
     common = [each for each in facts if all(each.id in known for known in meanings)]
     shown.facts += len(facts)
     if len(common) < 2:
@@ -117,18 +118,18 @@ async def _compare(place: Site, owner: Owner, live: _Side, rebuilt: _Side, shown
     near, new_near = (each @ each.T for each in vectors)
     one, other = np.triu_indices(len(common), 1)
     near, new_near = near[one, other], new_near[one, other]
-    verdicts, new_verdicts = live.verdicts(near), rebuilt.verdicts(new_near)
+    verdicts, new_verdicts = live.compute_verdicts(near), rebuilt.compute_verdicts(new_near)
     shown.pairs += len(one)
     for pair in np.flatnonzero(verdicts != new_verdicts):
         verdict, new_verdict = _VERDICTS[verdicts[pair]], _VERDICTS[new_verdicts[pair]]
         shown.changes[verdict, new_verdict] += 1
-        if len(shown.first) < SHOWN:
+        if len(shown.first) < MAX_FIRST:
             texts = common[one[pair]].text, common[other[pair]].text
             similarities = round(float(near[pair]), 3), round(float(new_near[pair]), 3)
             shown.first.append(AffectedPair(*owner, *texts, *similarities, verdict, new_verdict))
 
 
-async def _meanings(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:
+async def _load_vectors(vectors: VectorStore, owner: Owner) -> dict[str, NDArray[np.float32]]:
     """Return the vectors of a user's facts by fact id; a fact without a vector gets zero, near to nothing."""
     found: dict[str, NDArray[np.float32]] = {}
     begin = None

@@ -12,9 +12,9 @@ from typing import Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from mnemon.operations.rebuild.embedding import embedding_of, is_embedding, set_embedding
-from mnemon.operations.rebuild.generations import Made, Watching, vectors_of
-from mnemon.operations.rebuild.live_vectors import unswept
+from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running, set_embedding
+from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
+from mnemon.operations.rebuild.live_vectors import list_unswept
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_delivered_position
 from mnemon_infra.config import Deployment
@@ -38,34 +38,34 @@ from mnemon_infra.vectors.generations import (
 from mnemon_infra.vectors.port import VectorsInUse
 from mnemon_infra.vectors.vector_index import open_index
 
-EXCHANGE: Final = 20.0
+EXCHANGE_TIMEOUT: Final = 20.0
 """Seconds to wait for an exchange that is under way in another process, which loads all vectors."""
 
-ROUNDS: Final = 10
+MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
 
 
-async def take_over(place: Site, made: Made, progress: Watching) -> None:
-    """Make the rows of a generation live; `finish` does the same for its vectors.
+async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationProgress) -> None:
+    """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
     """
-    await made.catch_up(place, progress)
+    await made.replay_to_end(place, progress)
     if made.vectors is None:
         await making.swap_rows(place, made.rows, progress)
         return
     indexed = await read_applied_position(place.connection.jetstream(), "index")
-    owed = await unswept(place.connection)
+    owed = await list_unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
-        # Record with the former rows how far the vectors are that stay live until `finish`.
+        # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
     await making.swap_rows(place, made.rows, progress, also)
 
 
-async def finish(place: Site, progress: Watching) -> bool:
+async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
     """Make the new vectors live if the new rows are; return whether a swap was due.
 
     Raises:
@@ -80,21 +80,21 @@ async def finish(place: Site, progress: Watching) -> bool:
     # An earlier attempt may have died while the process that it asked for the exchange has the vectors open.
     async for attempt in AsyncRetrying(
         retry=retry_if_exception_type(VectorsInUse),
-        stop=stop_after_delay(EXCHANGE),
+        stop=stop_after_delay(EXCHANGE_TIMEOUT),
         wait=wait_fixed(0.1),
         reraise=True,
     ):
         with attempt:
-            await _exchange_what_is_there(place, reached, progress)
+            await _exchange_existing(place, reached, progress)
     if place.deployment.qdrant_url:
-        await _index_the_rest(place, progress)
+        await _index_remaining(place, progress)
     async with place.database.transaction() as connection:
         await VECTORS.drop(connection, place.live)
     return True
 
 
 @asynccontextmanager
-async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
+async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
     """Open the generation that was live before the last swap; give its vectors the name of the next ones.
 
     Raises:
@@ -103,7 +103,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
     """
     async with making.open_former_generation(place) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
-            yield Made(rows, None)
+            yield GenerationReplay(rows, None)
             return
         source, to = (
             locate_generation(place.deployment, "former"),
@@ -112,7 +112,7 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
         if await has_vectors(source):
             if await read_model_record(source) != await read_model_record(
                 place.deployment
-            ) and await is_embedding(place):
+            ) and await is_embedder_running(place):
                 raise RebuildBlocked(
                     "mnemon is running, and the former vectors are of another embedding model",
                     "Stop mnemon, then run: mnemon rebuild --back",
@@ -124,27 +124,27 @@ async def former(place: Site, progress: Watching) -> AsyncIterator[Made]:
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)
-        async with vectors_of(place, rows, to, await embedding_of(place, to), progress) as vectors:
-            yield Made(rows, vectors)
+        async with open_vector_replay(place, rows, to, await get_embedding(place, to), progress) as vectors:
+            yield GenerationReplay(rows, vectors)
 
 
-async def _exchange_what_is_there(place: Site, reached: int, progress: Watching) -> None:
+async def _exchange_existing(place: Site, reached: int, progress: GenerationProgress) -> None:
     to = locate_generation(place.deployment, "next")
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
             # Before the exchange: after an interruption no process mixes vectors of the two models.
-            await set_embedding(place, await embedding_of(place, to))
-        await _exchange(place, to, reached, progress)
+            await set_embedding(place, await get_embedding(place, to))
+        await _exchange_vectors(place, to, reached, progress)
 
 
-async def _exchange(place: Site, to: Deployment, reached: int, progress: Watching) -> None:
+async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
-    async with open_index(to, await embedding_of(place, to)) as finding:
+    async with open_index(to, await get_embedding(place, to)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
-        await _index(place, replay, progress)
+        await _index_delivered(place, replay, progress)
         if holder:
             await holder.pause()
-            await _index(place, replay, progress)
+            await _index_delivered(place, replay, progress)
     if holder and to.vectors_folder:
         await holder.take(await asyncio.to_thread(to.vectors_folder.resolve))
     elif place.deployment.qdrant_url:
@@ -154,21 +154,21 @@ async def _exchange(place: Site, to: Deployment, reached: int, progress: Watchin
         swap_closed_folder(place.deployment, to)
 
 
-async def _index(place: Site, replay: VectorReplay, progress: Watching) -> None:
+async def _index_delivered(place: Site, replay: VectorReplay, progress: GenerationProgress) -> None:
     """Replay up to the last event delivered to `index`: only the other vectors may have it so far."""
     delivered = await read_delivered_position(place.connection.jetstream(), "index")
     position = max(replay.reached, delivered)
-    await replay.reach(position, lambda reached: progress.vectors_at(reached, position))
+    await replay.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
 
-async def _index_the_rest(place: Site, progress: Watching) -> None:
+async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with open_index(place.deployment, await embedding_of(place, place.deployment)) as finding:
+    async with open_index(place.deployment, await get_embedding(place, place.deployment)) as finding:
         replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_PASSES):
             before = replay.reached
-            await _index(place, replay, progress)
+            await _index_delivered(place, replay, progress)
             if replay.reached == before:
                 break

@@ -11,13 +11,13 @@ from mnemon_infra.models.embedding import Dense
 from mnemon_infra.vectors.edge_owner import MOST
 from mnemon_infra.vectors.port import Collection, Point, PointPages
 
-LEAST_ALIKE: Final = 0.9999
+MIN_COSINE: Final = 0.9999
 """Minimum cosine of two vectors of one text: providers do not repeat all digits, and engines round."""
 
-ALIKE: Final = 1e-6
+WEIGHT_TOLERANCE: Final = 1e-6
 """Relative tolerance of the weights of terms."""
 
-_FIRST: Final = 4
+_SHOWN_NUMBERS: Final = 4
 """Numbers of a dense vector that a difference shows."""
 
 
@@ -35,19 +35,15 @@ class ComparedPoints(NamedTuple):
     following: UUID | None
 
 
-def table_of(collection: Collection) -> str:
+def name_table(collection: Collection) -> str:
     """Return the name of a collection for reports that list tables."""
     return f"vectors of {collection}"
 
 
-async def compared(
+async def compare_points(
     collection: Collection, live: PointPages, rebuilt: PointPages, begin: UUID | None
 ) -> ComparedPoints:
-    """Compare the next points of a collection.
-
-    Raises:
-        VectorsUnavailable: one of the two does not answer.
-    """
+    """Compare the next points of a collection."""
     pages = await live.page(collection, begin, MOST), await rebuilt.page(collection, begin, MOST)
     # Compare only up to the last id that both pages cover.
     ends = [page.points[-1].id for page in pages if page.following is not None]
@@ -56,52 +52,52 @@ async def compared(
         {point.id: point for point in page.points if end is None or point.id <= end} for page in pages
     )
     pairs = [(one.get(place), other.get(place)) for place in sorted(one.keys() | other.keys())]
-    found = [difference for pair in pairs if (difference := _difference(collection, *pair))]
+    found = [difference for pair in pairs if (difference := _compare_pair(collection, *pair))]
     return ComparedPoints(len(one), found, end and UUID(int=end.int + 1))
 
 
-def _difference(collection: Collection, live: Point | None, rebuilt: Point | None) -> Difference | None:
+def _compare_pair(collection: Collection, live: Point | None, rebuilt: Point | None) -> Difference | None:
     point = live or rebuilt
     assert point is not None, "one of the two has it"
     tenant, user = point.owner
     key = {"tenant": tenant, "user_id": user, "id": str(point.id)}
     if live is None or rebuilt is None:
-        sides = [_shown(each) if each else None for each in (live, rebuilt)]
-        return Difference(table_of(collection), key, *sides)
+        sides = [_point_to_json(each) if each else None for each in (live, rebuilt)]
+        return Difference(name_table(collection), key, *sides)
     differing = [
         name
         for name, is_same in (
             ("payload", (live.owner, live.payload) == (rebuilt.owner, rebuilt.payload)),
-            ("words", _same_words(live, rebuilt)),
-            ("meaning", _same_meaning(live.dense, rebuilt.dense)),
+            ("words", _has_same_words(live, rebuilt)),
+            ("meaning", _has_same_meaning(live.dense, rebuilt.dense)),
         )
         if not is_same
     ]
     if not differing:
         return None
     return Difference(
-        table_of(collection),
+        name_table(collection),
         key,
-        {name: _shown(live)[name] for name in differing},
-        {name: _shown(rebuilt)[name] for name in differing},
+        {name: _point_to_json(live)[name] for name in differing},
+        {name: _point_to_json(rebuilt)[name] for name in differing},
     )
 
 
-def _same_words(one: Point, other: Point) -> bool:
+def _has_same_words(one: Point, other: Point) -> bool:
     return list(one.sparse.indices) == list(other.sparse.indices) and np.allclose(
-        one.sparse.values, other.sparse.values, rtol=ALIKE, atol=0
+        one.sparse.values, other.sparse.values, rtol=WEIGHT_TOLERANCE, atol=0
     )
 
 
-def _same_meaning(one: Dense | None, other: Dense | None) -> bool:
+def _has_same_meaning(one: Dense | None, other: Dense | None) -> bool:
     if one is None or other is None:
         return one is other
-    return np.array_equal(one, other) or (len(one) == len(other) and float(one @ other) >= LEAST_ALIKE)
+    return np.array_equal(one, other) or (len(one) == len(other) and float(one @ other) >= MIN_COSINE)
 
 
-def _shown(point: Point) -> Mapping[str, Any]:
+def _point_to_json(point: Point) -> Mapping[str, Any]:
     terms = zip(point.sparse.indices, point.sparse.values, strict=True)
-    dense = None if point.dense is None else [round(float(each), 6) for each in point.dense[:_FIRST]]
+    dense = None if point.dense is None else [round(float(each), 6) for each in point.dense[:_SHOWN_NUMBERS]]
     return {
         "payload": {"owner": list(point.owner), **point.payload},
         "words": {str(index): round(float(value), 6) for index, value in terms},

@@ -16,13 +16,13 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-PAGE: Final = 1000
+PAGE_SIZE: Final = 1000
 """Events that are indexed together."""
 
-SWEEPERS: Final = 4
+SWEEP_CONCURRENCY: Final = 4
 """Users whose points are swept at the same time: a sweep mostly waits for the rows."""
 
-UNSWEPT: Final = 50
+SWEEP_PAGES: Final = 50
 """Pages after which users are swept before the end, so that the list of users does not grow with the log."""
 
 
@@ -46,13 +46,13 @@ class VectorReplay:
             finding: the vectors, and the model that makes them.
             reached: log position up to which the vectors are filled.
         """
-        self.finding = finding
+        self.index = finding
         self.reached = reached
         self._connection = connection
         self._database = database
         self._schema = schema
 
-    async def reach(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
+    async def replay_to(self, position: int, at: Callable[[int], None] = lambda reached: None) -> None:
         """Index the log up to a position, and sweep the points of items that are gone by then.
 
         Args:
@@ -65,33 +65,33 @@ class VectorReplay:
         """
         pages = 0
         async with aclosing(
-            read_stream(self._connection, LOG, after=self.reached, up_to=position, page=PAGE)
+            read_stream(self._connection, LOG, after=self.reached, up_to=position, page=PAGE_SIZE)
         ) as reading:
             async for read in reading:
                 batch = plan_batch([delivery for _, delivery in read])
-                await write_batch(self.finding, batch)
-                await self.finding.vectors.wait_until_optimised()
+                await write_batch(self.index, batch)
+                await self.index.vectors.wait_until_optimised()
                 await VECTORS.advance(self._database, self._schema, read[-1][1].sequence, batch.sweeps.keys())
                 self.reached = read[-1][1].sequence
                 at(self.reached)
                 pages += 1
-                if pages % UNSWEPT == 0:
-                    await self._sweep()
+                if pages % SWEEP_PAGES == 0:
+                    await self._sweep_owners()
         if position > self.reached:
             await VECTORS.advance(self._database, self._schema, position, ())
             self.reached = position
             at(position)
-        await self._sweep()
+        await self._sweep_owners()
 
-    async def _sweep(self) -> None:
+    async def _sweep_owners(self) -> None:
         while owners := await VECTORS.list_owners_to_sweep(self._database, self._schema):
             left = iter(owners)
 
             async def sweep_some() -> None:
                 for owner in left:  # noqa: B023 (they share one list)
-                    await reconcile_points(self._database, self.finding, owner)
+                    await reconcile_points(self._database, self.index, owner)
 
             async with asyncio.TaskGroup() as group:
-                for _ in range(SWEEPERS):
+                for _ in range(SWEEP_CONCURRENCY):
                     group.create_task(sweep_some())
             await VECTORS.remove_owners(self._database, self._schema, owners)

@@ -7,9 +7,9 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
-from mnemon.operations.rebuild.generations import Made, Watching
-from mnemon.operations.rebuild.live_vectors import unswept
-from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compared, table_of
+from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay
+from mnemon.operations.rebuild.live_vectors import list_unswept
+from mnemon.operations.rebuild.vector_comparison import ComparedPoints, compare_points, name_table
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import InvalidSubject, parse_subject
@@ -29,15 +29,15 @@ from mnemon_infra.vectors.port import Collection, PointPages
 _PAUSE: Final = 0.1
 
 
-class VerifyingAll:
+class GenerationVerification:
     """Compares rows, then vectors. Both sides may change meanwhile: differences are compared again."""
 
     def __init__(
         self,
         place: Site,
-        made: Made,
+        made: GenerationReplay,
         live: PointPages | None,
-        progress: Watching,
+        progress: GenerationProgress,
         *,
         patience: float = SETTLE_WAIT,
     ) -> None:
@@ -51,34 +51,29 @@ class VerifyingAll:
             patience: seconds to wait for the consumers that write rows and vectors.
         """
         self._place = place
-        self._made = made
+        self._generation = made
         self._live = live
         self._progress = progress
         self._patience = patience
         self._rows = RowVerifier(place, made.rows, progress, patience=patience)
 
-    async def verdict(self) -> RowVerification:
-        """Compare all rows and vectors.
-
-        Raises:
-            nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a part does not
-                answer.
-        """
+    async def compare_all(self) -> RowVerification:
+        """Compare all rows and vectors."""
         verdict = await self._rows.verify()
-        if self._made.vectors and self._live:
-            verdict.is_settled &= await self._level(self._made.vectors)
+        if self._generation.vectors and self._live:
+            verdict.is_settled &= await self._reach_same_position(self._generation.vectors)
             for collection in Collection:
-                await self._compare(collection, self._made.vectors, self._live, verdict)
+                await self._compare_collection(collection, self._generation.vectors, self._live, verdict)
         return verdict
 
-    async def _compare(
+    async def _compare_collection(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, verdict: RowVerification
     ) -> None:
-        name = table_of(collection)
+        name = name_table(collection)
         points = count = 0
         begin: UUID | None = None
         while True:
-            page = await self._page(collection, rebuilt, live, begin)
+            page = await self._compare_page(collection, rebuilt, live, begin)
             points += page.points
             count += len(page.differences)
             verdict.first += page.differences[: MOST_DIFFERENCES - len(verdict.first)]
@@ -89,47 +84,47 @@ class VerifyingAll:
         if count:
             verdict.counts[name] = count
 
-    async def _page(
+    async def _compare_page(
         self, collection: Collection, rebuilt: VectorReplay, live: PointPages, begin: UUID | None
     ) -> ComparedPoints:
-        page = await compared(collection, live, rebuilt.finding.vectors, begin)
+        page = await compare_points(collection, live, rebuilt.index.vectors, begin)
         is_settled = True
         for _ in range(MOST_COMPARISONS):
             if not page.differences:
                 return page
             before = rebuilt.reached
-            is_settled = await self._level(rebuilt)
-            page = await compared(collection, live, rebuilt.finding.vectors, begin)
+            is_settled = await self._reach_same_position(rebuilt)
+            page = await compare_points(collection, live, rebuilt.index.vectors, begin)
             if is_settled and rebuilt.reached == before:
                 break
         if page.differences and not is_settled:
-            return page._replace(differences=await self._at_rest(page.differences))
+            return page._replace(differences=await self._drop_delayed(page.differences))
         return page
 
-    async def _level(self, rebuilt: VectorReplay) -> bool:
+    async def _reach_same_position(self, rebuilt: VectorReplay) -> bool:
         """Bring both sides to the same position; return whether `index` reached it in time."""
         await self._rows.catch_up()
         end = monotonic() + self._patience
         # Poll, as for `persist`: no message announces the position.
         while not (settled := await self._is_settled()) and monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
-        position = self._made.rows.reached
-        await rebuilt.reach(position, lambda reached: self._progress.vectors_at(reached, position))
+        position = self._generation.rows.reached
+        await rebuilt.replay_to(position, lambda reached: self._progress.report_vectors(reached, position))
         return settled
 
     async def _is_settled(self) -> bool:
         return (
-            not await unswept(self._place.connection)
-            and await self._indexed() >= await self._place.load_log_end()
+            not await list_unswept(self._place.connection)
+            and await self._indexed_position() >= await self._place.load_log_end()
         )
 
-    async def _indexed(self) -> int:
+    async def _indexed_position(self) -> int:
         return await read_applied_position(self._place.connection.jetstream(), "index")
 
-    async def _at_rest(self, differences: Sequence[Difference]) -> list[Difference]:
+    async def _drop_delayed(self, differences: Sequence[Difference]) -> list[Difference]:
         """Return the differences of users for whom `index` has no work left; others may be mere delays."""
-        moving = await unswept(self._place.connection)
-        after = min(await self._indexed(), self._made.rows.reached)
+        moving = await list_unswept(self._place.connection)
+        after = min(await self._indexed_position(), self._generation.rows.reached)
         reading = read_stream(
             self._place.connection, LOG, after=after, up_to=await self._place.load_log_end()
         )

@@ -123,7 +123,7 @@ async def test_mcp_serves_over_http(shared: Up) -> None:
             await call(boris, "memory_forget", id=saved["id"])
             assert (await call(boris, "memory_search", query="cello"))["hits"] == []
         async with _over_http(url[0], token[1], "") as nobody:
-            assert "Send the header Mnemon-User" in text(await nobody.call_tool("memory_read", {}))
+            assert "send the header Mnemon-User" in text(await nobody.call_tool("memory_read", {}))
 
 
 async def test_mcp_names_missing_requirements(tmp_path: Path) -> None:

@@ -13,11 +13,10 @@ import psycopg
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from mnemon.admin.application import application
-from mnemon.admin.connections import Parts
+from mnemon.admin.application import create_application
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
-from mnemon.http.server import serving
-from mnemon.http.socket_binding import listening_on, shown
+from mnemon.http.server import format_address, open_listening_socket, serve_http
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.config import Deployment
 from mnemon_infra.process.data_folder import Endpoints
@@ -58,10 +57,10 @@ PAGES: Final = {
 async def admin_page(endpoints: Endpoints, data: Path) -> AsyncIterator[str]:
     """The page of a stack, served in this process: where it is."""
     deployment = Deployment(nats_url=endpoints.nats, database_dsn=endpoints.database)
-    page = application(Parts(deployment, data), Access(TOKEN))
-    with listening_on("127.0.0.1", 0) as listening:
-        async with serving(page, listening):
-            yield shown(listening)
+    page = create_application(ServerConnections(deployment, data), Access(TOKEN))
+    with open_listening_socket("127.0.0.1", 0) as listening:
+        async with serve_http(page, listening):
+            yield format_address(listening)
 
 
 @needed

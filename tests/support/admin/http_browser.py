@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from mnemon.admin.application import application
-from mnemon.admin.connections import Parts
+from mnemon.admin.application import create_application
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
 from mnemon_infra.config import Deployment
 
@@ -47,10 +47,10 @@ def words(page: str) -> str:
 @asynccontextmanager
 async def browsing(deployment: Deployment) -> AsyncIterator[Browser]:
     """The admin page of a deployment, logged in to."""
-    parts = Parts(deployment)
-    page = application(parts, Access("the token of a test"))
+    parts = ServerConnections(deployment)
+    page = create_application(parts, Access("the token of a test"))
     async with (
-        parts.used(),  # ASGITransport knows no lifespan
+        parts.close_at_end(),  # ASGITransport knows no lifespan
         httpx.AsyncClient(transport=httpx.ASGITransport(page), base_url=ADDRESS) as client,
     ):
         await client.post("/login", data={"token": "the token of a test"}, headers={"origin": ADDRESS})

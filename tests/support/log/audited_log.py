@@ -7,7 +7,7 @@ from typing import Any, LiteralString
 from nats.js.api import StreamInfo
 
 from mnemon.operations.audit.ledger import Audit, FaultKind
-from mnemon.operations.audit.run import examine
+from mnemon.operations.audit.run import run_audit
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.broker.streams.applied_position import Position, read_log_end
@@ -41,7 +41,7 @@ class AuditedLog:
         return await self.stock.connection.jetstream().stream_info(WORK, subjects_filter="work.persist.>")
 
     async def found(self, every: int = 1) -> Audit:
-        return await examine(self.stock.connection, self.database, UserSample(every), lambda *_: None)
+        return await run_audit(self.stock.connection, self.database, UserSample(every), lambda *_: None)
 
     async def faults(self) -> list[tuple[FaultKind, int]]:
         return [(each.kind, each.seq) for each in (await self.found()).faults.named]

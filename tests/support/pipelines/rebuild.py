@@ -23,7 +23,7 @@ class RebuildReport:
     def at(self, reached: int, up_to: int) -> None:
         self.positions.append(reached)
 
-    def vectors_at(self, reached: int, up_to: int) -> None:
+    def report_vectors(self, reached: int, up_to: int) -> None:
         self.vector_positions.append(reached)
 
     def say(self, line: str) -> None:

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from structlog.testing import capture_logs
 
-from mnemon.operations.health.report import examine
+from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
@@ -86,14 +86,17 @@ async def test_process_with_fast_clock_expires_no_fact(
     assert expired.pending_msgs == 0
     (said,) = [line for line in lines if line["event"] == "expiry stopped"]
     assert said["problem"].startswith("this machine's clock is 7,")
-    assert any(each.startswith("this machine's clock is 7,") for each in (await examine(maintained)).problems)
+    assert any(
+        each.startswith("this machine's clock is 7,")
+        for each in (await examine_deployment(maintained)).problems
+    )
 
     clock.ahead = 0.0
     await maintain(connection)
     assert b"past" in (await expired.next_msg(PATIENCE)).data
     await maintain(connection)
     assert expired.pending_msgs == 0
-    assert not [each for each in (await examine(maintained)).problems if "clock" in each]
+    assert not [each for each in (await examine_deployment(maintained)).problems if "clock" in each]
 
 
 async def test_facts_expire_by_the_time_of_the_log(

@@ -55,7 +55,7 @@ async def test_merged_fact_keeps_former_versions_over_export_and_import(
         await learn(stock, 2, SEA, "two")
         await merge(stock)
         lines = await exported(stock.connection, vectors_deployment)
-        written = await exported(stock.connection, vectors_deployment, markdown.lines)
+        written = await exported(stock.connection, vectors_deployment, markdown.generate_lines)
     assert [line for line in written if SEA in line]
     assert not [line for line in written if COAST in line]
     async with another(tmp_path / "there", database_url, NAMES) as (_, connection):

@@ -9,8 +9,8 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 
 from mnemon.operations.audit.ledger import Audit
-from mnemon.operations.audit.run import examine
-from mnemon.operations.rebuild.live_vectors import live_pages
+from mnemon.operations.audit.run import run_audit
+from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import MESSAGE_ID, point_id
 from mnemon_contracts.streams import DEAD, LOG
@@ -158,8 +158,8 @@ async def positions_of(connection: Client, owner: tuple[str, str]) -> list[int]:
 
 
 async def audit(deployment: Deployment) -> Audit:
-    async with open_site(deployment) as place, live_pages(place) as pages:
-        return await examine(place.connection, place.database, UserSample(), lambda *_: None, pages)
+    async with open_site(deployment) as place, open_live_pages(place) as pages:
+        return await run_audit(place.connection, place.database, UserSample(), lambda *_: None, pages)
 
 
 async def test_fifty_hostile_messages_harm_only_themselves(

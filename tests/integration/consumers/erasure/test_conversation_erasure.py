@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
-from mnemon.operations.audit.run import examine
+from mnemon.operations.audit.run import run_audit
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.events.erasure import Span, UserErasedV1
@@ -236,6 +236,6 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         async with open_exclusive_site(deployment) as place:
             verdict = await verdict_on(place, RebuildReport())
             assert (verdict.is_settled, verdict.first) == (True, [])
-            audit = await examine(connection, place.database, UserSample(), lambda *_: None)
+            audit = await run_audit(connection, place.database, UserSample(), lambda *_: None)
             assert audit.faults.named == []
     assert bad not in [each.sequence for each in await kept(connection)]

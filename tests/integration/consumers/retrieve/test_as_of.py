@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from mnemon.operations.rebuild.generations import made as made_with_vectors
+from mnemon.operations.rebuild.generations import open_generation as made_with_vectors
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.retrieve import snapshot_pool
 from mnemon_contracts.events.erasure import ALL_BEFORE
@@ -28,7 +28,7 @@ SPACE = "memory.acme.u1"
 
 
 class ToldOfBoth(RebuildReport):
-    def vectors_at(self, reached: int, up_to: int) -> None: ...
+    def report_vectors(self, reached: int, up_to: int) -> None: ...
 
 
 async def kept(site: Site, *positions: int) -> None:
@@ -117,7 +117,7 @@ async def test_search_as_of_finds_the_state_of_that_moment(
             for verb, request in (("search", question), ("context", {})):
                 code, retryable, _ = await problem(stock, verb, as_of=seq, **request)
                 assert (code, retryable) == ("unavailable", True), "not made yet"
-            await generation.reach(seq, told)
+            await generation.replay_to(seq, told)
         live = await stock.ask("search", **question, min_seq=moments[-1][0])
         assert "Anna lives in Perm" in [hit["text"] for hit in live["hits"]]
         then = await stock.ask("search", **question, as_of=seq)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon.operations.audit.run import examine
+from mnemon.operations.audit.run import run_audit
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
@@ -75,6 +75,6 @@ async def test_domain_deliveries_are_stored_or_buried(
         await persisted(connection)
         assert await stock.contents(min_seq=last) == ["good bye"]
         async with Database(deployment) as database:
-            audit = await examine(connection, database, UserSample(), lambda *_: None)
+            audit = await run_audit(connection, database, UserSample(), lambda *_: None)
     assert [each.sequence for each in await kept(connection)] == [1, 2]
     assert audit.faults.named == []

@@ -9,7 +9,7 @@ from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 from structlog.testing import capture_logs
 
-from mnemon.operations.health.report import examine
+from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
@@ -69,13 +69,13 @@ async def test_rows_keep_a_new_log_from_being_written_beside_them(
     await provision(connection)
     with pytest.raises(LogLost, match=f"ends at position 0.*position {seq}.*nats stream restore"):
         await consumed(deployment, "persist", "retrieve")
-    problems = (await examine(deployment)).problems
+    problems = (await examine_deployment(deployment)).problems
     assert any(each.startswith("the log ends at position 0") for each in problems)
     assert await read_log_end(connection.jetstream()) == 0
     for _ in range(seq):  # a backup
         await stock.say("said before")
     await consumed(deployment, "persist", "retrieve")
-    assert not any("the log ends" in each for each in (await examine(deployment)).problems)
+    assert not any("the log ends" in each for each in (await examine_deployment(deployment)).problems)
 
 
 async def test_status_advises_the_backup_before_a_new_log(
@@ -85,7 +85,7 @@ async def test_status_advises_the_backup_before_a_new_log(
         await persisted(stock)
     for stream in (LOG, WORK):
         await connection.jetstream().delete_stream(stream)
-    first, *others = (await examine(deployment)).problems
+    first, *others = (await examine_deployment(deployment)).problems
     assert "restore its newest backup first" in first
     assert not any("provision" in each for each in others)
 

@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from starlette.routing import Route
 
-from mnemon.admin.application import application
-from mnemon.admin.connections import Parts
+from mnemon.admin.application import create_application
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
@@ -36,7 +36,7 @@ ROUTES = [
     (path, method)
     for path, method in sorted(
         (each.path, method)
-        for each in application(Parts(Deployment()), Access(TOKEN)).routes
+        for each in create_application(ServerConnections(Deployment()), Access(TOKEN)).routes
         if isinstance(each, Route)
         for method in each.methods or ()
         if method != "HEAD"
@@ -49,11 +49,11 @@ ROUTES = [
 async def stranger(deployment: Deployment, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A browser before its login."""
     deployment = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    parts = Parts(deployment)
-    transport = httpx.ASGITransport(application(parts, Access(TOKEN)))
+    parts = ServerConnections(deployment)
+    transport = httpx.ASGITransport(create_application(parts, Access(TOKEN)))
     async with (
         run_consumers(("persist", "index", "dedupe", "retrieve"), deployment),
-        parts.used(),
+        parts.close_at_end(),
         httpx.AsyncClient(transport=transport, base_url=ADDRESS, headers=ORIGIN) as client,
     ):
         yield client
@@ -139,8 +139,8 @@ async def test_a_field_that_is_missing_is_named(visitor: httpx.AsyncClient) -> N
 
 
 async def test_the_login_page_names_no_folder() -> None:
-    parts = Parts(Deployment(), Path("/srv/secret-place"))
-    transport = httpx.ASGITransport(application(parts, Access(TOKEN)))
+    parts = ServerConnections(Deployment(), Path("/srv/secret-place"))
+    transport = httpx.ASGITransport(create_application(parts, Access(TOKEN)))
     async with httpx.AsyncClient(transport=transport, base_url=ADDRESS) as client:
         page = (await client.get("/login")).text
     assert "secret-place" not in page

@@ -9,10 +9,10 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from mnemon.admin.application import application
-from mnemon.admin.connections import Parts
+from mnemon.admin.application import create_application
+from mnemon.admin.connections import ServerConnections
 from mnemon.admin.session.access import Access
-from mnemon.admin.session.revoked import ended_sessions
+from mnemon.admin.session.revoked import load_ended_sessions
 from mnemon_infra.config import Deployment
 
 TOKEN = "a token of this test"
@@ -22,8 +22,8 @@ ORIGIN = {"origin": "http://127.0.0.1:8765"}
 @pytest_asyncio.fixture
 async def browser(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A browser before its login; nothing answers behind the page."""
-    access = Access(TOKEN, ["a link"], ended=ended_sessions(tmp_path))
-    page = application(Parts(Deployment()), access, ["memory.example"])
+    access = Access(TOKEN, ["a link"], ended=load_ended_sessions(tmp_path))
+    page = create_application(ServerConnections(Deployment()), access, ["memory.example"])
     async with AsyncExitStack() as ends:
         transport = httpx.ASGITransport(page)
         yield await ends.enter_async_context(
@@ -69,9 +69,11 @@ async def test_session_belongs_to_one_browser(browser: httpx.AsyncClient, tmp_pa
     assert out.headers["location"] == "/login"
     browser.cookies.set(name, value, domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303, "a kept cookie of a session that was ended"
-    assert Access(TOKEN).session(value)
-    assert not Access(TOKEN, ended=ended_sessions(tmp_path)).session(value), "by a process begun anew, too"
-    assert not Access("another token").session(value)
+    assert Access(TOKEN).get_session(value)
+    assert not Access(TOKEN, ended=load_ended_sessions(tmp_path)).get_session(value), (
+        "by a process begun anew, too"
+    )
+    assert not Access("another token").get_session(value)
     browser.cookies.set(name, value[:-1], domain="127.0.0.1")
     assert (await browser.get("/")).status_code == 303
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 
-from mnemon.admin.pages.dead_letters import SHOWN
+from mnemon.admin.pages.dead_letters import PAGE_SIZE
 from mnemon_contracts.settings.models import Price
 from mnemon_infra.broker.dead_letters.writer import store_letter
 from mnemon_infra.broker.outcomes import Dead
@@ -75,12 +75,12 @@ async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deploy
         subject = "memory.globex.u1.window.answered.v1"
         answers = (
             store_letter(stock.connection, "extract", subject, dead, {"answer": "?"}, f"w{number}")
-            for number in range(SHOWN + 1)
+            for number in range(PAGE_SIZE + 1)
         )
         await asyncio.gather(*answers)
 
         first = await browser.see("/dead")
-        assert (first.count('name="letter.'), 'name="letter.1"' in first) == (SHOWN, False)
+        assert (first.count('name="letter.'), 'name="letter.1"' in first) == (PAGE_SIZE, False)
         older = await browser.see("/dead", before="3")
         assert (older.count('name="letter.'), "before=" in older) == (2, False)
         assert (await browser.see("/dead", tenant="acme", consumer="persist")).count('name="letter.') == 1
@@ -99,9 +99,9 @@ async def test_dead_letters_are_listed_redriven_and_dropped(stock: Stock, deploy
         await browser.see("/dead/1", 404)
 
         asked = await browser.send("/dead/confirm", 200, **chosen)
-        assert ("Drop letter 2?" in asked, len(await kept(stock.connection))) == (True, SHOWN + 1)
+        assert ("Drop letter 2?" in asked, len(await kept(stock.connection))) == (True, PAGE_SIZE + 1)
         assert "1 letter deleted for good." in words(await browser.send("/dead/drop", 200, **chosen))
-        assert len(await kept(stock.connection)) == SHOWN
+        assert len(await kept(stock.connection)) == PAGE_SIZE
 
         until = f"{datetime.now(UTC) + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
         await stock.connection.jetstream().pause_consumer("LOG", "persist", until)

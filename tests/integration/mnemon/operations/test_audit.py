@@ -41,7 +41,7 @@ async def test_all_kinds_of_events_are_accounted_for(audited: AuditedLog, where:
     assert found.up_to == persist.events == await read_log_end(audited.stock.connection.jetstream())
     assert found.beyond == 0
     assert persist.dead == {"invalid_body": 2, "unknown_event": 1, "refused_by_database": 1}
-    assert persist.nothing == {
+    assert persist.ignored == {
         "fact.proposed: no projection reads it yet": 2,
         "a copy of an event that came before it": 1,
     }
@@ -82,7 +82,7 @@ async def test_a_row_that_is_not_there_is_named(
     faults = [(each.kind, each.seq, each.where) for each in found.faults.named]
     copies = [("absent", where["copy"], "messages")] if event == "copied" else []
     assert faults == [("absent", where[event], table), *copies]
-    assert found.faults.sequences() == [where[event], *(seq for _, seq, _ in copies)]
+    assert found.faults.list_sequences() == [where[event], *(seq for _, seq, _ in copies)]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ async def test_a_proposal_without_a_decision_is_named(audited: AuditedLog) -> No
     await audited.decide("fact.confirmed", id="dedupe:p", fact_id="ar_001", decision=by)
     found = await audited.found()
     assert found.beyond == 1
-    assert found.faults.sequences() == [forgotten, later]
+    assert found.faults.list_sequences() == [forgotten, later]
     async with run_consumers(("persist",), audited.deployment):
         again = await audited.decide("fact.confirmed", id="another", fact_id="ar_001", decision=by)
         await audited.settled()
@@ -208,7 +208,7 @@ async def test_erased_events_are_not_missing(audited: AuditedLog) -> None:
     found = await audited.found()
     assert found.faults.named == []
     assert found.persist.applied == 3
-    assert found.persist.events - found.persist.applied == sum(found.persist.nothing.values())
+    assert found.persist.events - found.persist.applied == sum(found.persist.ignored.values())
     async with audited.database.transaction() as connection:
         await connection.execute("UPDATE erasures SET seq = %s", [late + 1])
     assert ("kept", late) in await audited.faults()

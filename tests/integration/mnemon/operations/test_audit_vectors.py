@@ -6,8 +6,8 @@ from uuid import uuid4
 from nats.aio.client import Client
 
 from mnemon.operations.audit.ledger import Audit
-from mnemon.operations.audit.run import examine
-from mnemon.operations.rebuild.live_vectors import live_pages
+from mnemon.operations.audit.run import run_audit
+from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.identity import point_id
 from mnemon_infra.broker.streams.applied_position import read_log_end
@@ -31,8 +31,8 @@ async def test_audit_names_missing_and_surplus_points(
     owner = "acme", "u1"
 
     async def found() -> Audit:
-        async with open_site(deployment) as place, live_pages(place) as pages:
-            return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
+        async with open_site(deployment) as place, open_live_pages(place) as pages:
+            return await run_audit(connection, place.database, UserSample(), lambda *_: None, pages)
 
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), deployment):
         for number in range(70):

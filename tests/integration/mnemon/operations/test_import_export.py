@@ -13,20 +13,26 @@ import pytest
 from nats.aio.client import Client
 from psycopg.sql import SQL, Identifier
 
-from mnemon.demo.derived_memory import learn
-from mnemon.demo.facts import tell
-from mnemon.demo.run import ANSWERING, SURPRISE, TENANT, in_runs
+from mnemon.demo.derived_memory import derive_memory
+from mnemon.demo.facts import collect_facts
+from mnemon.demo.run import CLEARED_CONVERSATION, FIRST_CONSUMERS, TENANT, split_into_runs
 from mnemon.demo.sample import read_sample
 from mnemon.operations.exports import jsonl, markdown
-from mnemon.operations.exports.run import ExportCounts, ExportFormat, everybody, settled, write
+from mnemon.operations.exports.run import (
+    ExportCounts,
+    ExportFormat,
+    stream_owners,
+    wait_until_projected,
+    write_memories,
+)
 from mnemon.operations.imports import run as bringing
-from mnemon.operations.imports.jsonl import Lines
-from mnemon.operations.imports.markdown import Markdown
-from mnemon.operations.imports.normalised_files import backup_of, rewrite
+from mnemon.operations.imports.jsonl import JsonLinesReader
+from mnemon.operations.imports.markdown import MarkdownReader
+from mnemon.operations.imports.normalised_files import get_backup_path, rewrite_files
 from mnemon.operations.imports.postgres import RowReader
 from mnemon.operations.imports.records import ImportRecord, Incoming
 from mnemon.operations.imports.report import ImportReport
-from mnemon.operations.imports.run import Bringing
+from mnemon.operations.imports.run import RecordImporter
 from mnemon_bench.workloads.all_events import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
@@ -66,15 +72,19 @@ async def bring(
     connection: Client, lines: list[str], up_to: int | None = None, **options: Any
 ) -> ImportReport:
     file = io.BytesIO("\n".join(lines).encode())
-    importing = Bringing(connection, None, ImportReport(), lambda _: None)
-    return await importing.bring(each(Lines(**options).read(file), up_to))
+    importing = RecordImporter(connection, None, ImportReport(), lambda _: None)
+    return await importing.import_records(each(JsonLinesReader(**options).read(file), up_to))
 
 
-async def exported(connection: Client, deployment: Deployment, form: ExportFormat = jsonl.lines) -> list[str]:
+async def exported(
+    connection: Client, deployment: Deployment, form: ExportFormat = jsonl.generate_lines
+) -> list[str]:
     lines: list[str] = []
-    written = ExportCounts(await settled(connection))
+    written = ExportCounts(await wait_until_projected(connection))
     async with Database(deployment) as database:
-        await write(database, everybody(database, None), form, lines.append, written, lambda _: None)
+        await write_memories(
+            database, stream_owners(database, None), form, lines.append, written, lambda _: None
+        )
     assert written.lines == len(lines)
     return lines
 
@@ -82,7 +92,7 @@ async def exported(connection: Client, deployment: Deployment, form: ExportForma
 async def say_the_sample(deployment: Deployment, connection: Client) -> None:
     """The demo, without its show."""
     async with MemoryClient.connect(str(deployment.nats_url), tenant=TENANT) as memory:
-        for run in in_runs(read_sample()):
+        for run in split_into_runs(read_sample()):
             for line in run:
                 if isinstance(line.event, ProfileSetV1):
                     await memory.set_profile(line.user, line.event.fields)
@@ -91,16 +101,16 @@ async def say_the_sample(deployment: Deployment, connection: Client) -> None:
                 for line in run
                 if isinstance(line.event, MessageV1 | StartedV1 | ClearedV1)
             )
-        await tell(memory, connection.jetstream())
+        await collect_facts(memory, connection.jetstream())
         task = await memory.add_task("anna", "Call the bank")
         await memory.add_document("anna", "Tiles are fired at 1,240 degrees.")
         assert task.task_id
-    await learn(connection, TENANT, deployment, None)
+    await derive_memory(connection, TENANT, deployment, None)
 
 
 def cleared() -> set[str]:
     """Ids of the messages that Lena clears."""
-    of_it = [line.event for line in read_sample() if line.conversation == SURPRISE]
+    of_it = [line.event for line in read_sample() if line.conversation == CLEARED_CONVERSATION]
     (place,) = [number for number, event in enumerate(of_it) if isinstance(event, ClearedV1)]
     gone = {f'"{event.id}"' for event in of_it[:place] if isinstance(event, MessageV1)}
     assert gone
@@ -109,7 +119,7 @@ def cleared() -> set[str]:
 
 @asynccontextmanager
 async def another(
-    tmp_path: Path, database_url: str, names: tuple[str, ...] = ANSWERING
+    tmp_path: Path, database_url: str, names: tuple[str, ...] = FIRST_CONSUMERS
 ) -> AsyncIterator[tuple[Deployment, Client]]:
     """A deployment of which nobody has heard."""
     tmp_path.mkdir()
@@ -139,15 +149,15 @@ async def an_old_file_is_rewritten(connection: Client, deployment: Deployment, f
     old.chmod(0o600)
     report = ImportReport()
     with old.open("rb") as file:
-        found = each(list(Markdown(TENANT).read(file)))
-    await Bringing(connection, TENANT, report, lambda _: None).bring(found)
+        found = each(list(MarkdownReader(TENANT).read(file)))
+    await RecordImporter(connection, TENANT, report, lambda _: None).import_records(found)
     assert [(one.place, one.field) for one in report.first] == [("line 2", "text")]
     async with Database(deployment) as database:
-        await rewrite(connection, database, {old: (TENANT, "77")})
+        await rewrite_files(connection, database, {old: (TENANT, "77")})
     assert "- [id:pf_001] [t:profile] [imp:high] Prefers to speak Russian\n" in old.read_text()
     assert "- city: Kazan\n" in old.read_text()
-    assert backup_of(old).read_text().startswith("- Prefers to speak Russian\n- Is it so?\n")
-    assert [each.stat().st_mode & 0o777 for each in (old, backup_of(old))] == [0o600, 0o600]
+    assert get_backup_path(old).read_text().startswith("- Prefers to speak Russian\n- Is it so?\n")
+    assert [each.stat().st_mode & 0o777 for each in (old, get_backup_path(old))] == [0o600, 0o600]
     assert sorted(each.name for each in folder.iterdir() if each.name.startswith("77")) == [
         "77.md",
         "77.md.bak",
@@ -162,11 +172,11 @@ async def test_demo_memory_survives_export_and_import(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     located = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
-    async with run_consumers(ANSWERING, located):
+    async with run_consumers(FIRST_CONSUMERS, located):
         await say_the_sample(located, connection)
         await an_old_file_is_rewritten(connection, located, tmp_path)
         before = await exported(connection, located)
-        known = await exported(connection, located, markdown.lines)
+        known = await exported(connection, located, markdown.generate_lines)
     events = {json.loads(line)["event"] for line in before}
     assert events >= {
         "summary.merged.v1",
@@ -185,9 +195,9 @@ async def test_demo_memory_survives_export_and_import(
         assert (begun.already_there, begun.published, begun.refused) == (200, len(before) - 200, 0)
         assert (await there.jetstream().stream_info(LOG)).state.messages == len(before), "nothing is doubled"
         assert await exported(there, other) == before
-        await learn(there, TENANT, other, None)
+        await derive_memory(there, TENANT, other, None)
         assert await exported(there, other) == before
-        assert await exported(there, other, markdown.lines) == known
+        assert await exported(there, other, markdown.generate_lines) == known
         assert await read_last_position(there, event_filter("model.called")) == 0, "no model was asked"
 
         again = await bring(there, [line for line in before if '"anna"' in line], user="anja")
@@ -207,12 +217,12 @@ async def test_any_memory_is_restored_by_import(
     async with run_consumers(("persist",), deployment):
         await fill_log(connection, 2000, seed=7, users=3)
         before = await exported(connection, deployment)
-        known = await exported(connection, deployment, markdown.lines)
+        known = await exported(connection, deployment, markdown.generate_lines)
     async with another(tmp_path / "other", database_url, ("persist",)) as (other, there):
         report = await bring(there, before)
         assert (report.published, report.refused) == (len(before), 0)
         assert await exported(there, other) == before
-        assert await exported(there, other, markdown.lines) == known
+        assert await exported(there, other, markdown.generate_lines) == known
 
 
 async def test_erased_user_is_absent_from_export_and_importable(
@@ -273,7 +283,7 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
         await bot.execute(CONVERSATIONS)
         async with open_external_database(database_url) as tables:
             found: list[Any] = [
-                one async for one in RowReader().conversations(stream_messages(tables, schema))
+                one async for one in RowReader().read_conversations(stream_messages(tables, schema))
             ]
         events = [(one.user, getattr(one.event, "content", "")) for one in found if isinstance(one, Incoming)]
         assert events == [("42", ""), ("42", "Hi"), ("42", "Hello"), ("42", "")], (
@@ -282,7 +292,7 @@ async def test_import_reads_tables_of_other_bots(database_url: str) -> None:
 
         await bot.execute(CHAT_LOGS)
         async with open_external_database(database_url) as tables:
-            logs = RowReader().chat_logs(await ChatLogs.inspect(tables, schema))
+            logs = RowReader().read_chat_logs(await ChatLogs.inspect(tables, schema))
             found = [one async for one in logs]
         texts = [(one.user, getattr(one.event, "content", None) or one.event.text) for one in found]
         assert texts == [

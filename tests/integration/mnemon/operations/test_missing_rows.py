@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from mnemon.operations.health.report import examine
+from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.provisioning.topology import provision
@@ -40,7 +40,7 @@ async def emptied(database: Database, after: int = 0) -> None:
 
 
 async def problems(deployment: Deployment) -> list[str]:
-    return [each for each in (await examine(deployment)).problems if "has no row" in each]
+    return [each for each in (await examine_deployment(deployment)).problems if "has no row" in each]
 
 
 async def test_rows_of_an_empty_database_are_made_from_the_log(

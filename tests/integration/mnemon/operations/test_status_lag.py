@@ -3,8 +3,8 @@
 import asyncio
 from itertools import count
 
-from mnemon.operations.health.lag import MANY
-from mnemon.operations.health.report import Health, examine
+from mnemon.operations.health.lag import MANY_MESSAGES
+from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
@@ -39,21 +39,21 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
         try:
             async with asyncio.timeout(PATIENCE):
                 while True:
-                    seen = await examine(deployment)
+                    seen = await examine_deployment(deployment)
                     if any(words in warning for warning in seen.warnings):
                         return seen
         finally:
             saying.cancel()
             await asyncio.gather(saying, return_exceptions=True)
 
-    quiet = await examine(deployment)
+    quiet = await examine_deployment(deployment)
     assert quiet.broker.consumers["persist"].per_second is None
     assert quiet.warnings == ()
 
-    await say(MANY)
-    still = await examine(deployment)
+    await say(MANY_MESSAGES)
+    still = await examine_deployment(deployment)
     persist = still.broker.consumers["persist"]
-    assert (persist.waiting, persist.per_second, persist.grows_per_second) == (MANY, 0, 0)
+    assert (persist.waiting, persist.per_second, persist.grows_per_second) == (MANY_MESSAGES, 0, 0)
     assert persist.seconds_left is None
     assert still.warnings == (), "it does not become more"
 
@@ -67,4 +67,4 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
     async with run_consumers(["persist"], deployment):
         last = await say(1)
         assert await Position().reach(stock.connection.jetstream(), last, PATIENCE) >= last
-    assert (await examine(deployment)).broker.consumers["persist"].waiting == 0
+    assert (await examine_deployment(deployment)).broker.consumers["persist"].waiting == 0

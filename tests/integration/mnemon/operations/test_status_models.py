@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon.operations.health import failing_models
-from mnemon.operations.health.report import Health, examine
+from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_bench.provider_server.faults import HttpFault
 from tests.support.pipelines.extraction import KEY, MODEL, PATIENCE, ExtractionHarness
 
@@ -15,7 +15,7 @@ async def seen(online_extraction: ExtractionHarness, *words: str) -> Health:
     """Wait until a problem says all of this."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            health = await examine(online_extraction.deployment)
+            health = await examine_deployment(online_extraction.deployment)
             if any(all(word in problem for word in words) for problem in health.problems):
                 assert not health.healthy
                 return health
@@ -43,7 +43,7 @@ async def test_a_refused_key_is_a_problem_until_it_is_mended(
     async with online_extraction.running():
         await online_extraction.time_passes()
         await online_extraction.has(1, "window.answered")
-        health = await examine(online_extraction.deployment)
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
@@ -59,7 +59,7 @@ async def test_a_model_that_does_not_exist_is_a_problem_until_another_is_set(
         await online_extraction.set(model="another")
         await online_extraction.time_passes()
         await online_extraction.has(1, "window.answered")
-        health = await examine(online_extraction.deployment)
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.failing == ()
 
@@ -79,10 +79,10 @@ async def test_an_outage_is_a_problem_when_it_lasts(
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea")
         await online_extraction.becomes("SELECT attempts, due_at > cut_at FROM windows", (0, True))
-        health = await examine(online_extraction.deployment)
+        health = await examine_deployment(online_extraction.deployment)
         assert health.models is not None
         assert health.models.failing == ()
-        monkeypatch.setattr(failing_models, "PASSING", timedelta(0))
+        monkeypatch.setattr(failing_models, "TOLERATED_SILENCE", timedelta(0))
         health = await seen(online_extraction, f"openai/{MODEL} of acme", "HTTP 503", "asked again")
         assert health.models is not None
         assert not health.models.failing[0].is_refused
@@ -113,6 +113,6 @@ async def test_windows_that_were_given_up_are_a_problem_until_they_are_read(
         state.faults.rewrite = lambda _, body: body
         await online_extraction.redrive_all()
         await online_extraction.has(8, "window.answered")
-        health = await examine(online_extraction.deployment)
+        health = await examine_deployment(online_extraction.deployment)
     assert health.models is not None
     assert health.models.given_up == ()

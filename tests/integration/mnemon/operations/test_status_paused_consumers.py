@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from nats.aio.client import Client
 
-from mnemon.operations.health.report import examine
+from mnemon.operations.health.report import examine_deployment
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.dead_letters.limit import PAUSE
 from mnemon_infra.config import Deployment
@@ -18,7 +18,9 @@ async def pause(connection: Client, seconds: float) -> None:
 
 
 async def problem(deployment: Deployment) -> str:
-    (said,) = [each for each in (await examine(deployment)).problems if each.startswith("persist ")]
+    (said,) = [
+        each for each in (await examine_deployment(deployment)).problems if each.startswith("persist ")
+    ]
     return said
 
 
@@ -37,7 +39,7 @@ async def test_only_a_consumer_without_any_sign_of_life_is_read_by_nobody(
     stock: Stock, connection: Client, deployment: Deployment
 ) -> None:
     await stock.say("hi")
-    looking = asyncio.create_task(examine(deployment))
+    looking = asyncio.create_task(examine_deployment(deployment))
     reader = await connection.jetstream().pull_subscribe_bind(consumer="persist", stream=LOG)
     await asyncio.sleep(1)  # as one that is busy with other work for this long
     (message,) = await reader.fetch(1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest_asyncio
 
-from mnemon.operations.rebuild.redecide import Redeciding
+from mnemon.operations.rebuild.redecide import Redecision
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.decode import decode_event
 from mnemon_contracts.events.memory import FactSavedV1, FactUpdatedV1
@@ -92,10 +92,10 @@ async def test_old_decisions_hold_and_their_rows_are_those_of_the_log(
 async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again(
     stock: Stock, end: int, audited: AuditedLog
 ) -> None:
-    redeciding = Redeciding(
+    redeciding = Redecision(
         stock.connection, audited.database, load_wordllama(), edit=lambda document: document
     )
-    shown = await redeciding.preview(lambda *_: None)
+    shown = await redeciding.preview_corrections(lambda *_: None)
     assert [(*each.owner, each.change.kind, each.change.text) for each in shown.first] == [
         ("acme", "u1", "apart", MOTHER),
         ("acme", "u1", "rewritten", MOTHER),
@@ -104,7 +104,7 @@ async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again
     ]
     assert await read_log_end(stock.connection.jetstream()) == end
 
-    assert await redeciding.make(lambda *_: None) == shown
+    assert await redeciding.make_corrections(lambda *_: None) == shown
     changed = await indexed(stock, await read_log_end(stock.connection.jetstream()))
     assert await load_texts(stock, "acme.u1", changed) == {
         "pf_001": ALLERGY,
@@ -115,7 +115,7 @@ async def test_facts_that_overwrote_each_other_are_kept_apart_once_decided_again
     assert await load_texts(stock, "acme.u2", changed) == {"pf_001": MAMA, "pf_002": PAPA}
     assert await load_corrections(stock) == [(MOTHER, (2,)), (ALLERGY, (1,))]
     assert [each["text"] for each in (await stock.ask("get", id="pf_001"))["versions"]] == [MOTHER, ALLERGY]
-    assert (await redeciding.make(lambda *_: None)).changed == 0
+    assert (await redeciding.make_corrections(lambda *_: None)).changed == 0
     await assert_rows_follow_the_log(audited)
 
     for seq, event in enumerate(EVENTS, start=1):

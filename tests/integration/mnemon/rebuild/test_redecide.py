@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from mnemon.operations.rebuild.redecide import RedecideOutcome, Redeciding
+from mnemon.operations.rebuild.redecide import RedecideOutcome, Redecision
 from mnemon_consumers.dedupe.handler import DedupeConsumer
 from mnemon_consumers.index.handler import IndexConsumer
 from mnemon_consumers.persist.handler import PersistConsumer
@@ -49,12 +49,12 @@ class Decided:
     vectors: VectorStore
     model: PresetEmbedder
 
-    def by(self, edit: Callable[[Document], Document]) -> Redeciding:
-        return Redeciding(self.stock.connection, self.database, self.model, edit)
+    def by(self, edit: Callable[[Document], Document]) -> Redecision:
+        return Redecision(self.stock.connection, self.database, self.model, edit)
 
     async def make(self, edit: Callable[[Document], Document]) -> RedecideOutcome:
         await change_settings(self.stock.connection, edit)
-        outcome = await self.by(edit).make(lambda *_: None)
+        outcome = await self.by(edit).make_corrections(lambda *_: None)
         end = (await self.stock.connection.jetstream().stream_info("LOG")).state.last_seq
         await indexed(self.stock, end)
         return outcome
@@ -96,7 +96,7 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     apart = await decided.said()
     await decided.stock.ask("erase", "acme.erased")
 
-    shown = await decided.by(TOGETHER).preview(lambda *_: None)
+    shown = await decided.by(TOGETHER).preview_corrections(lambda *_: None)
     assert (shown.users, shown.changed, dict(shown.counts)) == (1, 1, {"merged": 1, "rewritten": 1})
     assert [(each.owner, each.change.text) for each in shown.first] == [
         (("acme", "u1"), TEA),
@@ -114,7 +114,7 @@ async def test_redecide_previews_merges_and_reverts(decided: Decided) -> None:
     await decided.stock.ask("forget", id=again["id"])
 
     await change_settings(decided.stock.connection, APART)
-    both = (decided.by(APART).make(lambda *_: None) for _ in range(2))
+    both = (decided.by(APART).make_corrections(lambda *_: None) for _ in range(2))
     assert sorted(each.changed for each in await asyncio.gather(*both)) in ([0, 1], [1, 1])
     await decided.make(APART)
     assert await decided.made() == [

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from mnemon.operations.rebuild.generations import made
-from mnemon.operations.rebuild.live_vectors import counted
-from mnemon.operations.rebuild.swap import finish, former, take_over
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.live_vectors import count_points
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.config import Deployment
 from mnemon_infra.rebuild.generations import open_exclusive_site
@@ -20,14 +20,14 @@ async def test_foreign_vectors_are_not_taken_for_former_ones(
     async with run_consumers(("persist", "index"), located):
         await indexed(stock, await stock.say("the walrus sings"))
     async with open_exclusive_site(located) as place:
-        async with made(place, "next", told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        async with former(place, told):
+        async with open_generation(place, "next", told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        async with open_former(place, told):
             pass  # killed
-        async with made(place, "next", told):
+        async with open_generation(place, "next", told):
             pass  # killed, too, before any of its vectors are there
-        async with former(place, told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, located) == 1
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, located) == 1

@@ -11,13 +11,13 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon.operations.rebuild.embedding import embedding_of, is_embedding
-from mnemon.operations.rebuild.generations import made
-from mnemon.operations.rebuild.listing import dropped
-from mnemon.operations.rebuild.live_vectors import counted, live_pages
-from mnemon.operations.rebuild.reembed import Preview, preview
-from mnemon.operations.rebuild.swap import finish, former, take_over
-from mnemon.operations.rebuild.verification import VerifyingAll
+from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+from mnemon.operations.rebuild.generations import open_generation
+from mnemon.operations.rebuild.listing import remove_generation
+from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
+from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+from mnemon.operations.rebuild.swap import open_former, swap_rows, swap_vectors
+from mnemon.operations.rebuild.verification import GenerationVerification
 from mnemon_bench.workloads.all_events import TENANT, fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.settings.groups import Embedding
@@ -56,14 +56,15 @@ async def site_with_vectors(live_vectors: VectorIndex, vectors_deployment: Deplo
 
 async def verdict_on(site_with_vectors: Site, told: RebuildReport) -> RowVerification:
     live = EdgeOwner(site_with_vectors.connection)
-    async with made(site_with_vectors, "next", told) as generation:
-        return await VerifyingAll(site_with_vectors, generation, live, told, patience=60).verdict()
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        verification = GenerationVerification(site_with_vectors, generation, live, told, patience=60)
+        return await verification.compare_all()
 
 
 async def switched(site_with_vectors: Site, told: RebuildReport) -> None:
-    async with made(site_with_vectors, "next", told) as generation:
-        await take_over(site_with_vectors, generation, told)
-    assert await finish(site_with_vectors, told)
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
+    assert await swap_vectors(site_with_vectors, told)
 
 
 async def all_points(live_vectors: VectorIndex) -> dict[UUID, Point]:
@@ -146,9 +147,9 @@ async def test_vectors_switch_and_return_during_searches(
     assert lost.id in await all_points(live_vectors)
     assert (await verdict_on(site_with_vectors, told)).first == []
 
-    async with former(site_with_vectors, told) as generation:
-        await take_over(site_with_vectors, generation, told)
-    assert await finish(site_with_vectors, told)
+    async with open_former(site_with_vectors, told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
+    assert await swap_vectors(site_with_vectors, told)
     await indexed(stock, await stock.say("after"))
     # As it was, with all that came since.
     assert (await verdict_on(site_with_vectors, told)).counts == {"vectors of messages": 1}
@@ -180,8 +181,8 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     await indexed(stock, seq)
     (point,) = (await all_points(live_vectors)).values()
     await live_vectors.vectors.delete(Collection.MESSAGES, point.owner, [point.id])
-    async with made(site_with_vectors, "next", told) as generation:
-        await take_over(site_with_vectors, generation, told)
+    async with open_generation(site_with_vectors, "next", told) as generation:
+        await swap_rows(site_with_vectors, generation, told)
     # Whoever did it is dead. What came since is in neither.
     await indexed(stock, await stock.say("since", id="since"))
     assert point.id not in await all_points(live_vectors)
@@ -191,10 +192,10 @@ async def test_switch_killed_between_rows_and_vectors_is_completed(
     with ExitStack() as asked:
         asked.enter_context(lock_vectors(folder))
         asyncio.get_running_loop().call_later(0.3, asked.close)
-        assert await finish(site_with_vectors, told)
+        assert await swap_vectors(site_with_vectors, told)
     events = {each.payload["event_id"] for each in (await all_points(live_vectors)).values()}
     assert events == {"first", "since"}
-    assert not await finish(site_with_vectors, told)
+    assert not await swap_vectors(site_with_vectors, told)
     assert not await has_vectors(locate_generation(site_with_vectors.deployment, "next"))
 
 
@@ -207,24 +208,24 @@ async def test_stopped_deployment_switches_vectors(
     seq = await stock.say("nobody has heard it yet", id="second")
     async with open_exclusive_site(vectors_deployment) as place:
         assert not is_folder_open(vectors_deployment)
-        async with made(place, "next", told) as generation, live_pages(place) as live:
-            verdict = await VerifyingAll(place, generation, live, told, patience=0).verdict()
+        async with open_generation(place, "next", told) as generation, open_live_pages(place) as live:
+            verdict = await GenerationVerification(place, generation, live, told, patience=0).compare_all()
             assert (verdict.counts, verdict.is_settled) == ({}, False)
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, vectors_deployment) == 2
-        assert await counted(place, locate_generation(vectors_deployment, "former")) == 1
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, vectors_deployment) == 2
+        assert await count_points(place, locate_generation(vectors_deployment, "former")) == 1
         assert place.live in {each.schema for each in await place.list_generations()}
         # Cut off before the rows: the former vectors have the other name by then.
-        async with former(place, told):
+        async with open_former(place, told):
             pass
-        await dropped(place, "before")
+        await remove_generation(place, "before")
         assert not await has_vectors(locate_generation(vectors_deployment, "next"))
     # Both are indexed again, and are found once.
     async with run_consumers(("persist", "index"), vectors_deployment):
         await indexed(stock, seq)
         async with open_exclusive_site(vectors_deployment) as place:
-            assert await counted(place, vectors_deployment) == 2
+            assert await count_points(place, vectors_deployment) == 2
 
 
 async def test_a_former_generation_whose_version_knew_no_summaries(
@@ -236,16 +237,16 @@ async def test_a_former_generation_whose_version_knew_no_summaries(
         summary = {"summary_id": "s1", **covered}
         await indexed(stock, await stock.publish("memory.acme.u1.summary.written.v1", summary))
     async with open_exclusive_site(vectors_deployment) as place:
-        async with made(place, "next", told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
+        async with open_generation(place, "next", told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
         folder = locate_generation(vectors_deployment, "former").vectors_folder
         assert folder
         shutil.rmtree(folder / "summaries")
-        async with former(place, told) as generation:
-            await take_over(place, generation, told)
-        assert await finish(place, told)
-        assert await counted(place, vectors_deployment) == 2
+        async with open_former(place, told) as generation:
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
+        assert await count_points(place, vectors_deployment) == 2
 
 
 async def test_vectors_as_of_a_position(
@@ -258,12 +259,12 @@ async def test_vectors_as_of_a_position(
     with pytest.raises(VectorsNotMade, match="--until 1"):
         async with open_as_of(site_with_vectors.deployment, first, model=model, dimension=dimension):
             raise AssertionError("it was opened")
-    async with made(site_with_vectors, "as of", told, first) as generation:
+    async with open_generation(site_with_vectors, "as of", told, first) as generation:
         await generation.rows.reach(first)
         assert not (
             await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
         ).is_complete
-        await generation.reach(first, told)
+        await generation.replay_to(first, told)
     assert (
         await site_with_vectors.database.run_query(describe_snapshot(site_with_vectors.live, first))
     ).is_complete
@@ -293,18 +294,20 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
             seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
         await indexed(stock, seq)
         async with open_exclusive_site(vectors_deployment) as place:
-            assert await is_embedding(place)
+            assert await is_embedder_running(place)
     other = Embedding(provider="openai", model="eight")
     async with open_exclusive_site(vectors_deployment) as place:
-        assert not await is_embedding(place)
-        former_model = await embedding_of(place, vectors_deployment)
-        async with made(place, "next", told, embedding=other) as generation:
-            await generation.catch_up(place, told)
+        assert not await is_embedder_running(place)
+        former_model = await get_embedding(place, vectors_deployment)
+        async with open_generation(place, "next", told, embedding=other) as generation:
+            await generation.replay_to_end(place, told)
             assert generation.vectors
             async with open_index(vectors_deployment, former_model) as live:
-                shown = await preview(place, live, generation.vectors.finding, Preview("", "", 0))
-            await take_over(place, generation, told)
-        assert await finish(place, told)
+                shown = await preview_verdicts(
+                    place, live, generation.vectors.index, ReembedPreview("", "", 0)
+                )
+            await swap_rows(place, generation, told)
+        assert await swap_vectors(place, told)
         assert (await read_settings(place.connection)).embedding == other
     assert (shown.facts, shown.pairs) == (3, 3)
     assert shown.changes == {("the same", "apart"): 1}
@@ -316,4 +319,4 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
         open_exclusive_site(vectors_deployment) as place,
     ):
         await indexed(stock, await stock.say("it goes on"))
-        assert await counted(place, vectors_deployment) == 4
+        assert await count_points(place, vectors_deployment) == 4

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from mnemon.cli.terminal.signals import Stop
+from mnemon.cli.terminal.signals import StopSignals
 from mnemon_infra.database import engine
 from mnemon_infra.database.engine import DatabaseUnavailable
 from mnemon_infra.process.cancellation import patch_wait_for, wait_for
@@ -51,10 +51,10 @@ async def test_available_result_is_returned(patience: float | None) -> None:
 
 async def test_swallowed_cancellation_is_raised() -> None:
     async def start() -> None:
-        with Stop() as stop:
+        with StopSignals() as stop:
             with suppress(asyncio.CancelledError):
                 await asyncio.sleep(60)
-            await stop.asked()
+            await stop.wait()
 
     task = asyncio.create_task(start())
     await asyncio.sleep(0)

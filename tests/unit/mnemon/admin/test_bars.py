@@ -4,13 +4,13 @@ from datetime import date
 
 import pytest
 
-from mnemon.admin.charts.bars import BOTTOM, HEIGHT, MOST_SERIES, OTHERS, TOP, chart
+from mnemon.admin.charts.bars import BOTTOM, HEIGHT, MAX_SERIES, OTHERS, TOP, draw_chart
 
 DAYS = [date(2026, 11, day) for day in (20, 21, 22)]
 
 
 def test_bar_height_matches_its_value() -> None:
-    drawn = chart(
+    drawn = draw_chart(
         DAYS,
         {("2026-11-20", "extract"): 30.0, ("2026-11-20", "compact"): 10.0, ("2026-11-22", "extract"): 20.0},
         "{:.0f}".format,
@@ -21,20 +21,20 @@ def test_bar_height_matches_its_value() -> None:
     assert [piece.height for piece in first.pieces] == pytest.approx([139.5, 46.5])
     assert (first.pieces[1].y, second.pieces) == (TOP, []), "the highest reaches the top line"
     assert third.pieces[0].y + third.pieces[0].height == pytest.approx(HEIGHT - BOTTOM)
-    assert first.told == "20 Nov: extract 30, compact 10"
-    assert second.told == "21 Nov: 0"
+    assert first.description == "20 Nov: extract 30, compact 10"
+    assert second.description == "21 Nov: 0"
     assert drawn.days[0].label == "22 Nov", "today is marked, whatever else is"
 
 
 def test_empty_bars_are_drawn() -> None:
-    drawn = chart(DAYS, {}, "{:.0f}".format)
+    drawn = draw_chart(DAYS, {}, "{:.0f}".format)
     assert [bar.pieces for bar in drawn.bars] == [[], [], []]
     assert [line.label for line in drawn.lines] == ["0", "1"]
 
 
 def test_what_has_no_colour_of_its_own_is_drawn_together() -> None:
     tenants = {("2026-11-20", f"tenant {number}"): float(number) for number in range(1, 10)}
-    drawn = chart(DAYS, tenants, "{:.0f}".format)
-    assert len(drawn.series) == MOST_SERIES
+    drawn = draw_chart(DAYS, tenants, "{:.0f}".format)
+    assert len(drawn.series) == MAX_SERIES
     assert drawn.series[-1] == OTHERS
-    assert "others 10" in drawn.bars[0].told
+    assert "others 10" in drawn.bars[0].description

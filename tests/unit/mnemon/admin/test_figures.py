@@ -5,14 +5,12 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from nats.js.api import ConsumerConfig, ConsumerInfo, SequenceInfo
 
-from mnemon.admin.charts.event_flow import PartLabel, pictures
-from mnemon.admin.charts.figures import PROCESSES, WorkState, consumers, traffic
-from mnemon.admin.charts.sparklines import spark
+from mnemon.admin.charts.event_flow import PartLabel, draw_pictures
+from mnemon.admin.charts.figures import PROCESSES, WorkState, compute_figures, compute_traffic, draw_sparkline
 from mnemon.admin.live_status import StatusSample
 from mnemon.admin.rendering import filters
-from mnemon.operations.health.lag import ConsumerSample
+from mnemon.operations.health.lag import ConsumerSample, StreamState
 from mnemon.operations.health.services import ServiceCounts
-from mnemon.operations.health.streams import StreamState
 from mnemon_contracts.streams import LOG
 
 
@@ -57,31 +55,31 @@ def test_consumer_state_follows_from_its_figures(
     before: ConsumerInfo, now: ConsumerInfo, state: WorkState, rate: float
 ) -> None:
     sweep = reader("persist-sweep")
-    fares = consumers([sample(10, before, sweep), sample(12, now, sweep)])["persist"]
+    fares = compute_figures([sample(10, before, sweep), sample(12, now, sweep)])["persist"]
     assert (fares.state, fares.rate) == (state, rate)
 
 
 def test_a_consumer_that_is_not_there_is_absent() -> None:
-    assert {each.state for each in consumers([sample(1), sample(2)]).values()} == {"absent"}
+    assert {each.state for each in compute_figures([sample(1), sample(2)]).values()} == {"absent"}
 
 
 def test_what_is_answered_counts_from_zero_when_retrieve_began_anew() -> None:
     first = sample(10, end=100, served=ServiceCounts(1, requests=900, seconds=9))
     second = sample(12, end=150, served=ServiceCounts(1, requests=50, errors=2, seconds=0.1))
-    seen = traffic([first, second])
+    seen = compute_traffic([first, second])
     assert (seen.published.now, seen.asked.now, seen.milliseconds, seen.refused) == (25, 25, 2, 2)
 
 
 def test_plot_shows_the_latest_value_at_the_right() -> None:
-    plot = spark([(0, 99), (90, 0), (95, 10), (100, 5)], span=10)
+    plot = draw_sparkline([(0, 99), (90, 0), (95, 10), (100, 5)], span=10)
     assert (plot.line, plot.top) == ("M0.0 30.0L50.0 0.0L100.0 15.0", 10)
-    assert spark([(1, 1)], span=10).line == ""
-    assert spark([(1, 0), (2, 0)], span=10).line.endswith("100.0 30.0")
+    assert draw_sparkline([(1, 1)], span=10).line == ""
+    assert draw_sparkline([(1, 0), (2, 0)], span=10).line.endswith("100.0 30.0")
 
 
 def test_every_part_stands_within_both_pictures() -> None:
     names = ("bots", "LOG", "WORK", *PROCESSES, "PostgreSQL", "Qdrant", "models", "retrieve")
-    for picture in pictures({name: PartLabel("process") for name in names}):
+    for picture in draw_pictures({name: PartLabel("process") for name in names}):
         assert sorted(part.name for part in picture.parts) == sorted(names)
         for part in picture.parts:
             assert 0 < part.box.x < part.box.x + part.box.width < picture.width
@@ -89,16 +87,31 @@ def test_every_part_stands_within_both_pictures() -> None:
 
 
 def test_figures_are_formatted_in_words() -> None:
-    assert [filters.number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == ["–", "0", "0.2", "3", "12,345"]
-    assert [filters.counted(each, "fact") for each in (0, 1, 1200)] == ["0 facts", "1 fact", "1,200 facts"]
-    assert [filters.age(each) for each in (None, 12, 100, 7200, 200_000)] == [
+    assert [filters.format_number(each) for each in (None, 0, 0.25, 3.0, 12_345)] == [
+        "–",
+        "0",
+        "0.2",
+        "3",
+        "12,345",
+    ]
+    assert [filters.format_count(each, "fact") for each in (0, 1, 1200)] == [
+        "0 facts",
+        "1 fact",
+        "1,200 facts",
+    ]
+    assert [filters.format_age(each) for each in (None, 12, 100, 7200, 200_000)] == [
         "–",
         "12 s",
         "2 min",
         "2 h",
         "2 d",
     ]
-    assert [filters.size(each) for each in (None, 12, 4_500, 231_000)] == ["–", "12 B", "4.5 KB", "231 KB"]
+    assert [filters.format_size(each) for each in (None, 12, 4_500, 231_000)] == [
+        "–",
+        "12 B",
+        "4.5 KB",
+        "231 KB",
+    ]
     moscow = datetime(2026, 11, 22, 7, 53, 1, tzinfo=timezone(timedelta(hours=3)))
-    assert ">22 Nov 2026, 04:53<" in filters.moment(moscow)
-    assert filters.moment(datetime(2026, 1, 2, tzinfo=UTC)).startswith('<time datetime="2026-01-02T')
+    assert ">22 Nov 2026, 04:53<" in filters.format_time(moscow)
+    assert filters.format_time(datetime(2026, 1, 2, tzinfo=UTC)).startswith('<time datetime="2026-01-02T')

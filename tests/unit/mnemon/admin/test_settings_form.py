@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.admin.forms.settings import Knob, problems
+from mnemon.admin.forms.settings import SettingControl, list_errors
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import DEFAULTS, resolve_settings, set_value
 from mnemon_contracts.settings.fields import list_groups
 
-KNOBS = {field.name: Knob.of(field) for group in list_groups() for field in group.fields}
+KNOBS = {field.name: SettingControl.from_setting(field) for group in list_groups() for field in group.fields}
 PRICE = {"model": "gpt-4o-mini", "input": 0.15, "output": 0.6, "batch": 0.5}
 
 
@@ -17,7 +17,7 @@ def test_every_setting_has_a_field_that_gives_back_what_it_shows() -> None:
     assert set(KNOBS) == set(DEFAULTS)
     for name, knob in KNOBS.items():
         value = DEFAULTS[name]
-        assert knob.read({name: knob.written(value)}) == value, name
+        assert knob.read_value({name: knob.format_value(value)}) == value, name
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_every_setting_has_a_field_that_gives_back_what_it_shows() -> None:
     ],
 )
 def test_typed_text_becomes_a_value(name: str, typed: str, value: Any) -> None:
-    assert KNOBS[name].read({name: typed}) == value
+    assert KNOBS[name].read_value({name: typed}) == value
 
 
 def test_prices_are_lines_of_their_own() -> None:
@@ -42,14 +42,14 @@ def test_prices_are_lines_of_their_own() -> None:
         for number, line in enumerate(lines)
         for part in ("model", "input", "output", "cached", "batch")
     }
-    assert KNOBS["spending.prices"].read(form) == [PRICE, {"model": "haiku", "input": "x"}]
+    assert KNOBS["spending.prices"].read_value(form) == [PRICE, {"model": "haiku", "input": "x"}]
 
 
 def test_every_wrong_field_is_named() -> None:
     document = set_value(set_value({}, "limits.per_user", "many"), "retrieval.limit", 0)
     with pytest.raises(InvalidBody) as refused:
         resolve_settings(document)
-    assert problems(refused.value) == {
+    assert list_errors(refused.value) == {
         "limits.per_user": "Input should be a valid integer",
         "retrieval.limit": "Input should be greater than or equal to 1",
     }

@@ -4,10 +4,10 @@ from pkgutil import resolve_name
 
 import pytest
 
-from mnemon.cli.terminal.exit_code import REFUSED
+from mnemon.cli.terminal.exit_code import ENDINGS
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", ENDINGS)
 def test_every_refusal_names_an_existing_error(name: str) -> None:
     error = resolve_name(name)
     assert issubclass(error, Exception)

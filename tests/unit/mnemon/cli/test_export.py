@@ -8,10 +8,10 @@ EXPORT = """
 import sys
 from pathlib import Path
 import typer
-from mnemon.cli.memory.export import _opened
+from mnemon.cli.memory.export import _open_output
 
 try:
-    with _opened(Path("-")) as put:
+    with _open_output(Path("-")) as put:
         for _ in range(int(sys.argv[1])):
             put("a line")
 except typer.Exit as ended:

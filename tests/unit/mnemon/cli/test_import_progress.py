@@ -6,23 +6,17 @@ from pathlib import Path
 import pytest
 import typer
 
-from mnemon.cli.imports.progress import Files, import_files
-from mnemon.operations.imports.jsonl import Lines
+from mnemon.cli.imports.progress import ImportFiles, ImportOptions
+from mnemon.operations.imports.jsonl import JsonLinesReader
 
 
 def looked_at(tmp_path: Path, text: str) -> tuple[int, Path]:
     """The exit code of a look at lines, and the file of what is refused."""
     source, refused = tmp_path / "lines.jsonl", tmp_path / "refused.jsonl"
     source.write_text(text)
+    files = ImportFiles([source], JsonLinesReader().read)
     with pytest.raises(typer.Exit) as ended:
-        import_files(
-            Files([source], Lines().read),
-            tenant=None,
-            dry_run=True,
-            refused=refused,
-            data=None,
-            as_json=False,
-        )
+        ImportOptions(dry_run=True, refused=refused).run_import(files.read_records(), None, files)
     return ended.value.exit_code, refused
 
 

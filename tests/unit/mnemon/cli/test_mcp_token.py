@@ -7,7 +7,7 @@ from starlette.types import Receive, Scope, Send
 from typer.testing import CliRunner
 
 from mnemon.cli.app import app
-from mnemon.mcp.transports import _Guarded
+from mnemon.mcp.transports import _TokenGuard
 
 TOKEN = "a token that nobody guesses"
 
@@ -17,7 +17,7 @@ async def _served(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def test_wrong_tokens_are_slowed_down() -> None:
-    transport = httpx.ASGITransport(_Guarded(_served, TOKEN))
+    transport = httpx.ASGITransport(_TokenGuard(_served, TOKEN))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8931") as client:
 
         async def status(**headers: str) -> int:

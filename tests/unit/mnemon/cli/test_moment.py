@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import typer
 
-from mnemon.cli.moment import moment
+from mnemon.cli.moment import parse_moment
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from mnemon.cli.moment import moment
     ],
 )
 def test_a_position_or_a_time(spelled: str, meant: int | datetime) -> None:
-    assert moment("--until", spelled) == meant
+    assert parse_moment("--until", spelled) == meant
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_a_position_or_a_time(spelled: str, meant: int | datetime) -> None:
 )
 def test_invalid_moment_is_refused(spelled: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit) as ended:
-        moment("--until", spelled)
+        parse_moment("--until", spelled)
     assert ended.value.exit_code == 2
     said = capsys.readouterr().err
     assert f"--until {spelled}" in said.replace("'", "")

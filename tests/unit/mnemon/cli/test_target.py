@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from mnemon.cli.target import DEFAULT_DATA, target
+from mnemon.cli.target import DEFAULT_DATA, require_deployment
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +17,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def said(capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(typer.Exit) as ended:
-        target(None, "broker", "database")
+        require_deployment(None, "broker", "database")
     assert ended.value.exit_code == 3
     return capsys.readouterr().err
 

@@ -5,17 +5,17 @@ from io import StringIO
 from rich.console import Console
 
 from mnemon.chat.screen import ChatScreen
-from mnemon.cli.terminal.text import printable
+from mnemon.cli.terminal.text import make_printable
 
 
 def test_control_characters_are_escaped() -> None:
-    assert printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
+    assert make_printable("\x1b]52;c;aGk=\x07 \x9b31m a\rb") == "�]52;c;aGk=� �31m a�b"
     plain = "سلام می‌خواهم\tx\n\N{MAN}\N{ZERO WIDTH JOINER}\N{WOMAN}"
-    assert printable(plain) == plain
-    assert printable("a\r\nb") == "a\nb"
+    assert make_printable(plain) == plain
+    assert make_printable("a\r\nb") == "a\nb"
 
 
 def test_partial_character_does_not_end_the_chat() -> None:
     shown = StringIO()
-    ChatScreen(Console(file=shown)).piece("half \ud83d \x1b[31m")
+    ChatScreen(Console(file=shown)).show_piece("half \ud83d \x1b[31m")
     assert shown.getvalue() == "half � �[31m"

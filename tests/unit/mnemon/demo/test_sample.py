@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import mnemon.demo
-from mnemon.demo.facts import TOLD
-from mnemon.demo.run import RUN, in_runs
+from mnemon.demo.facts import PROPOSED_TEXTS
+from mnemon.demo.run import MAX_RUN, split_into_runs
 from mnemon.demo.sample import ANNA, IVAN, USERS, SampleLine, read_sample
 from mnemon_contracts.base import Contract, InvalidBody
 from mnemon_contracts.events.chat import ClearedV1, MessageV1, StartedV1
@@ -106,8 +106,8 @@ def test_sample_users_speak_their_language(messages: list[tuple[SampleLine, Mess
 
 
 def test_facts_are_told_in_both_languages() -> None:
-    assert not CYRILLIC.search(" ".join(TOLD[ANNA]))
-    assert not LATIN.search(" ".join(TOLD[IVAN]))
+    assert not CYRILLIC.search(" ".join(PROPOSED_TEXTS[ANNA]))
+    assert not LATIN.search(" ".join(PROPOSED_TEXTS[IVAN]))
 
 
 def test_tools_are_called_with_arguments_and_answer_within_a_task(
@@ -130,11 +130,11 @@ def test_what_is_discarded_does_not_come_up_again(messages: list[tuple[SampleLin
 
 
 def test_runs_keep_order_and_separate_other_events(sample: tuple[SampleLine, ...]) -> None:
-    runs = list(in_runs(sample))
+    runs = list(split_into_runs(sample))
     assert [line for run in runs for line in run] == list(sample)
     sent: set[str | None] = set()
     for run in runs:
-        assert 1 <= len(run) <= RUN
+        assert 1 <= len(run) <= MAX_RUN
         events = [line.event for line in run]
         if len(run) > 1:
             ids = [event.id for event in events if isinstance(event, MessageV1)]

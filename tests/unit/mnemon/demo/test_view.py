@@ -8,17 +8,17 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from mnemon.demo.report import (
+    BotReplies,
     DeadLetter,
+    DemoFacts,
     DemoReport,
     DemoSearch,
-    Duplicate,
-    Facts,
-    Forgotten,
-    Remembered,
-    Removed,
-    ToldFact,
+    DuplicateMessage,
+    ForgottenFact,
+    ProposedText,
+    RemovedMessages,
 )
-from mnemon.demo.view import DemoScreen, show
+from mnemon.demo.view import DemoScreen, show_report
 from mnemon_contracts.events.memory import (
     Decision,
     Fact,
@@ -36,29 +36,29 @@ def stored(content: str) -> StoredMessage:
     return StoredMessage(role="user", content=content, seq=1, id="one", sent_at=said_at)
 
 
-def facts() -> Facts:
+def facts() -> DemoFacts:
     likes, is_fond = Fact(text="Likes [b]tea[/b]", tier="profile"), Fact(text="Is fond of tea")
     by_words = Decision(proposal_id="p")
     by_meaning = Decision(
         proposal_id="p", nearest="pf_001", relation="update", evidence="the newer one says that it is over"
     )
-    return Facts(
-        told=[
-            ToldFact("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
-            ToldFact(
+    return DemoFacts(
+        proposed=[
+            ProposedText("anna", likes.text, FactSavedV1(fact_id="pf_001", fact=likes, decision=by_words)),
+            ProposedText(
                 "anna", "[what]?", FactRejectedV1(proposal_id="p", reason="question", detail="It asks.")
             ),
-            ToldFact("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
-            ToldFact(
+            ProposedText("anna", "Likes tea.", FactConfirmedV1(fact_id="pf_001", decision=by_words)),
+            ProposedText(
                 "anna",
                 is_fond.text,
                 FactUpdatedV1(fact_id="pf_001", fact=is_fond, former=likes, decision=by_meaning),
             ),
-            ToldFact("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
+            ProposedText("anna", "Is not", FactUpdatedV1(fact_id="pf_001", fact=likes, former=is_fond)),
         ],
-        forgotten=Forgotten("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
+        forgotten=ForgottenFact("anna", "boats", StoredFact(id="ar_001", text="Has a [boat]"), seen_seq=9),
         kept={"anna": [StoredFact(id="pf_001", text="Is left")]},
-        found=[
+        searches=[
             DemoSearch("anna", "tea", "memories", []),
             DemoSearch(
                 "anna", "ferries", "messages", [SearchHit(id="m", scope="messages", text="[9]", score=0.5)]
@@ -73,14 +73,14 @@ def report_of(*, kept: int) -> DemoReport:
         published=30,
         log_events=29,
         kept={"anna": kept},
-        discarded=[Removed(5, [stored(f"discarded {number}") for number in range(5)])],
-        cleared=[Removed(2, [])],
+        discarded=[RemovedMessages(5, [stored(f"discarded {number}") for number in range(5)])],
+        cleared=[RemovedMessages(2, [])],
         profile_changes=1,
-        duplicates=[Duplicate("anna-1", "[bold]twice[/]")],
+        duplicates=[DuplicateMessage("anna-1", "[bold]twice[/]")],
         dead_letters=[DeadLetter("chat.demo.anna.-.message.v1", "invalid_body", "role: wrong", "{[/]")],
         seconds={"events": 1.0, "facts": 0.5, "total": 2.0},
         facts=facts(),
-        remembered=Remembered(
+        replies=BotReplies(
             context=[RenderedMessage(role="user", content="[red]Привет " * 40)],
             history=[stored("history")],
             profile={"allergies": ["penicillin", "nuts"], "дочь": {"имя": "Соня"}},
@@ -91,7 +91,7 @@ def report_of(*, kept: int) -> DemoReport:
 
 def shown(report: DemoReport, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    show(report, console)
+    show_report(report, console)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -133,15 +133,15 @@ def test_demo_report_names_missing_events() -> None:
     assert balanced.is_balanced
     assert "every event is accounted for" in shown(balanced, 80)
     assert not unbalanced.is_balanced
-    assert "this is not all of them" in shown(unbalanced, 80)
-    assert unbalanced.numbers()["balanced"] is False
+    assert "some events are not accounted for" in shown(unbalanced, 80)
+    assert unbalanced.to_json()["balanced"] is False
 
 
 def test_a_pipe_gets_lines_and_no_bars() -> None:
     console = Console(file=io.StringIO(), width=80)
     with DemoScreen(console) as screen:
-        screen.answers("PostgreSQL 18", 1.25)
-        screen.published(1, of=2)
-        screen.persisted(1, of=2)
+        screen.report_start("PostgreSQL 18", 1.25)
+        screen.report_published(1, of=2)
+        screen.report_persisted(1, of=2)
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().split() == ["✓", "PostgreSQL", "18", "1.2", "s"]

@@ -1,6 +1,6 @@
 """What is said when the embedding model is changed."""
 
-from mnemon.operations.embedding_change import what_follows
+from mnemon.operations.embedding_change import describe_consequences
 from mnemon_contracts.settings.groups import Embedding
 
 WORDLLAMA = Embedding()
@@ -8,11 +8,11 @@ OPENAI = Embedding(provider="openai", model="text-embedding-3-small")
 
 
 def test_same_model_needs_no_change() -> None:
-    assert what_follows(WORDLLAMA, Embedding(provider="wordllama")) is None
+    assert describe_consequences(WORDLLAMA, Embedding(provider="wordllama")) is None
 
 
 def test_changed_model_needs_new_vectors() -> None:
-    said = what_follows(WORDLLAMA, OPENAI)
+    said = describe_consequences(WORDLLAMA, OPENAI)
     assert said is not None
     assert "continue with wordllama" in said
     assert "made by openai/text-embedding-3-small" in said
@@ -21,7 +21,7 @@ def test_changed_model_needs_new_vectors() -> None:
 
 
 def test_without_a_model_the_next_start_goes_by_words() -> None:
-    said = what_follows(OPENAI, Embedding(provider="none"))
+    said = describe_consequences(OPENAI, Embedding(provider="none"))
     assert said is not None
     assert "words only" in said
     assert said.endswith("embedding.provider=openai embedding.model=text-embedding-3-small")

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from mnemon.operations.exports.markdown import lines
+from mnemon.operations.exports.markdown import generate_lines
 from mnemon_infra.database.memory.export import ExportedMemory, KeptField, KeptMemory
 
 
@@ -38,10 +38,10 @@ async def test_expired_fact_is_not_exported() -> None:
         wk_001=fact("Is at the dentist", now - timedelta(seconds=1)),
         wk_002=fact("Is on holiday", now + timedelta(hours=1)),
     )
-    written = [line async for line in lines(cast("ExportedMemory", memory), ("acme", "anna"))]
+    written = [line async for line in generate_lines(cast("ExportedMemory", memory), ("acme", "anna"))]
     assert [line.rpartition("] ")[2] for line in written if line.startswith("- ")] == ["Is on holiday"]
 
 
 async def test_export_of_expired_facts_is_empty() -> None:
     memory = Kept(wk_001=fact("Is at the dentist", datetime.now(UTC) - timedelta(seconds=1)))
-    assert [line async for line in lines(cast("ExportedMemory", memory), ("acme", "anna"))] == []
+    assert [line async for line in generate_lines(cast("ExportedMemory", memory), ("acme", "anna"))] == []

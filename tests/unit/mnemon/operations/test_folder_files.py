@@ -58,7 +58,7 @@ def test_listing_a_repository_runs_nothing_that_it_names(folder: Path, tmp_path:
 def test_without_git_the_ignore_files_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch, is_repository: bool
 ) -> None:
-    monkeypatch.setattr(files, "_listed_by_git", lambda _: None)
+    monkeypatch.setattr(files, "_list_by_git", lambda _: None)
     if is_repository:
         (folder / ".git").mkdir()
         (folder / ".git" / "config").write_text("[core]")

@@ -11,8 +11,8 @@ from mnemon.operations.exports.mirror_folder import (
     FolderNotUsable,
     MirrorFolder,
     MirrorScope,
-    file_name,
-    named_by,
+    decode_name,
+    encode_name,
 )
 
 ALL = MirrorScope(None, None)
@@ -27,38 +27,38 @@ HOSTILE = [
 
 @pytest.mark.parametrize("user", HOSTILE)
 def test_file_name_is_safe_and_reversible(user: str) -> None:
-    name = file_name(user)
+    name = encode_name(user)
 
     assert name.isascii()
     assert name.isprintable()
     assert "/" not in name
     assert not name.startswith(".")
     assert len(f"{name}.md") <= 255
-    assert named_by(name) in (user, None)
+    assert decode_name(name) in (user, None)
     if len(user.encode()) <= 66:
-        assert named_by(name) == user
+        assert decode_name(name) == user
 
 
 def test_no_two_users_have_one_file_where_case_does_not_count() -> None:
-    names = {user: file_name(user) for user in HOSTILE}
+    names = {user: encode_name(user) for user in HOSTILE}
     shared = [(one, other) for one, other in combinations(HOSTILE, 2)
               if names[one].casefold() == names[other].casefold()]  # fmt: skip
     assert shared == []
 
 
 def test_an_escape_is_not_cut_in_two() -> None:
-    beginning, _, digest = file_name("я" * 127).partition("~")
+    beginning, _, digest = encode_name("я" * 127).partition("~")
     assert len(digest) == 32
     assert len(beginning) % 3 == 0
     for length in range(3):
-        beginning = file_name("x" * length + "я" * 120).partition("~")[0]
+        beginning = encode_name("x" * length + "я" * 120).partition("~")[0]
         assert (len(beginning) - length) % 3 == 0
 
 
 def test_a_file_is_replaced_as_a_whole_and_readable_by_its_account_only(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path / "files", ALL)
-    with folder.claimed():
-        path = folder.path_of(("acme", "Anna"))
+    with folder.lock():
+        path = folder.get_path(("acme", "Anna"))
         assert folder.write_memory(("acme", "Anna"), "one\n")
         inode = path.stat().st_ino
         assert not folder.write_memory(("acme", "Anna"), "one\n"), "it said that already"
@@ -68,7 +68,7 @@ def test_a_file_is_replaced_as_a_whole_and_readable_by_its_account_only(tmp_path
 
         modes = [stat.S_IMODE(each.stat().st_mode) for each in (folder.path, path.parent, path)]
         assert modes == [0o700, 0o700, 0o600]
-        assert list(folder.files()) == [path]
+        assert list(folder.list_files()) == [path]
         assert folder.remove_memory(path)
         assert not folder.remove_memory(path)
         assert not path.parent.exists()
@@ -77,17 +77,17 @@ def test_a_file_is_replaced_as_a_whole_and_readable_by_its_account_only(tmp_path
 def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "files"
     path.mkdir(mode=0o755)
-    with MirrorFolder(path, ALL).claimed():
+    with MirrorFolder(path, ALL).lock():
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
 
 
 def test_mirror_folder_keeps_its_position(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path, ACME)
-    with folder.claimed():
+    with folder.lock():
         assert folder.load_state() is None
         folder.save_state(17, "then")
     again = MirrorFolder(tmp_path, ACME)
-    with again.claimed():
+    with again.lock():
         state = again.load_state()
         assert state is not None
         assert (state.position, state.log, state.scope) == (17, "then", ACME)
@@ -97,28 +97,28 @@ def test_mirror_folder_keeps_its_position(tmp_path: Path) -> None:
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path, ALL)
-    with folder.claimed():
+    with folder.lock():
         folder.save_state(1, "then")
     (tmp_path / ".mnemon-follow.part").write_text("- Likes te")
-    with folder.claimed():
+    with folder.lock():
         assert not (tmp_path / ".mnemon-follow.part").exists()
 
 
 def test_foreign_files_stay_untouched(tmp_path: Path) -> None:
     (tmp_path / "diary.md").write_text("mine")
-    with pytest.raises(FolderNotUsable, match=r"'diary\.md'"), MirrorFolder(tmp_path, ALL).claimed():
+    with pytest.raises(FolderNotUsable, match=r"'diary\.md'"), MirrorFolder(tmp_path, ALL).lock():
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["diary.md"]
 
 
 def test_a_folder_is_of_one_scope_and_of_one_process(tmp_path: Path) -> None:
     folder = MirrorFolder(tmp_path, ACME)
-    with folder.claimed():
+    with folder.lock():
         folder.save_state(1, "then")
-        with pytest.raises(FolderNotUsable, match="another process"), folder.claimed():
+        with pytest.raises(FolderNotUsable, match="another process"), folder.lock():
             pass
     with (
         pytest.raises(FolderNotUsable, match="tenant 'acme', not of all"),
-        MirrorFolder(tmp_path, ALL).claimed(),
+        MirrorFolder(tmp_path, ALL).lock(),
     ):
         pass

@@ -11,8 +11,8 @@ from nats.aio.client import Client
 from structlog.testing import capture_logs
 
 from mnemon.operations.audit.ledger import Audit
-from mnemon.operations.audit.run import examine
-from mnemon.operations.rebuild.live_vectors import live_pages
+from mnemon.operations.audit.run import run_audit
+from mnemon.operations.rebuild.live_vectors import open_live_pages
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.verbs.tools import SearchReplyV1
 from mnemon_infra.broker.streams.applied_position import read_applied_position, read_log_end
@@ -77,8 +77,8 @@ async def summary_points(stock: Stock) -> int:
 
 
 async def audited(connection: Client, deployment: Deployment) -> Audit:
-    async with open_site(deployment) as place, live_pages(place) as pages:
-        return await examine(connection, place.database, UserSample(), lambda *_: None, pages)
+    async with open_site(deployment) as place, open_live_pages(place) as pages:
+        return await run_audit(connection, place.database, UserSample(), lambda *_: None, pages)
 
 
 async def test_a_summary_is_found_until_another_stands_for_it_or_it_is_cleared(

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.jsonl import Lines
-from mnemon.operations.imports.records import Incoming, NotReadable, Refused
-from mnemon.operations.memory_lines import HEADER, MessagePositions, portable_id, renamed
+from mnemon.operations.imports.jsonl import JsonLinesReader
+from mnemon.operations.imports.records import Incoming, NotReadable, RefusedRecord
+from mnemon.operations.memory_lines import HEADER, MessagePositions, derive_portable_id, map_positions
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactSavedV1, SummaryWrittenV1
 from mnemon_contracts.identity import first_conversation, started_conversation
@@ -27,7 +27,7 @@ def read(*lines: Any, **options: Any) -> list[Any]:
     text = b"".join(
         (each if isinstance(each, bytes) else json.dumps(each).encode()) + b"\n" for each in lines
     )
-    return list(Lines(**options).read(io.BytesIO(text)))
+    return list(JsonLinesReader(**options).read(io.BytesIO(text)))
 
 
 def one(line: Any, **options: Any) -> Any:
@@ -74,7 +74,7 @@ def test_a_line_without_an_id_has_always_the_same() -> None:
 )
 def test_what_is_wrong_with_a_line_is_said_of_it_alone(line: Any, field: str) -> None:
     refused, good = read(line, SAID)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("line 1", field)
     assert isinstance(good, Incoming)
 
@@ -84,7 +84,7 @@ def test_a_line_that_is_nested_too_deeply_is_refused_whatever_reads_it(depth: in
     body = b'{"role": "user", "content": "hi", "x": ' + b"[" * depth + b"]" * depth + b"}"
     line = b'{"tenant": "acme", "user": "u1", "event": "message.v1", "body": ' + body + b"}"
     refused, good = read(line, SAID)
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert isinstance(good, Incoming)
 
 
@@ -116,10 +116,10 @@ def test_positions_are_named_by_the_messages_there() -> None:
         return {10: 1, 20: 2}.get(seq)
 
     exact = MessagePositions(exactly, exactly, exactly)
-    there = renamed(SUMMARY, exact)
+    there = map_positions(SUMMARY, exact)
     assert there is not None
     assert (there.from_seq, there.to_seq) == (1, 2)
-    gone = renamed(SUMMARY.model_copy(update={"to_seq": 30}), exact)
+    gone = map_positions(SUMMARY.model_copy(update={"to_seq": 30}), exact)
     assert gone is None, "a summary of nothing is none"
     fact = FactSavedV1.model_validate(
         {
@@ -129,13 +129,17 @@ def test_positions_are_named_by_the_messages_there() -> None:
             "lineage": {"sources": [10, 15]},
         }
     )
-    learned = renamed(fact, exact)
+    learned = map_positions(fact, exact)
     assert learned is not None
     assert learned.lineage.sources == (1,), "what was learned stays, without the source that is gone"
 
 
 def test_an_event_known_by_its_place_gets_an_id_elsewhere() -> None:
-    assert portable_id("acme", "u1", "m1") == "m1"
-    named = portable_id("acme", "u1", "LOG:7", "hi")
+    assert derive_portable_id("acme", "u1", "m1") == "m1"
+    named = derive_portable_id("acme", "u1", "LOG:7", "hi")
     assert not named.startswith("LOG:")
-    assert named == portable_id("acme", "u1", "LOG:7", "hi") != portable_id("acme", "u1", "LOG:7", "ho")
+    assert (
+        named
+        == derive_portable_id("acme", "u1", "LOG:7", "hi")
+        != derive_portable_id("acme", "u1", "LOG:7", "ho")
+    )

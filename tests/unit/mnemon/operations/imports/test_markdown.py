@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.operations.imports.event_encoding import spelled
-from mnemon.operations.imports.markdown import Markdown
-from mnemon.operations.imports.records import Incoming, NotReadable, Refused
+from mnemon.operations.imports.markdown import MarkdownReader
+from mnemon.operations.imports.records import Incoming, NotReadable, RefusedRecord
+from mnemon.operations.imports.run import encode_import
 from mnemon.operations.markdown_lines import (
     MarkdownLine,
-    fact_read,
-    fact_written,
-    field_read,
-    field_written,
-    owner_read,
-    owner_written,
-    task_read,
-    task_written,
+    format_fact,
+    format_field,
+    format_owner,
+    format_task,
+    parse_fact,
+    parse_field,
+    parse_owner,
+    parse_task,
 )
 from mnemon_contracts.events.memory import (
     Fact,
@@ -54,7 +54,7 @@ class Named(io.BytesIO):
 
 
 def read(text: str | bytes, name: str = "u1.md", **options: Any) -> list[Any]:
-    return list(Markdown(**{"tenant": "acme", **options}).read(cast("BinaryIO", Named(text, name))))
+    return list(MarkdownReader(**{"tenant": "acme", **options}).read(cast("BinaryIO", Named(text, name))))
 
 
 def events(text: str, **options: Any) -> list[Any]:
@@ -64,32 +64,32 @@ def events(text: str, **options: Any) -> list[Any]:
 @given(text=WORDS | TRICKY, tier=st.sampled_from(["profile", "working", "archive"]), day=st.none() | DAYS)
 def test_fact_round_trips_in_markdown(text: str, tier: Any, day: datetime | None) -> None:
     fact = Fact(text=text, tier=tier, importance=9, expires_at=day)
-    line = fact_written("pf_001", fact)
+    line = format_fact("pf_001", fact)
     assert "\n" not in line
-    assert fact_read(line) == MarkdownLine(text, "pf_001", tier, 9, day)
+    assert parse_fact(line) == MarkdownLine(text, "pf_001", tier, 9, day)
 
 
 @given(text=WORDS | TRICKY, due=st.none() | DAYS | TIMES, done=st.booleans())
 def test_task_round_trips_in_markdown(text: str, due: datetime | None, done: bool) -> None:
-    line = task_written("t-1", text, due, done=done)
-    assert task_read(line) == (MarkdownLine(text, id="t-1", due_at=due), done)
+    line = format_task("t-1", text, due, done=done)
+    assert parse_task(line) == (MarkdownLine(text, id="t-1", due_at=due), done)
 
 
 @given(name=st.text(min_size=1), value=JSON)
 def test_field_round_trips_in_markdown(name: str, value: Any) -> None:
-    line = field_written(name, value)
+    line = format_field(name, value)
     assert "\n" not in line
-    assert field_read(line) == (name, value)
+    assert parse_field(line) == (name, value)
 
 
 @given(tenant=st.text(min_size=1), user=st.text(min_size=1))
 def test_owner_round_trips_in_markdown(tenant: str, user: str) -> None:
-    assert owner_read(owner_written(tenant, user)) == (tenant, user)
+    assert parse_owner(format_owner(tenant, user)) == (tenant, user)
 
 
 def test_fact_line_has_the_known_format() -> None:
     fact = Fact(text="Likes tea", tier="working", importance=9, expires_at=datetime(2026, 3, 1, tzinfo=UTC))
-    assert fact_written("wk_014", fact) == "- [id:wk_014] [t:working] [imp:high] [exp:2026-03-01] Likes tea"
+    assert format_fact("wk_014", fact) == "- [id:wk_014] [t:working] [imp:high] [exp:2026-03-01] Likes tea"
 
 
 def test_a_fact_with_an_id_is_saved_under_it_or_else_proposed() -> None:
@@ -183,25 +183,25 @@ def test_headings_set_the_kind_of_lines() -> None:
 )
 def test_what_a_mark_cannot_say_is_refused(line: str, field: str) -> None:
     [refused] = read(f"- Lives in Lisbon\n{line}\n")[1:]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field, refused.source) == ("line 2", field, line)
 
 
 @pytest.mark.parametrize("depth", [300, 100_000])
 def test_data_that_is_nested_too_deeply_is_refused(depth: int) -> None:
     refused, city = read(f"## User data\n- x: {'[' * depth}{']' * depth}\n- city: Lisbon\n")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert refused.place == "line 2"
     assert isinstance(city, Incoming)
     told = "[" * depth
-    assert field_read(field_written("x", told)) == ("x", told)
-    assert owner_read(f'<!-- mnemon {{"tenant": {told}}} -->') is None
+    assert parse_field(format_field("x", told)) == ("x", told)
+    assert parse_owner(f'<!-- mnemon {{"tenant": {told}}} -->') is None
 
 
 def test_a_user_who_is_no_text_is_refused() -> None:
     [found] = read('<!-- mnemon {"tenant": "acme", "user": "\\ud83d"} -->\n- Has a cat called Biscuit')
-    refused = spelled("acme", found)
-    assert isinstance(refused, Refused)
+    refused = encode_import("acme", found)
+    assert isinstance(refused, RefusedRecord)
     assert refused.field == "user"
 
 

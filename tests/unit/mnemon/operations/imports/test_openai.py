@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.openai import read
-from mnemon.operations.imports.records import Incoming, Left, NotReadable, Refused
+from mnemon.operations.imports.openai import read_conversations
+from mnemon.operations.imports.records import Incoming, LeftOutRecord, NotReadable, RefusedRecord
 
 
 def node(name: str, parent: str | None, role: str = "user", *parts: Any, **more: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def tree(*nodes: dict[str, Any], **about: Any) -> dict[str, Any]:
 
 
 def found(*conversations: Any) -> list[Any]:
-    return list(read(io.BytesIO(json.dumps(conversations).encode()), "u1"))
+    return list(read_conversations(io.BytesIO(json.dumps(conversations).encode()), "u1"))
 
 
 def contents(*conversations: Any) -> list[tuple[str, str]]:
@@ -89,12 +89,19 @@ def test_messages_without_speaker_are_left_out() -> None:
     hidden = node("a", None, "system", "x", metadata={"is_visually_hidden_from_conversation": True})
     thought = node("b", "a", "assistant", content={"content_type": "thoughts"})
     empty = node("c", "b", "assistant", "")
-    assert [type(each) for each in found(tree(hidden, thought, empty))] == [Left, Left, Left]
+    assert [type(each) for each in found(tree(hidden, thought, empty))] == [
+        LeftOutRecord,
+        LeftOutRecord,
+        LeftOutRecord,
+    ]
 
 
 def test_invalid_message_is_refused_with_its_field() -> None:
     refused = found(tree(node("a", None, "critic", "x")), {"id": "c2"})
-    assert [(each.field, type(each)) for each in refused] == [("mapping", Refused), ("author.role", Refused)]
+    assert [(each.field, type(each)) for each in refused] == [
+        ("mapping", RefusedRecord),
+        ("author.role", RefusedRecord),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +117,7 @@ def test_invalid_message_is_refused_with_its_field() -> None:
 def test_what_is_wrong_with_a_conversation_does_not_end_the_import(about: Any, field: str) -> None:
     other = tree(node("a", None, "user", "x"), conversation_id="c9", create_time=0.5)
     outcome = found({**BRANCHED, **about}, other)
-    assert [each.field for each in outcome if isinstance(each, Refused)] == [field]
+    assert [each.field for each in outcome if isinstance(each, RefusedRecord)] == [field]
     assert [each.conversation for each in outcome if isinstance(each, Incoming)] == ["openai-c9"]
 
 
@@ -136,10 +143,10 @@ def test_circular_tree_terminates() -> None:
 @pytest.mark.parametrize("text", [b"[]", b"[1]", b"{", b'[{"id": "c"', b"no"])
 def test_foreign_files_are_recognised(text: bytes) -> None:
     with pytest.raises(NotReadable):
-        list(read(io.BytesIO(text), "u1"))
+        list(read_conversations(io.BytesIO(text), "u1"))
 
 
 @pytest.mark.parametrize("text", [b"[" * 3000, b'[{"a": ' + b"[" * 3000])
 def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
     with pytest.raises(NotReadable, match="nested too deeply"):
-        list(read(io.BytesIO(text), "u1"))
+        list(read_conversations(io.BytesIO(text), "u1"))

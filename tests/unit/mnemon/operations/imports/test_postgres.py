@@ -5,7 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from mnemon.operations.imports.postgres import RowReader
-from mnemon.operations.imports.records import Incoming, Refused
+from mnemon.operations.imports.records import Incoming, RefusedRecord
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_infra.database.messages.external_chats import ExternalMessageRow, QuestionRow, SessionMemoryRow
 
@@ -15,14 +15,14 @@ MOSCOW = RowReader(zone=ZoneInfo("Europe/Moscow"))
 
 def message(**fields: Any) -> Any:
     row = ExternalMessageRow(user="42", conversation="c1", id="7", role="user", content="Hi", created_at=AT)
-    return MOSCOW.message(row._replace(**fields))
+    return MOSCOW.read_message(row._replace(**fields))
 
 
 def test_row_becomes_a_user_message_with_its_time() -> None:
     found = message()
     assert (found.user, found.conversation, found.event.id) == ("42", "c1", "pg:c1:7")
     assert found.event.sent_at == datetime(2026, 3, 1, 10, tzinfo=UTC)
-    assert RowReader("me").message(ExternalMessageRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
+    assert RowReader("me").read_message(ExternalMessageRow("42", "c1", "7", "user", "Hi", AT)).user == "me"  # type: ignore[union-attr]
 
 
 def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:
@@ -33,18 +33,18 @@ def test_the_time_that_was_put_before_a_text_is_no_part_of_it() -> None:
 
 def test_unknown_role_is_refused() -> None:
     refused = message(role="critic")
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("message 7", "role")
 
 
 def test_a_row_of_question_and_answer_is_two_messages() -> None:
     row = QuestionRow("42", "s1", "7", "Who?", "Me.", AT)
-    asked, answered = [each for each in MOSCOW.exchange(row) if isinstance(each, Incoming)]
+    asked, answered = [each for each in MOSCOW.read_exchange(row) if isinstance(each, Incoming)]
     assert (asked.event.role, answered.event.role) == ("user", "assistant")  # type: ignore[attr-defined]
     assert asked.event.sent_at < answered.event.sent_at  # type: ignore[attr-defined]
     assert asked.event.id != answered.event.id
-    assert len(list(MOSCOW.exchange(row._replace(response=None)))) == 1
-    assert asked.event.id != next(MOSCOW.exchange(row._replace(id=None))).event.id  # type: ignore[union-attr]
+    assert len(list(MOSCOW.read_exchange(row._replace(response=None)))) == 1
+    assert asked.event.id != next(MOSCOW.read_exchange(row._replace(id=None))).event.id  # type: ignore[union-attr]
 
 
 def test_session_memory_is_proposed() -> None:
@@ -52,7 +52,7 @@ def test_session_memory_is_proposed() -> None:
         "key_facts": ["User prefers Russian", {"text": "Trades NQ"}],
         "summaries": ["We spoke of 2024."],
     }
-    found = list(MOSCOW.known(SessionMemoryRow("42", "s1", memory)))
+    found = list(MOSCOW.read_known(SessionMemoryRow("42", "s1", memory)))
     events = [each.event for each in found if isinstance(each, Incoming)]
     assert [(each.text, each.kind) for each in events if isinstance(each, FactProposedV1)] == [
         ("User prefers Russian", "user_fact"),
@@ -62,9 +62,9 @@ def test_session_memory_is_proposed() -> None:
 
 
 def test_memory_in_another_shape_is_refused() -> None:
-    [refused] = MOSCOW.known(SessionMemoryRow("42", "s1", ["a"]))
-    assert isinstance(refused, Refused)
-    [refused] = MOSCOW.known(SessionMemoryRow("42", "s1", {"key_facts": "a"}))
+    [refused] = MOSCOW.read_known(SessionMemoryRow("42", "s1", ["a"]))
+    assert isinstance(refused, RefusedRecord)
+    [refused] = MOSCOW.read_known(SessionMemoryRow("42", "s1", {"key_facts": "a"}))
     assert refused.field == "memory.key_facts"  # type: ignore[union-attr]
-    [refused, _] = MOSCOW.known(SessionMemoryRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
+    [refused, _] = MOSCOW.read_known(SessionMemoryRow("42", "s1", {"key_facts": ["\ud83d", "Likes tea"]}))
     assert refused.field == "text"  # type: ignore[union-attr]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mnemon.operations.imports.records import ImportRecord, Incoming, Left, Refused
-from mnemon.operations.imports.report import FIRST, ImportReport, refused_line
-from mnemon.operations.imports.run import counted
+from mnemon.operations.imports.records import ImportRecord, Incoming, LeftOutRecord, RefusedRecord
+from mnemon.operations.imports.report import MAX_FIRST, ImportReport, format_refused
+from mnemon.operations.imports.run import count_records
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.events.memory import FactProposedV1
 
@@ -22,15 +22,15 @@ async def report_on(*found: ImportRecord) -> ImportReport:
         for each in found:
             yield each
 
-    return await counted(source(), "acme", ImportReport(), lambda _: None)
+    return await count_records(source(), "acme", ImportReport(), lambda _: None)
 
 
 async def test_kinds_users_and_what_is_left_are_counted() -> None:
     fact = FactProposedV1(id="f", text="Likes tea with milk")
     report = await report_on(
-        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), Left("line 5", "a call")
+        said("u1"), said("u1"), said("u2"), Incoming("line 4", "u2", fact), LeftOutRecord("line 5", "a call")
     )
-    figures = report.figures()
+    figures = report.to_json()
     assert (figures["events"], figures["users"]) == ({"message": 3, "fact.proposed": 1}, 2)
     assert (figures["left"], figures["refused"], figures["published"]) == ({"a call": 1}, 0, 0)
 
@@ -46,20 +46,20 @@ async def test_kinds_users_and_what_is_left_are_counted() -> None:
             Incoming("line 1", "u1", FactProposedV1(id="f", text="key sk-abcdefghijklmnopqrstuvwxyz12")),
             "text",
         ),
-        (Refused("line 1", "role", "is none"), "role"),
+        (RefusedRecord("line 1", "role", "is none"), "role"),
     ],
 )
 async def test_refused_records_are_counted_before_import(found: ImportRecord, field: str) -> None:
     report = await report_on(found, said("u1"))
     assert [each.field for each in report.first] == [field]
-    assert report.figures()["first_refusals"][0]["place"] == "line 1"
+    assert report.to_json()["first_refusals"][0]["place"] == "line 1"
     assert report.events["message"] == 1
 
 
 async def test_report_shows_some_refusals_and_keeps_all() -> None:
-    kept: list[Refused] = []
+    kept: list[RefusedRecord] = []
     report = ImportReport(kept.append)
-    for number in range(FIRST + 5):
-        report.refuse(Refused(f"line {number}", "role", "is none", {"role": "critic"}))
-    assert (len(report.first), len(kept), report.refused) == (FIRST, FIRST + 5, FIRST + 5)
-    assert refused_line(kept[0]).endswith('"record": {"role": "critic"}}')
+    for number in range(MAX_FIRST + 5):
+        report.count_refused(RefusedRecord(f"line {number}", "role", "is none", {"role": "critic"}))
+    assert (len(report.first), len(kept), report.refused) == (MAX_FIRST, MAX_FIRST + 5, MAX_FIRST + 5)
+    assert format_refused(kept[0]).endswith('"record": {"role": "critic"}}')

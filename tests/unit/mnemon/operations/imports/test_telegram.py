@@ -8,8 +8,15 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemon.operations.imports.records import Doubt, Incoming, Left, NotReadable, Recast, Refused
-from mnemon.operations.imports.telegram import Telegram
+from mnemon.operations.imports.records import (
+    ImportDoubt,
+    Incoming,
+    LeftOutRecord,
+    NotReadable,
+    Reassignment,
+    RefusedRecord,
+)
+from mnemon.operations.imports.telegram import TelegramReader
 from mnemon_contracts.events.chat import MessageV1
 
 
@@ -30,7 +37,7 @@ def chat(*messages: dict[str, Any], **about: Any) -> dict[str, Any]:
 
 
 def read(export: Any, **options: Any) -> list[Any]:
-    return list(Telegram(**options).read(io.BytesIO(json.dumps(export).encode())))
+    return list(TelegramReader(**options).read(io.BytesIO(json.dumps(export).encode())))
 
 
 def said(found: list[Any]) -> list[tuple[str, str, str]]:
@@ -95,12 +102,12 @@ def test_notices_are_left_out_and_say_why() -> None:
     call = {"id": 1, "type": "service", "action": "phone_call", "text": ""}
     found = read(chat(call, message(2, "user42", ""), message(3, "user42", "Hi")))
     reasons = ["a service message: phone_call", "no text"]
-    assert [each.reason for each in found if isinstance(each, Left)] == reasons
+    assert [each.reason for each in found if isinstance(each, LeftOutRecord)] == reasons
 
 
 def test_invalid_message_is_refused_with_its_field() -> None:
     [refused, _] = read(chat(message(1, "user42", "a", date="soon"), message(2, "user42", "b")))
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, RefusedRecord)
     assert (refused.place, refused.field) == ("chat 777, message 1", "date")
     [other] = read(chat(message(1, "user42", "a\0b")))
     assert (other.field, other.source["id"]) == ("content", 1)
@@ -120,13 +127,13 @@ def test_a_chat_in_which_only_the_bot_speaks_is_named_after_the_chat() -> None:
 def test_foreign_files_are_recognised() -> None:
     for text in b'{"a": 1}', b"[]", b'{"messages": [{"id": 1', b"no":
         with pytest.raises(NotReadable):
-            list(Telegram().read(io.BytesIO(text)))
+            list(TelegramReader().read(io.BytesIO(text)))
 
 
 @pytest.mark.parametrize("text", [b"[" * 3000, b'[{"a": ' + b"[" * 3000])
 def test_a_file_that_is_nested_too_deeply_is_given_up(text: bytes) -> None:
     with pytest.raises(NotReadable, match="nested too deeply"):
-        list(Telegram().read(io.BytesIO(text)))
+        list(TelegramReader().read(io.BytesIO(text)))
 
 
 PERSONAL = chat(message(1, "user777", "Hi"), message(2, "user42", "Hello"), type="personal_chat")
@@ -135,9 +142,9 @@ PERSONAL = chat(message(1, "user777", "Hi"), message(2, "user42", "Hello"), type
 def test_of_a_personal_chat_the_other_side_is_taken_for_the_assistant_and_that_is_said() -> None:
     doubt, *found = read(PERSONAL)
     assert said(found) == [("42", "assistant", "Hi"), ("42", "user", "Hello")]
-    assert isinstance(doubt, Doubt)
+    assert isinstance(doubt, ImportDoubt)
     assert (doubt.place, "'User777' (user777)" in doubt.reason) == ("chat 777", True)
-    assert not any(isinstance(each, Doubt) for each in read(PERSONAL, bot="user777"))
+    assert not any(isinstance(each, ImportDoubt) for each in read(PERSONAL, bot="user777"))
 
 
 @pytest.mark.parametrize("bot", ["user42", "42", "User42"])
@@ -145,13 +152,13 @@ def test_named_account_is_the_assistant(bot: str) -> None:
     recast, *found = read(PERSONAL, bot=bot)
     assert said(found) == [("777", "user", "Hi"), ("777", "assistant", "Hello")]
     users = frozenset({"777", "42", "chat777"})
-    assert recast == Recast("chat 777", "777", "telegram-777", "user42", users, "telegram:777:")
+    assert recast == Reassignment("chat 777", "777", "telegram-777", "user42", users, "telegram:777:")
 
 
 def test_unknown_assistant_name_is_reported() -> None:
     *found, doubt = read(PERSONAL, bot="Helper")
     assert [role for _, role, _ in said(found)] == ["user", "user"]
-    assert isinstance(doubt, Doubt)
+    assert isinstance(doubt, ImportDoubt)
     assert "no sender is 'Helper'" in doubt.reason
 
 

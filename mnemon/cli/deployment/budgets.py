@@ -1,9 +1,0 @@
-"""Message for a tenant that is out of budget."""
-
-import typer
-
-
-def show_out_of_budget(tenant: str, usd: float, usd_per_day: float) -> None:
-    """A line for a tenant, in US dollars."""
-    spent = f"{usd:,.4f} US$ of {usd_per_day:,g} spent today"
-    typer.secho(f"out of budget {tenant}: {spent}; background work waits until tomorrow (UTC)", fg="yellow")
