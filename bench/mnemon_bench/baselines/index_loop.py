@@ -21,12 +21,12 @@ AT_ONCE = 500
 
 async def write(folder: Path, numbers: range) -> None:
     """Embed and upsert messages, then print the seconds as JSON."""
-    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as finding:
+    async with open_index(Deployment.model_construct(vectors_folder=folder), Embedding()) as vector_index:
         begun = time.perf_counter()
         for start in range(numbers.start, numbers.stop, AT_ONCE):
             batch = range(start, min(start + AT_ONCE, numbers.stop))
             said = [_findable(number) for number in batch]
-            await finding.vectors.upsert(Collection.MESSAGES, await build_points(finding, said))
+            await vector_index.vectors.upsert(Collection.MESSAGES, await build_points(vector_index, said))
         print(json.dumps({"seconds": time.perf_counter() - begun}))
 
 

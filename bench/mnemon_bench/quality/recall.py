@@ -194,14 +194,14 @@ async def _ask_candidates(
         (texts,) = await database.run_query(load_sample([TENANT]))
     finally:
         await database.close()
-    async with open_index(deployment, Embedding()) as finding:
-        embedder = finding.embedder
+    async with open_index(deployment, Embedding()) as vector_index:
+        embedder = vector_index.embedder
         assert embedder is not None
         statistics = await embedder.statistics(texts)
 
         async def find(question: LabelledQuestion, *queries: Dense | Sparse) -> list[list[PointHit]]:
             owner = TENANT, question.user
-            return await finding.vectors.search(
+            return await vector_index.vectors.search(
                 Collection.MESSAGES, owner, queries, choose_breadth(max(DEPTHS)).each_way
             )
 

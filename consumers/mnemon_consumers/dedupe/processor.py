@@ -67,9 +67,9 @@ PARSED_AT_ONCE = 50
 class ProposalProcessor:
     """Decides for one user at a time, and caches the user's state for the next time."""
 
-    def __init__(self, database: Database, finding: VectorIndex, settings: LiveSettings) -> None:
+    def __init__(self, database: Database, vector_index: VectorIndex, settings: LiveSettings) -> None:
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
         self._cached_stores: tuple[int, int] | None = None
@@ -93,8 +93,8 @@ class ProposalProcessor:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and the caller can call again.
         """
-        async with self._finding.gate.passed(), hold_lock(self._database, *owner) as lock:
-            stores = self._finding.gate.exchanges, await load_generation_identity(lock)
+        async with self._vector_index.gate.passed(), hold_lock(self._database, *owner) as lock:
+            stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
             if self._cached_stores != stores:
                 # The cached state describes other points or rows than those that are live now.
                 self._cached_stores = stores
@@ -106,7 +106,7 @@ class ProposalProcessor:
             if known is None or known.erased != erased:
                 known = await self._load_state(connection, owner, erased)
             await self._apply_new_events(connection, owner, known)
-            neighbours = Neighbours(self._finding, owner, known)
+            neighbours = Neighbours(self._vector_index, owner, known)
             events = await self._decide_turn(owner, known, neighbours)
             waits = known.next_position
             if limits_at is not None and waits is None:
@@ -211,7 +211,7 @@ class ProposalProcessor:
             return [reject_undecidable(proposal, type(error).__name__)]
 
     def _build_likeness(self) -> Likeness:
-        model = self._finding.embedder
+        model = self._vector_index.embedder
         words = load_word_similarity()
         return Likeness(model.model, model.thresholds, words) if model else Likeness(words=words)
 

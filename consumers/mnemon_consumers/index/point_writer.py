@@ -16,7 +16,7 @@ CHUNKS: Final = 10
 """Chunks of a document that are cut before other work takes its turn: some milliseconds."""
 
 
-async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
+async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
     """Make a batch searchable.
 
     Raises:
@@ -34,7 +34,7 @@ async def write_batch(finding: VectorIndex, batch: IndexPlan) -> None:
     }
     for collection, findables in found.items():
         if findables:
-            await finding.vectors.upsert(collection, await build_points(finding, findables))
+            await vector_index.vectors.upsert(collection, await build_points(vector_index, findables))
 
 
 def build_message_entry(said: IndexedMessage) -> Findable:

@@ -92,12 +92,12 @@ def _describe_model(model: Embedder | None) -> tuple[str, int | None]:
 
 
 async def build_points(
-    finding: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
+    vector_index: VectorIndex, findables: Sequence[Findable], meanings: Mapping[str, Dense] | None = None
 ) -> list[Point]:
     """Make the points of searchable items.
 
     Args:
-        finding: its embedder makes the dense vectors.
+        vector_index: its embedder makes the dense vectors.
         findables: the items.
         meanings: known dense vectors, by text: the embedder is not asked for them again.
 
@@ -108,14 +108,14 @@ async def build_points(
         sparse = [bm25.weigh_document(each.words) for each in findables]
     else:
         sparse = await asyncio.to_thread(lambda: [bm25.weigh_document(each.words) for each in findables])
-    if finding.embedder is None:
+    if vector_index.embedder is None:
         return [
             Point(each.id, each.owner, each.payload, words)
             for each, words in zip(findables, sparse, strict=True)
         ]
     known = meanings or {}
     absent = [text for text in dict.fromkeys(each.meaning for each in findables) if text not in known]
-    made = dict(zip(absent, await finding.embedder.embed(absent), strict=True)) if absent else {}
+    made = dict(zip(absent, await vector_index.embedder.embed(absent), strict=True)) if absent else {}
     vectors = {**known, **made}
     return [
         Point(each.id, each.owner, each.payload, words, vectors[each.meaning])

@@ -84,15 +84,15 @@ def _parse_embedding(spelled: str) -> "Embedding":
         )
 
 
-def _name_model(finding: "VectorIndex") -> str:
-    model = finding.embedder
+def _name_model(vector_index: "VectorIndex") -> str:
+    model = vector_index.embedder
     return f"{model.model} ({model.dimension} dimensions)" if model else "none (words only)"
 
 
-async def _count_points(finding: "VectorIndex") -> int:
+async def _count_points(vector_index: "VectorIndex") -> int:
     from mnemon_infra.vectors.port import Collection
 
-    return sum([await finding.vectors.count(each) for each in Collection])
+    return sum([await vector_index.vectors.count(each) for each in Collection])
 
 
 def _confirm_swap(as_json: bool) -> bool:

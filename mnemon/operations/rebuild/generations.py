@@ -105,20 +105,20 @@ async def open_vector_replay(
     """
     async with AsyncExitStack() as ends:
         reached = await VECTORS.load_position(rows.database, rows.schema)
-        finding: VectorIndex | None = None
+        vector_index: VectorIndex | None = None
         if reached is not None and await has_vectors(generation):
             try:
-                finding = await ends.enter_async_context(open_index(generation, embedding))
+                vector_index = await ends.enter_async_context(open_index(generation, embedding))
             except VectorsOutdated:
                 progress.say(
                     f"the vectors of {rows.schema} are of another model: they are indexed from the start"
                 )
-        if reached is None or finding is None:
+        if reached is None or vector_index is None:
             reached = 0
             await drop_generation(generation)
             await VECTORS.restart(rows.database, rows.schema)
-            finding = await ends.enter_async_context(open_index(generation, embedding))
-        elif lost := await find_lost_collections(rows.database, finding.vectors):
+            vector_index = await ends.enter_async_context(open_index(generation, embedding))
+        elif lost := await find_lost_collections(rows.database, vector_index.vectors):
             owners = await list_owners_to_sweep(rows.database, lost)
             await VECTORS.advance(rows.database, rows.schema, reached, owners)
-        yield VectorReplay(place.connection, rows.database, rows.schema, finding, reached)
+        yield VectorReplay(place.connection, rows.database, rows.schema, vector_index, reached)

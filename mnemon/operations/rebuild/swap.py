@@ -139,8 +139,8 @@ async def _exchange_existing(place: Site, reached: int, progress: GenerationProg
 
 async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
-    async with open_index(to, await get_embedding(place, to)) as finding:
-        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+    async with open_index(to, await get_embedding(place, to)) as vector_index:
+        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         await _index_delivered(place, replay, progress)
         if holder:
             await holder.pause()
@@ -165,8 +165,8 @@ async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with open_index(place.deployment, await get_embedding(place, place.deployment)) as finding:
-        replay = VectorReplay(place.connection, place.database, place.live, finding, reached)
+    async with open_index(place.deployment, await get_embedding(place, place.deployment)) as vector_index:
+        replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         for _ in range(MAX_PASSES):
             before = replay.reached
             await _index_delivered(place, replay, progress)

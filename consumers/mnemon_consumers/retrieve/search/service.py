@@ -103,11 +103,11 @@ _Answer: TypeAlias = tuple[list[RankedHit], int]
 class Search:
     """Finds facts, messages, documents and summaries."""
 
-    def __init__(self, database: Database, memory: Memory, finding: VectorIndex | None) -> None:
-        """Without `finding` no scope can be searched."""
+    def __init__(self, database: Database, memory: Memory, vector_index: VectorIndex | None) -> None:
+        """Without `vector_index` no scope can be searched."""
         self._memory = memory
-        self._vectors = finding.vectors if finding else None
-        self._embedder = finding.embedder if finding else None
+        self._vectors = vector_index.vectors if vector_index else None
+        self._embedder = vector_index.embedder if vector_index else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {

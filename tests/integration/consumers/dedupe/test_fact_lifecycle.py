@@ -112,16 +112,16 @@ async def remembering(stock: Stock, deployment: Deployment, folder: Path) -> Asy
     given = PresetEmbedder(SIMILAR)
     async with AsyncExitStack() as ends:
         opened = open_vectors(located, model=given.model, dimension=given.dimension)
-        finding = VectorIndex(await ends.enter_async_context(opened), given)
+        vector_index = VectorIndex(await ends.enter_async_context(opened), given)
         database = Database(located)
         await database.open()
         ends.push_async_callback(database.close)
         await ends.enter_async_context(PersistConsumer(database, located).run())
-        await ends.enter_async_context(IndexConsumer(database, finding, located).run())
-        await ends.enter_async_context(DedupeConsumer(database, finding, located).run())
+        await ends.enter_async_context(IndexConsumer(database, vector_index, located).run())
+        await ends.enter_async_context(DedupeConsumer(database, vector_index, located).run())
         await ends.enter_async_context(MaintainConsumer(database, located).run())
-        await ends.enter_async_context(RetrieveConsumer(database, finding, located).run())
-        yield Remembering(stock, located, finding.vectors)
+        await ends.enter_async_context(RetrieveConsumer(database, vector_index, located).run())
+        yield Remembering(stock, located, vector_index.vectors)
 
 
 @pytest_asyncio.fixture

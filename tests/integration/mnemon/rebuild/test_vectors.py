@@ -44,8 +44,8 @@ async def live_vectors(vectors_deployment: Deployment, connection: Client) -> As
     """The live vectors, as those have them who run in this process."""
     async with run_consumers(("persist", "index", "dedupe", "retrieve"), vectors_deployment):
         embedding = (await read_settings(connection)).embedding
-        async with open_index(vectors_deployment, embedding) as finding:
-            yield finding
+        async with open_index(vectors_deployment, embedding) as vector_index:
+            yield vector_index
 
 
 @pytest_asyncio.fixture

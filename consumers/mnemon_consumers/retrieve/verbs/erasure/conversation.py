@@ -48,12 +48,12 @@ class ConversationEraser:
     """Erases conversations and verifies erasures."""
 
     def __init__(
-        self, connection: Client, log: UserLog, database: Database, finding: VectorIndex | None
+        self, connection: Client, log: UserLog, database: Database, vector_index: VectorIndex | None
     ) -> None:
         self._connection = connection
         self._log = log
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
         """Erase a conversation: everything that the log has of it now.
@@ -128,17 +128,17 @@ class ConversationEraser:
         """Count by store what an erasure would remove."""
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
-            if self._finding is not None:
+            if self._vector_index is not None:
                 events = await self._database.run_query(list_event_ids(erased))
-                counts["vectors"] = await count_points_of(self._finding, erased.owner, events)
+                counts["vectors"] = await count_points_of(self._vector_index, erased.owner, events)
         return counts
 
     async def _count_left(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         counts = await self._count_rows(erased)
         with suppress(VectorsUnavailable):
-            if self._finding is not None:
+            if self._vector_index is not None:
                 counts["vectors"] = await count_old_points(
-                    self._database, self._finding, erased.owner, erased.below
+                    self._database, self._vector_index, erased.owner, erased.below
                 )
         return counts
 

@@ -125,7 +125,7 @@ async def count_matches_by_store(
     }
 
 
-async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
+async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Collection[str]) -> int:
     """Count the points of some events.
 
     Raises:
@@ -133,12 +133,12 @@ async def count_points_of(finding: VectorIndex, owner: Owner, event_ids: Collect
     """
     count = 0
     for collection in port.Collection:
-        async for page in finding.vectors.scroll(collection, owner):
+        async for page in vector_index.vectors.scroll(collection, owner):
             count += sum(str(each.payload["event_id"]) in event_ids for each in page)
     return count
 
 
-async def count_old_points(database: Database, finding: VectorIndex, owner: Owner, below: int) -> int:
+async def count_old_points(database: Database, vector_index: VectorIndex, owner: Owner, below: int) -> int:
     """Count the points of events below a log position that have no rows any more.
 
     Raises:
@@ -146,7 +146,7 @@ async def count_old_points(database: Database, finding: VectorIndex, owner: Owne
     """
     count = 0
     for collection in port.Collection:
-        async for page in finding.vectors.scroll(collection, owner):
+        async for page in vector_index.vectors.scroll(collection, owner):
             # Points of messages have a position; others count as old, and the check for a row decides.
             old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
             events = [str(payload["event_id"]) for payload in old]

@@ -54,7 +54,7 @@ class FactVerbs:
         log: UserLog,
         projection: EagerProjection,
         database: Database,
-        finding: VectorIndex | None,
+        vector_index: VectorIndex | None,
     ) -> None:
         self._memory = memory
         self._query = query
@@ -62,7 +62,7 @@ class FactVerbs:
         self._log = log
         self._projection = projection
         self._database = database
-        self._finding = finding
+        self._vector_index = vector_index
 
     @property
     def answers(self) -> Mapping[str, VerbHandler]:
@@ -164,13 +164,13 @@ class FactVerbs:
             raise Refusal("refused", problem)
 
     async def _make_findable(self, owner: Owner, fact_id: str, event_id: str, text: str) -> None:
-        if self._finding is None:
+        if self._vector_index is None:
             return
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
             async with asyncio.timeout(EMBEDDING_PATIENCE):
-                new = await build_points(self._finding, [findable(owner, fact_id, event_id, text)])
-            async with self._finding.gate.passed():
-                await self._finding.vectors.upsert(Collection.MEMORIES, new)
+                new = await build_points(self._vector_index, [findable(owner, fact_id, event_id, text)])
+            async with self._vector_index.gate.passed():
+                await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
 
 
 def _build_fact(fact: FactRecord) -> Fact:
