@@ -123,14 +123,14 @@ class Deployment(BaseSettings):
     metrics_host: str = Field(default="127.0.0.1", description="Address that they are shown at.")
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
 
-    def spelled(self) -> str:
+    def to_json(self) -> str:
         """Return all values as JSON, secrets included, to be passed to another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return json.dumps(values, default=_plain)
 
     @classmethod
-    def read(cls, text: str | bytes) -> Self:
-        """Load a deployment from the JSON of `spelled`. It is complete: the environment changes nothing."""
+    def from_json(cls, text: str | bytes) -> Self:
+        """Load a deployment from the JSON of `to_json`. It is complete: the environment changes nothing."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")

@@ -80,13 +80,13 @@ class Visit:
             response.delete_cookie(NOTICE, path="/")
         return response
 
-    def redirect(self, path: str, said: str | None = None, **query: str) -> Response:
-        """Redirect to another page after a change; that page shows the notice `said`."""
+    def redirect(self, path: str, notice: str | None = None, **query: str) -> Response:
+        """Redirect to another page after a change; that page shows the notice `notice`."""
         address = f"{path}?{urlencode(query)}" if query else path
         response = RedirectResponse(address, status_code=303)
-        if said:
+        if notice:
             access: Access = self.request.app.state.access
-            shown = said if len(said) <= _LONGEST_NOTICE else f"{said[:_LONGEST_NOTICE]} …"
+            shown = notice if len(notice) <= _LONGEST_NOTICE else f"{notice[:_LONGEST_NOTICE]} …"
             response.set_cookie(
                 NOTICE, access.sign_notice(shown), path="/", httponly=True, samesite="strict", max_age=60
             )

@@ -26,7 +26,7 @@ from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.settings.models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.broker.streams.log_reader import events, read_last_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import write_settings
@@ -81,7 +81,7 @@ async def _wait_for_decisions(connection: Client) -> None:
     stream_context = connection.jetstream()
     await _wait_for_triggers(stream_context)
     proposed = await read_last_position(connection, event_filter("fact.proposed"))
-    await Position("dedupe").reach(stream_context, proposed, PATIENCE)
+    await AppliedPosition("dedupe").wait_for(stream_context, proposed, PATIENCE)
 
 
 @retry(wait=wait_fixed(0.02), retry=retry_if_result(bool))

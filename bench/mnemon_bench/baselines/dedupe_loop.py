@@ -11,7 +11,7 @@ from mnemon_contracts.identity import point_id
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.vectors.port import Collection
-from mnemon_infra.vectors.vector_index import Findable, build_points, open_index
+from mnemon_infra.vectors.vector_index import SearchableItem, build_points, open_index
 
 
 async def write(folder: Path, proposed: int) -> None:
@@ -22,7 +22,9 @@ async def write(folder: Path, proposed: int) -> None:
         for number, (user, text) in enumerate(generate_proposals(proposed)):
             owner = "bench", user
             place = point_id(*owner, str(number))
-            (point,) = await build_points(vector_index, [Findable(place, owner, {"fact_id": number}, text, text)])
+            (point,) = await build_points(
+                vector_index, [SearchableItem(place, owner, {"fact_id": number}, text, text)]
+            )
             assert point.dense is not None
             ((*nearest,),) = await vector_index.vectors.search(Collection.MEMORIES, owner, [point.dense], 1)
             if not nearest or nearest[0].score < vector_index.embedder.thresholds.duplicate:

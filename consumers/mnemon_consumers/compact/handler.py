@@ -92,7 +92,7 @@ class CompactConsumer:
         queries = [
             UnsummarisedQuery(tenant, user, compaction.after_messages + 1, ANY_POSITION)
             for tenant, user in users
-            if (compaction := self._settings.of(tenant).compaction).enabled
+            if (compaction := self._settings.get_settings(tenant).compaction).enabled
         ]
         try:
             for start in range(0, len(queries), USERS_AT_ONCE):

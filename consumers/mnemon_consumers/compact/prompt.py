@@ -79,12 +79,12 @@ def build_summary_request(summaries: Sequence[StoredSummary], settings: Settings
     return _build_request(said, f"Earlier summaries, oldest first:\n{lines}\n", settings)
 
 
-def _build_request(said: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
+def _build_request(messages: Sequence[PromptMessage], text: str, settings: SettingsV1) -> ModelRequest:
     return ModelRequest(
         purpose="compact",
         instructions=join_instructions(INSTRUCTIONS, settings.compaction.instructions),
         text=text,
-        said=said,
+        messages=messages,
         most_tokens=MOST_TOKENS,
     )
 
@@ -93,8 +93,8 @@ def _number_lines(lines: Iterable[str]) -> str:
     return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, 1))
 
 
-def _format_message(said: PromptMessage) -> str:
-    return f"{format_time(said)} {format_speech(said)}"
+def _format_message(message: PromptMessage) -> str:
+    return f"{format_time(message)} {format_speech(message)}"
 
 
 def _shorten_message(message: SpokenRow) -> str:

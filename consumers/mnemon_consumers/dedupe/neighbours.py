@@ -134,5 +134,7 @@ class Neighbours:
             for each in facts.values()
             if found.get(each.id) != versions[each.id]
         ]
-        await self._vector_index.vectors.upsert(Collection.MEMORIES, await build_points(self._vector_index, absent))
+        await self._vector_index.vectors.upsert(
+            Collection.MEMORIES, await build_points(self._vector_index, absent)
+        )
         self._known.findable = self._was_findable = True

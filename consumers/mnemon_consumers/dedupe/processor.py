@@ -93,7 +93,7 @@ class ProposalProcessor:
             DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable, nats.errors.Error: nothing is lost,
                 and the caller can call again.
         """
-        async with self._vector_index.gate.passed(), hold_lock(self._database, *owner) as lock:
+        async with self._vector_index.gate.enter(), hold_lock(self._database, *owner) as lock:
             stores = self._vector_index.gate.exchanges, await load_generation_identity(lock)
             if self._cached_stores != stores:
                 # The cached state describes other points or rows than those that are live now.
@@ -110,8 +110,8 @@ class ProposalProcessor:
             events = await self._decide_turn(owner, known, neighbours)
             waits = known.next_position
             if limits_at is not None and waits is None:
-                decided = evict_excess(known.facts, self._settings.of(owner[0]).limits, limits_at)
-                if self._settings.of(owner[0]).discard_facts:
+                decided = evict_excess(known.facts, self._settings.get_settings(owner[0]).limits, limits_at)
+                if self._settings.get_settings(owner[0]).discard_facts:
                     decided += await forget_discarded_facts(connection, owner, known.facts.facts)
                 events += _apply_decisions(owner, known, decided, limits_at, neighbours)
             await neighbours.write_points()
@@ -137,7 +137,7 @@ class ProposalProcessor:
         known = UserState(position=max(position, erased.below - 1), erased=erased)
         (rows,) = await self._database.run_query(load_fact_events([owner]))
         for row in rows:
-            if erased.has_learned(row.seq, None):
+            if erased.removes_fact(row.seq, None):
                 continue
             if row.seq > known.position:
                 break
@@ -162,7 +162,7 @@ class ProposalProcessor:
                 except (InvalidSubject, UnknownEvent, InvalidBody):
                     continue  # persist makes a dead letter of it
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
-                if known.erased.has_learned(delivery.sequence, getattr(event, "lineage", None)):
+                if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
                         # A model was reading the messages during the erasure, and proposed a fact after it.
                         await remove_message(connection, LOG, delivery.sequence)
@@ -177,7 +177,7 @@ class ProposalProcessor:
                     known.apply(event, event_id, at)
 
     async def _decide_turn(self, owner: Owner, known: UserState, neighbours: Neighbours) -> list[LogEvent]:
-        settings, undecided = self._settings.of(owner[0]), known.list_turn()
+        settings, undecided = self._settings.get_settings(owner[0]), known.list_turn()
         proposals = [each for each in undecided if isinstance(each, Proposal)]
         await neighbours.look_up_texts(_find_texts_to_compare(proposals, known, settings))
         events: list[LogEvent] = []

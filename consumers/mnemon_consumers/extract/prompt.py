@@ -121,7 +121,7 @@ Messages:
 
 
 def build_request(
-    said: Sequence[PromptMessage],
+    messages: Sequence[PromptMessage],
     known: Sequence[PromptFact],
     settings: Extraction,
     pairs: Sequence[KnownPair] = (),
@@ -129,20 +129,20 @@ def build_request(
     """Return the request for the facts in messages.
 
     Args:
-        said: the messages to read, oldest first; the parser of the answer needs the same messages.
+        messages: the messages to read, oldest first; the parser of the answer needs the same messages.
         known: facts that are known already.
         settings: settings of the tenant; its own instructions belong to the prefix that providers cache.
         pairs: facts that may say the same.
     """
     shown = [
         message._replace(text=_shorten_text(message.text), name=shorten_name(message.name))
-        for message in said
+        for message in messages
     ]
     return ModelRequest(
         purpose="extract",
         instructions=join_instructions(INSTRUCTIONS, settings.instructions),
         text=f"{_format_known(known)}\n\n{_format_pairs(pairs)}Messages:\n{_format_messages(shown)}\n",
-        said=shown,
+        messages=shown,
         known=known,
         schema=build_schema(),
         most_tokens=MOST_TOKENS,
@@ -167,12 +167,14 @@ def _format_dated(fact: PromptFact) -> str:
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
-def _format_messages(said: Iterable[PromptMessage]) -> str:
-    return "\n".join(_format_message(number, message) for number, message in enumerate(said, 1))
+def _format_messages(messages: Iterable[PromptMessage]) -> str:
+    return "\n".join(_format_message(number, message) for number, message in enumerate(messages, 1))
 
 
-def _format_message(number: int, said: PromptMessage) -> str:
-    return f"{number}. [{said.at:%Y-%m-%d %H:%M} {_WEEKDAYS[said.at.weekday()]}] {format_speech(said)}"
+def _format_message(number: int, message: PromptMessage) -> str:
+    return (
+        f"{number}. [{message.at:%Y-%m-%d %H:%M} {_WEEKDAYS[message.at.weekday()]}] {format_speech(message)}"
+    )
 
 
 def _shorten_text(text: str) -> str:

@@ -24,7 +24,7 @@ from mnemon_infra.database.projections.sweep import load_last_watermark
 from mnemon_infra.process.request_priority import yield_to_requests
 from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import (
-    Findable,
+    SearchableItem,
     VectorIndex,
     build_fact_item,
     build_points,
@@ -116,7 +116,9 @@ async def _sweep_summaries(
     await _level_collection(vector_index, Collection.SUMMARIES, owner, live, known)
 
 
-async def _read_versions(vector_index: VectorIndex, collection: Collection, owner: Owner) -> dict[UUID, object]:
+async def _read_versions(
+    vector_index: VectorIndex, collection: Collection, owner: Owner
+) -> dict[UUID, object]:
     """Return the user's points of a collection, each with the event that made its current version."""
     known: dict[UUID, object] = {}
     async for page in vector_index.vectors.scroll(collection, owner):
@@ -128,7 +130,7 @@ async def _level_collection(
     vector_index: VectorIndex,
     collection: Collection,
     owner: Owner,
-    live: Sequence[Findable],
+    live: Sequence[SearchableItem],
     known: Mapping[UUID, object],
 ) -> None:
     """Write points that are missing or of another version, and remove points without a live entry."""
@@ -189,7 +191,9 @@ async def _sweep_messages(database: Database, vector_index: VectorIndex, owner: 
         places = {str(stored.payload["event_id"]): stored.id for stored in there}
         (shown,) = await database.run_query(load_visible_messages([MessageLookup(*owner, tuple(places))]))
         gone = places.keys() - {row.event_id for row in shown}
-        await _delete_points(vector_index, Collection.MESSAGES, owner, [places[event_id] for event_id in gone])
+        await _delete_points(
+            vector_index, Collection.MESSAGES, owner, [places[event_id] for event_id in gone]
+        )
 
 
 async def _delete_points(

@@ -87,7 +87,7 @@ class RetrieveConsumer:
                 yield
 
     def _bound_tenant(self, tenant: str) -> RequestLimits:
-        rates = self._settings.of(tenant).rates
+        rates = self._settings.get_settings(tenant).rates
         return RequestLimits(rates.requests_per_second, rates.requests_per_user)
 
     def _drop_caches(self) -> None:

@@ -56,7 +56,7 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The present settings: `value` is the default, `of` a tenant's.
+    """The present settings: `value` is the default, `get_settings` a tenant's.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
     entry is invalid, or does not fit the default any more, has the default.
@@ -68,15 +68,15 @@ class LiveSettings:
         self._bodies: dict[str, bytes] = {}
         self._of: dict[str, SettingsV1] = {}
 
-    def of(self, tenant: str) -> SettingsV1:
+    def get_settings(self, tenant: str) -> SettingsV1:
         """Return the settings in force for a tenant."""
         return self._of.get(tenant, self.value)
 
-    def all(self) -> Iterable[SettingsV1]:
+    def list_settings(self) -> Iterable[SettingsV1]:
         """Return all settings in force: the default, and those of each tenant with settings of its own."""
         return [self.value, *self._of.values()]
 
-    def tenants(self) -> Iterable[str]:
+    def list_tenants(self) -> Iterable[str]:
         """Return the tenants that have settings of their own."""
         return list(self._of)
 

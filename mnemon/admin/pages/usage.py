@@ -79,8 +79,8 @@ async def show_batches(visit: Visit) -> Response:
     )
 
 
-def _among(asked: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
-    return known.get(asked, otherwise)
+def _among(value: str, known: Mapping[str, FieldT], otherwise: FieldT) -> FieldT:
+    return known.get(value, otherwise)
 
 
 def _draw_daily_chart(

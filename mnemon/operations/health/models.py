@@ -89,11 +89,13 @@ async def _load_state(connection: Client, deployment: Deployment) -> ModelsState
         in_hand = await database.run_query(load_backlog(now, midnight))
         spent = await database.run_query(sum_spending_by_tenant(midnight))
         tenants = {
-            *settings.tenants(),
+            *settings.list_tenants(),
             *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
         }
-        failing = await find_failing_models(connection, tenants, settings.of, settings.value)
-    broke = find_exhausted_budgets(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
+        failing = await find_failing_models(connection, tenants, settings.get_settings, settings.value)
+    broke = find_exhausted_budgets(
+        spent, settings.list_tenants(), lambda tenant: settings.get_settings(tenant).spending
+    )
     return ModelsState(
         windows=WindowsState(
             due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead

@@ -39,7 +39,7 @@ class GenerationReplay(NamedTuple):
             nats.errors.Error, DatabaseUnavailable, VectorsUnavailable, EmbeddingUnavailable: a server does
                 not answer; another call continues from the position reached.
         """
-        await self.rows.reach(position, lambda reached: progress.at(reached, position))
+        await self.rows.replay_until(position, lambda reached: progress.at(reached, position))
         if self.vectors:
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
@@ -47,7 +47,7 @@ class GenerationReplay(NamedTuple):
         """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
 
         Raises:
-            Exception: the errors of `reach`.
+            Exception: the errors of `replay_until`.
         """
         while True:
             end = await place.load_log_end()

@@ -45,15 +45,15 @@ MAX_PASSES: Final = 10
 """Maximum number of catch-up passes after a swap at a server, where writers cannot be paused."""
 
 
-async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationProgress) -> None:
+async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationProgress) -> None:
     """Make the rows of a generation live; `swap_vectors` does the same for its vectors.
 
     Raises:
         nats.errors.Error, DatabaseUnavailable: a server does not answer; the live generation is unchanged.
     """
-    await made.replay_to_end(place, progress)
-    if made.vectors is None:
-        await making.swap_rows(place, made.rows, progress)
+    await replay.replay_to_end(place, progress)
+    if replay.vectors is None:
+        await making.swap_rows(place, replay.rows, progress)
         return
     indexed = await read_applied_position(place.connection.jetstream(), "index")
     owed = await list_unswept(place.connection)
@@ -62,7 +62,7 @@ async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationPro
         # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await making.swap_rows(place, made.rows, progress, also)
+    await making.swap_rows(place, replay.rows, progress, also)
 
 
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:

@@ -17,7 +17,7 @@ from mnemon_consumers.dedupe.state.decisions import UserFacts
 from mnemon_contracts.events.memory import FactProposedV1
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
@@ -150,7 +150,7 @@ async def two_thousand_proposals_and_three_deaths(
 ) -> None:
     """However many decide, in however many processes: what they come to is what one comes to, in order."""
     mixed = proposals()
-    position = Position("dedupe")
+    position = AppliedPosition("dedupe")
     quarter = len(mixed) // 4
     log = await connection.subscribe(f"memory.{TENANT}.*.fact.*.v1")
     workers = Workers(deployment, *sizes)
@@ -164,9 +164,9 @@ async def two_thousand_proposals_and_three_deaths(
             await workers.kill()
             await workers.start()
         last = await propose(connection, mixed[3 * quarter :])
-        assert await position.reach(connection.jetstream(), last, PATIENCE) >= last
+        assert await position.wait_for(connection.jetstream(), last, PATIENCE) >= last
         end = (await connection.jetstream().stream_info("LOG")).state.last_seq
-        assert await Position().reach(connection.jetstream(), end, PATIENCE) >= end
+        assert await AppliedPosition().wait_for(connection.jetstream(), end, PATIENCE) >= end
         stored = await as_stored(deployment)
     finally:
         await workers.kill()

@@ -104,7 +104,7 @@ class Extractor:
     async def start(self) -> None:
         self._server.let_go.clear()
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "mnemon_bench.workers.consumers", self._deployment.spelled(), *CONSUMERS),
+            *(sys.executable, "-m", "mnemon_bench.workers.consumers", self._deployment.to_json(), *CONSUMERS),
             stdout=PIPE,
         )
         assert self._process.stdout is not None

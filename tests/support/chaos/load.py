@@ -21,7 +21,7 @@ from psycopg import sql
 
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_infra.broker.connection import connect
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.events import ChatEvent
 from mnemon_producers.publisher import Published
@@ -102,7 +102,7 @@ async def talk_while_dying(talk: Talk, url: str, deaths: Sequence[Death]) -> Non
 async def is_persisted(talk: Talk, url: str) -> None:
     """Wait until every event of the talk has ended."""
     connection = await connect(url, name="test")
-    position = await Position().reach(connection.jetstream(), talk.last_seq, PATIENCE)
+    position = await AppliedPosition().wait_for(connection.jetstream(), talk.last_seq, PATIENCE)
     await connection.close()
     assert position >= talk.last_seq, f"after {PATIENCE} s the log is persisted up to {position} only"
 

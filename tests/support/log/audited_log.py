@@ -10,7 +10,7 @@ from mnemon.operations.audit.ledger import Audit, FaultKind
 from mnemon.operations.audit.run import run_audit
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import memory_subject
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.audit.events import UserSample
 from mnemon_infra.database.engine import Database
@@ -33,7 +33,7 @@ class AuditedLog:
         jetstream = self.stock.connection.jetstream()
         end = await read_log_end(jetstream)
         async with asyncio.timeout(PATIENCE):
-            assert await Position().reach(jetstream, end, PATIENCE) == end
+            assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
             while (await self.sweeps()).state.subjects:
                 await asyncio.sleep(0.02)
 

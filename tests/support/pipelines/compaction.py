@@ -16,7 +16,7 @@ from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
@@ -113,7 +113,7 @@ class CompactionHarness:
         async with asyncio.timeout(PATIENCE * 2):
             while True:
                 end = (await stream_context.stream_info("LOG")).state.last_seq
-                assert await Position().reach(stream_context, end, PATIENCE) >= end
+                assert await AppliedPosition().wait_for(stream_context, end, PATIENCE) >= end
                 left = (await stream_context.stream_info(WORK, subjects_filter="work.compact.>")).state
                 if not left.subjects and (await stream_context.stream_info("LOG")).state.last_seq == end:
                     return

@@ -17,7 +17,7 @@ from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.streams import DEAD, WORK
 from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.dead_letters.redrive import GivenBack, redrive_letter
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.delivery import Delivery
@@ -130,7 +130,7 @@ class ExtractionHarness:
         """Wait until all of the log is."""
         stream_context = self.connection.jetstream()
         end = (await stream_context.stream_info("LOG")).state.last_seq
-        assert await Position().reach(stream_context, end, PATIENCE) >= end
+        assert await AppliedPosition().wait_for(stream_context, end, PATIENCE) >= end
 
     async def redrive_all(self) -> None:
         """Give back each dead letter, once it is there."""

@@ -22,9 +22,9 @@ PATIENCE = 90.0
 """Seconds for anything to happen: two cores may serve many tests."""
 
 
-async def until(holds: Callable[[], bool], patience: float = PATIENCE) -> None:
+async def until(holds: Callable[[], bool], timeout: float = PATIENCE) -> None:
     """Wait for what nothing tells of: files and processes that are not ours."""
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(timeout):
         while not holds():
             await asyncio.sleep(0.02)
 

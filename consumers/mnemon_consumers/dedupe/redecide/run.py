@@ -82,5 +82,5 @@ class Redecider:
         return [
             (each.event, each.id, datetime.fromtimestamp(get_event_time(each.event, each.delivery), UTC))
             async for each in stream_events(self._connection, pattern, after)
-            if not erased.has_learned(each.seq, getattr(each.event, "lineage", None))
+            if not erased.removes_fact(each.seq, getattr(each.event, "lineage", None))
         ]

@@ -156,7 +156,7 @@ def build_schema() -> Mapping[str, Any]:
 
 def parse_answer(
     answer: ModelAnswer,
-    said: Sequence[PromptMessage],
+    messages: Sequence[PromptMessage],
     known: Collection[PromptFact],
     pairs: Sequence[FactPair] = (),
 ) -> ParsedAnswer:
@@ -164,7 +164,7 @@ def parse_answer(
 
     Args:
         answer: the answer of the model.
-        said: the messages of the request, in the order of their numbers in it.
+        messages: the messages of the request, in the order of their numbers in it.
         known: the facts that the request named.
         pairs: the pairs that the request asked about.
 
@@ -186,7 +186,7 @@ def parse_answer(
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise UnreadableAnswer("there is no list of facts in the answer")
-    facts = tuple(fact for each in listed if (fact := _read_fact(each, said, known)))
+    facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)
     return ParsedAnswer(taken, repaired, left_out, beyond, read_relations(compared, pairs))
@@ -257,14 +257,14 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 
 
 def _read_fact(
-    value: object, said: Sequence[PromptMessage], known: Collection[PromptFact]
+    value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
     """Return a usable fact. Its sources become log positions; without any, all messages are its sources."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):
         return None
-    named = dict.fromkeys(said[number - 1].seq for number in fact.sources if 0 < number <= len(said))
+    named = dict.fromkeys(messages[number - 1].seq for number in fact.sources if 0 < number <= len(messages))
     supersedes = fact.supersedes if any(each.id == fact.supersedes for each in known) else None
-    sources = tuple(named) or tuple(each.seq for each in said)
+    sources = tuple(named) or tuple(each.seq for each in messages)
     return fact.model_copy(update={"sources": sources, "supersedes": supersedes})

@@ -212,7 +212,7 @@ class Search:
             question.owner,
             question.asked.text,
             question.meaning,
-            question.breadth.each_way,
+            question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
             ids,
         )
@@ -257,8 +257,8 @@ class Search:
             places = frozenset(point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
-        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
-        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
+        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
+        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value

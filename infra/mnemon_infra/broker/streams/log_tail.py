@@ -136,4 +136,4 @@ class _Arrivals:
         self._taken += 1
         self._left -= 1
         self._is_lost = number != self._taken
-        return [] if self._is_lost else [Delivery.of(message)]
+        return [] if self._is_lost else [Delivery.from_message(message)]

@@ -107,12 +107,12 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
     looked: list[Sequence[UnsummarisedQuery]] = []
 
     def looking(
-        wanted: Sequence[UnsummarisedQuery], covered_by: CoveredBy
+        queries: Sequence[UnsummarisedQuery], covered_by: CoveredBy
     ) -> Query[list[list[UnsummarisedMessages]]]:
-        looked.append(wanted)
+        looked.append(queries)
         if len(looked) == 2:
             raise DatabaseUnavailable("it restarts")
-        return load_uncovered_messages(wanted, covered_by)
+        return load_uncovered_messages(queries, covered_by)
 
     monkeypatch.setattr(module, "uncovered", looking)
     async with compaction.running():

@@ -15,7 +15,7 @@ from mnemon.operations.health.report import examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.maintain.handler import EXPIRE
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.health import clock_skew
 from tests.support.stock_client import Stock
@@ -57,7 +57,7 @@ async def save(stock: Stock, fact_id: str, expires_at: datetime) -> None:
     fact = {"text": f"Stays at {fact_id}", "tier": "working", "expires_at": expires_at.isoformat()}
     body = {"fact_id": fact_id, "fact": fact, "decision": {"proposal_id": fact_id}}
     seq = await stock.publish("memory.acme.u1.fact.saved.v1", body)
-    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) >= seq
+    assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, PATIENCE) >= seq
 
 
 async def maintain(connection: Client) -> None:

@@ -22,7 +22,7 @@ from mnemon_consumers.persist.handler import PersistConsumer
 from mnemon_consumers.retrieve.handler import RetrieveConsumer
 from mnemon_contracts.settings.groups import FactLimits, SettingsV1
 from mnemon_contracts.streams import WORK
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_reader import read_pages
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
@@ -80,7 +80,7 @@ class Remembering:
             while True:
                 end = (await stream_context.stream_info("LOG")).state.last_seq
                 for consumer in ("persist", "index"):
-                    assert await Position(consumer).reach(stream_context, end, PATIENCE) >= end
+                    assert await AppliedPosition(consumer).wait_for(stream_context, end, PATIENCE) >= end
                 waiting = (await stream_context.stream_info(WORK, subjects_filter="work.>")).state.subjects
                 # Nobody here takes those that are for summaries and extraction.
                 for_us = [each for each in waiting or () if not each.startswith(("work.comp", "work.extr"))]

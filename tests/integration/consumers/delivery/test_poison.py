@@ -13,7 +13,7 @@ from mnemon_bench.workloads.messages import fill_log
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from tests.support.stock_client import Stock
 
@@ -64,7 +64,7 @@ async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await Position().reach(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
 
 
 def headers(letter: RawStreamMsg) -> Mapping[str, str]:

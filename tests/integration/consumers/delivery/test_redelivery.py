@@ -14,7 +14,7 @@ from mnemon_consumers.app import run_consumers
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.writer import write_rows
@@ -52,7 +52,7 @@ async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await Position().reach(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
 
 
 async def swept(connection: Client) -> None:
@@ -136,7 +136,7 @@ async def test_event_of_worker_that_died_before_ack_is_applied_once(
     taken = await take(connection, 4)
     database = Database(deployment)
     await database.open()
-    await write_rows(database, plan_batch([Delivery.of(message) for message in taken]).rows)
+    await write_rows(database, plan_batch([Delivery.from_message(message) for message in taken]).rows)
     await database.close()
     before = rows(deployment, "*")
     assert len(before) == 2

@@ -22,7 +22,7 @@ from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.streams import LOG
 from mnemon_infra.broker.connection import connect
 from mnemon_infra.broker.provisioning.topology import provision
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.migration import migrate_schema
@@ -46,7 +46,7 @@ async def retrieve(deployment: Deployment) -> AsyncIterator[Deployment]:
 
 async def crash(server: ServerProcess) -> None:
     """`kill -9`, with all its children: one that has not noticed yet would answer for a moment longer."""
-    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -82,7 +82,7 @@ def tables(deployment: Deployment) -> dict[str, int]:
 async def persist(connection: Client, deployment: Deployment, up_to: int) -> None:
     """Project what the log has now."""
     async with run_consumers(("persist",), deployment):
-        assert await Position().reach(connection.jetstream(), up_to, PATIENCE) >= up_to
+        assert await AppliedPosition().wait_for(connection.jetstream(), up_to, PATIENCE) >= up_to
 
 
 @pytest.mark.usefixtures("mnemon")
@@ -266,7 +266,7 @@ async def test_stopped_database_is_named(connection: Client, nats_url: str, tmp_
                 while "error" in (reply := await stock.ask("history", min_seq=seq)):
                     assert reply["error"]["code"] == "unavailable"
             assert [message["content"] for message in reply["messages"]] == ["before", "meanwhile"]
-            assert await Position().reach(connection.jetstream(), seq, PATIENCE) == seq
+            assert await AppliedPosition().wait_for(connection.jetstream(), seq, PATIENCE) == seq
             assert await stock.contents() == ["before", "meanwhile"]
     finally:
         await server.stop()
@@ -278,7 +278,7 @@ async def test_first_reply_has_a_position(
 ) -> None:
     async with run_consumers(["persist"], deployment):
         seq = await stock.say("said")
-        assert await Position().reach(connection.jetstream(), seq, 20) >= seq
+        assert await AppliedPosition().wait_for(connection.jetstream(), seq, 20) >= seq
     await connection.jetstream().delete_consumer(LOG, "persist")
     await provision(connection)
     async with run_consumers(["retrieve"], deployment):

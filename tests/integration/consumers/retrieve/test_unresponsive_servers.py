@@ -34,7 +34,7 @@ REPLY_TO = "What does Anna play, the violin?"
 @contextmanager
 def stopped(server: Postgres) -> Iterator[None]:
     """Connections stand, and nobody answers."""
-    processes = [each for own in server.orphans() for each in (own, *own.children(recursive=True))]
+    processes = [each for own in server.list_orphans() for each in (own, *own.children(recursive=True))]
     for process in processes:
         process.suspend()
     try:

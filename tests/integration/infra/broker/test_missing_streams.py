@@ -16,7 +16,7 @@ from mnemon_infra.broker.dead_letters.listing import LetterFilter, read_letters
 from mnemon_infra.broker.provisioning import presence
 from mnemon_infra.broker.provisioning.presence import StreamsMissing
 from mnemon_infra.broker.provisioning.topology import ProvisionedChange, list_drift, provision
-from mnemon_infra.broker.streams.applied_position import Position, read_log_end
+from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
 from mnemon_infra.health.consistency import LogLost
@@ -36,7 +36,7 @@ async def consumed(deployment: Deployment, *names: str) -> None:
 async def persisted(stock: Stock) -> int:
     """One message, in a database that is up to it; returns the position."""
     seq = await stock.say("said before")
-    assert await Position().reach(stock.connection.jetstream(), seq, PATIENCE) == seq
+    assert await AppliedPosition().wait_for(stock.connection.jetstream(), seq, PATIENCE) == seq
     return seq
 
 
@@ -144,7 +144,7 @@ async def test_deleted_work_and_dead_letter_streams_are_recreated(
                 await asyncio.sleep(0.02)
         await stock.publish("chat.acme.u1.-.cleared.v1")
         end = await stock.publish("chat.acme.u1.-.message.v1", b"{")
-        assert await Position().reach(jetstream, end, PATIENCE) == end
+        assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
         assert [each.sequence async for each in read_letters(connection, LetterFilter())] == [end]
         await swept(connection)
         async with Database(deployment) as database:

@@ -14,7 +14,7 @@ from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.vectors import recovery
 from mnemon_infra.vectors.edge import open_edge
 from mnemon_infra.vectors.edge_owner import EdgeOwner
-from mnemon_infra.vectors.embedding_metadata import MadeBy
+from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata
 from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.stock_client import Stock, indexed
 
@@ -81,7 +81,7 @@ async def test_a_collection_that_is_lost_while_nothing_runs_is_made_anew(
 
 
 async def test_search_names_lost_vectors_until_rebuilt(folder: Path, database: Database) -> None:
-    async with open_edge(folder, MadeBy(model="none", dimension=None)) as vectors:
+    async with open_edge(folder, EmbeddingMetadata(model="none", dimension=None)) as vectors:
         await vectors.require_present()
         shutil.rmtree(folder)
         with pytest.raises(VectorsLost, match="were deleted while they were open"):

@@ -8,7 +8,7 @@ from mnemon.operations.health.report import Health, examine_deployment
 from mnemon_consumers.app import run_consumers
 from mnemon_contracts.events.chat import MessageV1
 from mnemon_contracts.settings.document import Document
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.config import Deployment
 from mnemon_infra.settings.store import change_settings
 from mnemon_producers.client import MemoryClient
@@ -66,5 +66,5 @@ async def test_lagging_consumers_and_busy_tenants_are_named(stock: Stock, deploy
 
     async with run_consumers(["persist"], deployment):
         last = await say(1)
-        assert await Position().reach(stock.connection.jetstream(), last, PATIENCE) >= last
+        assert await AppliedPosition().wait_for(stock.connection.jetstream(), last, PATIENCE) >= last
     assert (await examine_deployment(deployment)).broker.consumers["persist"].waiting == 0

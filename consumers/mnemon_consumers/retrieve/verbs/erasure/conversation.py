@@ -23,7 +23,7 @@ from mnemon_contracts.events.erasure import Span, UserErasedV1
 from mnemon_contracts.subjects import Address, Owner, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.service import Refusal
-from mnemon_infra.broker.streams.applied_position import Position
+from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.erasure_scope import EVERYWHERE, ErasedConversation
 from mnemon_infra.broker.streams.log_reader import read_last_position
 from mnemon_infra.database.engine import Database
@@ -105,7 +105,7 @@ class ConversationEraser:
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
-        if await Position().reach(self._connection.jetstream(), last, PATIENCE) < last:
+        if await AppliedPosition().wait_for(self._connection.jetstream(), last, PATIENCE) < last:
             raise Refusal(
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True
             )
@@ -118,11 +118,11 @@ class ConversationEraser:
             discarded_seq=discarded,
         )
         at = datetime.max.replace(tzinfo=UTC)
-        of_messages = ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+        of_messages = ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
         said = await self._database.run_query(list_message_positions(of_messages))
         derived = await find_events_from_conversation(self._connection, owner, conversation, below, said)
         event = event.model_copy(update={"derived": tuple(derived)})
-        return event, ErasedConversation.of(owner, event, "", EVERYWHERE, at)
+        return event, ErasedConversation.from_event(owner, event, "", EVERYWHERE, at)
 
     async def _count_contents(self, erased: ErasedConversation) -> dict[str, JsonValue]:
         """Count by store what an erasure would remove."""

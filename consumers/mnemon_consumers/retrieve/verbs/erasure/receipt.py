@@ -38,10 +38,10 @@ GENERATIONS: Final = "generations"
 """Name for the counts of other generations, if there are any."""
 
 
-def select_removed(there: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
+def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
     """Return the counts of the stores that have finished."""
     not_done = {*left, *([GENERATIONS] if "log" in left else [])}
-    return {name: count for name, count in there.items() if name not in not_done}
+    return {name: count for name, count in before.items() if name not in not_done}
 
 
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
@@ -94,7 +94,7 @@ async def _are_points_gone(connection: Client, owner: Owner, position: int) -> b
 
 
 async def count_stores(
-    connection: Client, database: Database, taking: ErasedUser | ErasedConversation, rows: Mapping[str, int]
+    connection: Client, database: Database, scope: ErasedUser | ErasedConversation, rows: Mapping[str, int]
 ) -> dict[str, JsonValue]:
     """Count by store what an erasure would remove; `rows` has the counts of each table.
 
@@ -102,10 +102,10 @@ async def count_stores(
         DatabaseUnavailable, nats.errors.Error: one of the two does not answer.
     """
     return {
-        **await count_left(connection, taking),
+        **await count_left(connection, scope),
         "database": sum(count for table, count in rows.items() if table != windows.name),
         "model_batches": rows.get(windows.name, 0),
-        **sum_generations(await database.run_query(count_in_inactive_generations(taking))),
+        **sum_generations(await database.run_query(count_in_inactive_generations(scope))),
     }
 
 

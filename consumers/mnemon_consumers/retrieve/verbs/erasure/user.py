@@ -41,7 +41,9 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 class EraseVerb:
     """Answers `erase` for users, and passes conversations on to `ConversationEraser`."""
 
-    def __init__(self, broker: Broker, log: UserLog, database: Database, vector_index: VectorIndex | None) -> None:
+    def __init__(
+        self, broker: Broker, log: UserLog, database: Database, vector_index: VectorIndex | None
+    ) -> None:
         self._broker = broker
         self._log = log
         self._database = database
@@ -56,7 +58,9 @@ class EraseVerb:
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "goes with `verify` only")
         if request.conversation is not None:
-            of_one = ConversationEraser(self._broker.connection, self._log, self._database, self._vector_index)
+            of_one = ConversationEraser(
+                self._broker.connection, self._log, self._database, self._vector_index
+            )
             if request.verify:
                 return await_reply(
                     of_one.verify_conversation(get_owner(address), request.conversation, request.text)

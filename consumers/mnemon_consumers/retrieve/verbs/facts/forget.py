@@ -89,7 +89,7 @@ class ForgetVerb:
             return
         with suppress(VectorsUnavailable):
             place = point_id(*owner, "fact", fact_id)
-            async with self._vector_index.gate.passed():
+            async with self._vector_index.gate.enter():
                 await self._vector_index.vectors.delete(Collection.MEMORIES, owner, [place])
 
 

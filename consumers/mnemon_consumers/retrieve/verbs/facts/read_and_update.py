@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from mnemon_consumers.domain.policy.refusal import find_refusal
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.decide import select_unexpired
 from mnemon_consumers.retrieve.eager_projection import EagerProjection
 from mnemon_consumers.retrieve.memory import Memory
@@ -72,7 +72,7 @@ class FactVerbs:
         request = ReadV1.read(body or b"{}")
         owner = get_owner(address)
 
-        def reply(seen: Seen[list[FactRecord]]) -> Reply:
+        def reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
             wanted = [fact for fact in seen.value if request.tier in (None, fact.tier)]
             page = build_page(select_unexpired(wanted, now()), request.limit, request.after)
             return FactsReplyV1.model_construct(
@@ -130,7 +130,7 @@ class FactVerbs:
     ) -> int:
         """Change a fact; return the log position that reflects the change."""
         owner, former = get_owner(address), _build_fact(stored)
-        fact = rewrite_fact(former, changes, now(), self._settings.of(address.tenant))
+        fact = rewrite_fact(former, changes, now(), self._settings.get_settings(address.tenant))
         if fact == former:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
@@ -154,7 +154,7 @@ class FactVerbs:
     async def _check_change(
         self, address: Address, fact_id: str, fact: Fact, former: Fact, position: int
     ) -> None:
-        settings = self._settings.of(address.tenant)
+        settings = self._settings.get_settings(address.tenant)
         if fact.text != former.text and (refused := find_refusal(fact.text, settings.policy)):
             rule, reason = refused
             raise Refusal("refused", f"text: {rule}: {reason}")
@@ -169,7 +169,7 @@ class FactVerbs:
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
             async with asyncio.timeout(EMBEDDING_PATIENCE):
                 new = await build_points(self._vector_index, [findable(owner, fact_id, event_id, text)])
-            async with self._vector_index.gate.passed():
+            async with self._vector_index.gate.enter():
                 await self._vector_index.vectors.upsert(Collection.MEMORIES, new)
 
 
