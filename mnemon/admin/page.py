@@ -25,7 +25,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 
 log = structlog.get_logger("admin")
 
-PATIENCE: Final = 20.0
+PAGE_TIMEOUT: Final = 20.0
 """Seconds that a page may take. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
@@ -166,7 +166,7 @@ async def _handle_request(request: Request, handler: Handler, section: str) -> R
 
 
 async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
-    """Return the page if it is ready within `PATIENCE`; otherwise abandon it.
+    """Return the page if it is ready within `PAGE_TIMEOUT`; otherwise abandon it.
 
     It is not cancelled: a call that waits for a hanging database cannot be stopped.
 
@@ -174,7 +174,7 @@ async def _await_page(page: Coroutine[Any, Any, Response]) -> Response:
         TimeoutError: the page takes too long.
     """
     making = asyncio.ensure_future(page)
-    await asyncio.wait([making], timeout=PATIENCE)
+    await asyncio.wait([making], timeout=PAGE_TIMEOUT)
     if making.done():
         return making.result()
     making.add_done_callback(suppress_task_error)

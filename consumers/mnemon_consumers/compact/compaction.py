@@ -44,7 +44,7 @@ from mnemon_infra.database.engine import Connection, Database, DatabaseUnavailab
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.memory.summaries import load_newest_summaries
 from mnemon_infra.database.memory.user_memory import NewestMessagesQuery
-from mnemon_infra.database.messages.unsummarised import UnsummarisedQuery, load_uncovered_messages
+from mnemon_infra.database.messages.uncovered_messages import UncoveredQuery, load_uncovered_messages
 from mnemon_infra.models.language.circuit_breaker import CircuitBreaker
 from mnemon_infra.models.language.offline.model import PROVIDER as RULES
 from mnemon_infra.models.language.offline.model import build_offline_model
@@ -263,7 +263,7 @@ class Compactor:
 
     async def _find_due_step(self, place: ConversationKey, compaction: Compaction) -> CompactionStep | None:
         tenant, user, conversation = place
-        whose = UnsummarisedQuery(
+        whose = UncoveredQuery(
             tenant, user, compaction.after_messages + 1, self._position.value, conversation
         )
         newest = NewestMessagesQuery(tenant, user, conversation, compaction.merge_above + 1)

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from mnemon_contracts.settings.groups import SettingsV1
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 from mnemon_infra.models.language.port import ModelRequest, PromptMessage
 from mnemon_infra.models.language.prompt_text import (
     format_speech,

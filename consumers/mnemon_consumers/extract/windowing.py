@@ -18,8 +18,8 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import try_locks
-from mnemon_infra.database.messages.unsummarised import (
-    UnsummarisedQuery,
+from mnemon_infra.database.messages.uncovered_messages import (
+    UncoveredQuery,
     list_long_conversations,
     load_uncovered_messages,
 )
@@ -91,7 +91,7 @@ class WindowCutter:
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
         wanted = [
-            UnsummarisedQuery(
+            UncoveredQuery(
                 *owner, self._settings.get_settings(owner[0]).extraction.after_messages, users[owner]
             )
             for owner in looked
@@ -148,7 +148,7 @@ class WindowCutter:
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
-        wanted = [UnsummarisedQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
+        wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
         found = await load_uncovered_messages(wanted, "windows")(held)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []

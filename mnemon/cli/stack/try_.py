@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mnemon_infra.config import Deployment
     from mnemon_producers.client import MemoryClient
 
-PATIENCE = 60.0
+DECISION_TIMEOUT = 60.0
 """Seconds to wait for the decisions on the facts of a file."""
 
 TEXT = "Keeps a spare key under the third flowerpot"
@@ -107,12 +107,14 @@ async def _import_file(deployment: "Deployment", files: ImportFiles, tenant: str
     report = ImportReport()
     async with await connect(str(deployment.nats_url), name="mnemon-try") as connection:
         await RecordImporter(connection, tenant, report, lambda _: None).import_records(files.read_records())
-        decided = await AppliedPosition("dedupe").wait_for(connection.jetstream(), report.last_seq, PATIENCE)
+        decided = await AppliedPosition("dedupe").wait_for(
+            connection.jetstream(), report.last_seq, DECISION_TIMEOUT
+        )
     result = f"{report.published} new, {report.already_there} there before, {report.refused} refused"
     for each in report.first:
         result += f"\n{each.place}: {each.reason}"
     if decided < report.last_seq:
-        return TrialStep("import", f"{result}\nnot decided on within {PATIENCE:.0f} s", is_well=False)
+        return TrialStep("import", f"{result}\nnot decided on within {DECISION_TIMEOUT:.0f} s", is_well=False)
     return TrialStep("import", result, is_well=not report.refused)
 
 

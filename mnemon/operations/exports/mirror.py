@@ -42,7 +42,7 @@ SHOWN_EVENTS: Final = frozenset(
 )
 """Events that may change the content of a user's file."""
 
-PATIENCE: Final = 60.0
+DATABASE_TIMEOUT: Final = 60.0
 """Seconds for which the mirror retries a database that does not answer, before it gives up."""
 
 _PAUSE: Final = 1.0
@@ -148,7 +148,7 @@ class Mirror:
 
     async def _load_lines(self, owner: Owner, position: int) -> list[str]:
         loop = asyncio.get_running_loop()
-        end = loop.time() + PATIENCE
+        end = loop.time() + DATABASE_TIMEOUT
         while True:
             try:
                 async with (

@@ -12,7 +12,7 @@ from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_l
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.memory.export import ExportedMemory, list_owners, open_memory
 
-PATIENCE: Final = 30.0
+PROJECTION_TIMEOUT: Final = 30.0
 """Seconds that an export waits until the rows have all events of the log."""
 
 
@@ -45,12 +45,12 @@ async def wait_until_projected(connection: Client) -> int:
     """Wait until the rows have all events that the log has now; return the log position of the last one.
 
     Raises:
-        NotProjected: the rows do not have them within `PATIENCE`.
+        NotProjected: the rows do not have them within `PROJECTION_TIMEOUT`.
         nats.errors.Error: the server does not answer.
     """
     end = await read_log_end(connection.jetstream())
     position = AppliedPosition()
-    if await position.wait_for(connection.jetstream(), end, PATIENCE) < end:
+    if await position.wait_for(connection.jetstream(), end, PROJECTION_TIMEOUT) < end:
         raise NotProjected(f"{end - position.value:,} events of the log are not in the database yet")
     return end
 

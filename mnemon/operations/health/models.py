@@ -22,7 +22,7 @@ from mnemon_infra.database.windows.spending import sum_spending_by_tenant
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
-_PATIENCE = 5.0
+_EXAMINATION_TIMEOUT = 5.0
 """Seconds for the whole examination."""
 
 
@@ -72,7 +72,7 @@ class ModelsState(_FrozenState):
 async def examine_models(deployment: Deployment) -> ModelsState:
     """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_EXAMINATION_TIMEOUT):
             async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
                 return await _load_state(connection, deployment)
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:

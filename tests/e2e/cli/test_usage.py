@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment
 from mnemon_infra.models.language.port import Purpose, Usage
 from mnemon_infra.settings.store import change_settings
-from tests.support.processes.stack import PATIENCE, CommandResult, mnemon
+from tests.support.processes.stack import TIMEOUT, CommandResult, mnemon
 
 MILLION = 1_000_000
 PRICES = [
@@ -71,7 +71,7 @@ class Asking:
         """Wait until it can be summed."""
         stored = await append_events(self._connection, self._events)
         end = stored[-1].seq
-        assert await AppliedPosition("persist").wait_for(self._connection.jetstream(), end, PATIENCE) >= end
+        assert await AppliedPosition("persist").wait_for(self._connection.jetstream(), end, TIMEOUT) >= end
 
     async def set_spending(self, spending: dict[str, Any], tenant: str | None = None) -> None:
         await change_settings(self._connection, lambda present: {**present, "spending": spending}, tenant)

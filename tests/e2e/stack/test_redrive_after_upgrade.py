@@ -20,7 +20,7 @@ from mnemon_infra.embedded.nats_server import NatsServer
 from tests.support.log.dead_letters import bury_next, kept
 from tests.support.processes.runner import Runner
 from tests.support.processes.runner import running as upgraded
-from tests.support.processes.stack import PATIENCE, mnemon
+from tests.support.processes.stack import TIMEOUT, mnemon
 from tests.support.stock_client import Stock
 
 IN_V2 = "chat.acme.u1.-.message.v2"
@@ -37,7 +37,7 @@ def environment(deployment: Deployment) -> dict[str, str]:
 async def persisted(connection: Client) -> None:
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 async def rows(deployment: Deployment) -> list[tuple[str, str]]:

@@ -28,13 +28,13 @@ from mnemon_infra.settings.history import read_history, roll_back_settings
 from mnemon_infra.settings.store import LiveSettings, change_settings, read_settings, write_settings
 from tests.support.settings_edit import Edit, setting
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 async def until(holds: Callable[[], bool]) -> float:
     """Wait for what comes by itself; the seconds it took."""
     begun = time.monotonic()
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while not holds():
             await asyncio.sleep(0.005)
     return time.monotonic() - begun

@@ -73,8 +73,10 @@ class Redecider:
             some = absent[start : start + EMBEDDED_AT_ONCE]
             meanings |= zip(some, await self._embedder.embed(some), strict=True)
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, load_word_similarity())
-        anew = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
-        return build_corrections(owner, found, anew, settings.limits, await load_log_time(self._connection))
+        redecided = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
+        return build_corrections(
+            owner, found, redecided, settings.limits, await load_log_time(self._connection)
+        )
 
     async def _read_log(self, owner: Owner) -> list[Logged]:
         erased = await read_erasures(self._connection, owner)

@@ -32,7 +32,7 @@ from mnemon_infra.models import tokens
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
-PATIENCE: Final = 1.2
+SEARCH_TIMEOUT: Final = 1.2
 """Seconds that an answer waits for the search, enough for one by words after a wait for an embedding."""
 
 READ_SECONDS: Final = 2.2
@@ -78,7 +78,7 @@ class ContextVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"context": self.context}
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
@@ -132,7 +132,7 @@ class ContextVerb:
         if not any(parts[:4]):
             raise missing["recent"]
         # The search starts after the reads: it needs the last message, and would slow the reads down.
-        found_by = min(time() + PATIENCE, started + ANSWER_SECONDS)
+        found_by = min(time() + SEARCH_TIMEOUT, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
             read_in_time(_search_turn(turn, parts), found_by, missing, *sections),

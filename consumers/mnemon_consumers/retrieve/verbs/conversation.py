@@ -27,7 +27,7 @@ class ConversationVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:

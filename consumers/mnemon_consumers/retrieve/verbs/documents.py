@@ -26,7 +26,7 @@ class DocumentVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

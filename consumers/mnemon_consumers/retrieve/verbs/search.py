@@ -39,7 +39,7 @@ class SearchVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

@@ -25,7 +25,7 @@ class TaskVerb:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"tasks": self.tasks}
 
     def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

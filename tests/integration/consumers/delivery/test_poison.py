@@ -17,7 +17,7 @@ from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_l
 from mnemon_infra.config import Deployment
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 MESSAGE = "chat.acme.u1.-.message.v1"
 TWO_MEGABYTES = b'{"role":"user","content":"%b"}' % (b"x" * 2_000_000)
 
@@ -64,7 +64,7 @@ async def persisted(connection: Client) -> None:
     """Wait until every event of the log has ended."""
     jetstream = connection.jetstream()
     end = await read_log_end(jetstream)
-    assert await AppliedPosition().wait_for(jetstream, end, PATIENCE) == end
+    assert await AppliedPosition().wait_for(jetstream, end, TIMEOUT) == end
 
 
 def headers(letter: RawStreamMsg) -> Mapping[str, str]:

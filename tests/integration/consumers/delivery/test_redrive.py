@@ -36,7 +36,7 @@ from mnemon_infra.delivery import Delivery
 from tests.support.log.dead_letters import bury_next, bury_said, bury_trigger, kept
 from tests.support.stock_client import Stock
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 
 
 @pytest_asyncio.fixture
@@ -55,7 +55,7 @@ async def given_back(connection: Client, dead: Letter, is_applied: IsApplied) ->
 
 
 async def persisted(connection: Client, seq: int) -> None:
-    assert await AppliedPosition().wait_for(connection.jetstream(), seq, PATIENCE) >= seq
+    assert await AppliedPosition().wait_for(connection.jetstream(), seq, TIMEOUT) >= seq
 
 
 def rows(deployment: Deployment) -> list[tuple[int, str, str]]:

@@ -66,7 +66,7 @@ async def test_a_server_that_is_silent_for_a_while_is_asked_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_reader, "TIMEOUT", 0.2)
-    monkeypatch.setattr(save, "PATIENCE", 60)
+    monkeypatch.setattr(save, "DECISION_TIMEOUT", 60)
     async with a_server(tmp_path) as server:
         context = server.connection.jetstream(timeout=0.2)
         subject = memory_subject("acme", "u1", "fact.rejected")

@@ -19,7 +19,7 @@ from mnemon_infra.vectors.port import Collection, VectorsLost
 from tests.support.stock_client import Stock, indexed
 
 CONSUMERS = "persist", "index", "dedupe", "retrieve"
-PATIENCE = 20.0
+TIMEOUT = 20.0
 COUNTS = {"messages": 1, "memories": 1, "documents": 1, "summaries": 0}
 
 
@@ -43,7 +43,7 @@ async def filled(stock: Stock) -> None:
 
 async def whole(stock: Stock, facts: int = 1) -> None:
     """Wait for all that was said to have its points."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(TIMEOUT):
         while await EdgeOwner(stock.connection).counts() != COUNTS | {"memories": facts}:
             await asyncio.sleep(0.05)
 

@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from pydantic import JsonValue
 
 from mnemon_consumers.retrieve.verbs.erasure.receipt import (
-    PATIENCE,
+    ERASURE_TIMEOUT,
     count_matches_by_store,
     count_old_points,
     count_points_of,
@@ -105,7 +105,7 @@ class ConversationEraser:
     async def _plan_erasure(self, owner: Owner, conversation: str) -> tuple[UserErasedV1, ErasedConversation]:
         """Return the event and the scope of an erasure of everything that the log has now."""
         last = max([await read_last_position(self._connection, each) for each in user_filters(*owner)])
-        if await AppliedPosition().wait_for(self._connection.jetstream(), last, PATIENCE) < last:
+        if await AppliedPosition().wait_for(self._connection.jetstream(), last, ERASURE_TIMEOUT) < last:
             raise Refusal(
                 "unavailable", "the projections are behind the log: nothing is erased", retryable=True
             )

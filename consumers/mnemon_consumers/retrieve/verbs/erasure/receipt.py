@@ -23,7 +23,7 @@ from mnemon_infra.database.tables import windows
 from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
-PATIENCE: Final = 5.0
+ERASURE_TIMEOUT: Final = 5.0
 """Seconds to wait until all stores have finished; after that they continue without a waiting request."""
 
 PAUSE: Final = 0.05
@@ -53,7 +53,7 @@ async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) ->
     """Wait for the stores to finish; return those that have not after the longest wait of a bot."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
-        stop=stop_after_delay(PATIENCE),
+        stop=stop_after_delay(ERASURE_TIMEOUT),
         wait=wait_fixed(PAUSE),
         retry_error_callback=_read_last_result,
     )

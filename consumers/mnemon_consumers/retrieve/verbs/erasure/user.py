@@ -50,7 +50,7 @@ class EraseVerb:
         self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

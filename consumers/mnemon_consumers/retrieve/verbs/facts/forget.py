@@ -44,7 +44,7 @@ class ForgetVerb:
         self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"forget": self.forget}
 
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

@@ -39,7 +39,7 @@ from mnemon_infra.vectors.port import Collection, VectorsUnavailable
 from mnemon_infra.vectors.vector_index import VectorIndex, build_points
 from mnemon_infra.vectors.vector_index import build_fact_item as findable
 
-EMBEDDING_PATIENCE: Final = 1.0
+EMBEDDING_TIMEOUT: Final = 1.0
 """Seconds that a change waits for its vector; after that the index consumer writes it."""
 
 
@@ -65,7 +65,7 @@ class FactVerbs:
         self._vector_index = vector_index
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
@@ -167,7 +167,7 @@ class FactVerbs:
         if self._vector_index is None:
             return
         with suppress(EmbeddingUnavailable, VectorsUnavailable, TimeoutError):
-            async with asyncio.timeout(EMBEDDING_PATIENCE):
+            async with asyncio.timeout(EMBEDDING_TIMEOUT):
                 new = await build_points(self._vector_index, [findable(owner, fact_id, event_id, text)])
             async with self._vector_index.gate.enter():
                 await self._vector_index.vectors.upsert(Collection.MEMORIES, new)

@@ -95,7 +95,7 @@ async def test_a_forgotten_fact_has_no_point(unindexed: Unindexed) -> None:
 async def test_unanswered_embedding_delays_no_update(
     unindexed: Unindexed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(read_and_update, "EMBEDDING_PATIENCE", 0.1)
+    monkeypatch.setattr(read_and_update, "EMBEDDING_TIMEOUT", 0.1)
     saved = await unindexed.stock.ask("save", text="Anna plays the violin")
     reply = await unindexed.stock.ask("update", id=saved["id"], text="Anna has seen a comet")
     assert reply["fact"]["text"] == "Anna has seen a comet"

@@ -38,7 +38,7 @@ from mnemon_infra.database.tables import messages, windows
 CoveredBy = Literal["summaries", "windows"]
 
 
-class UnsummarisedQuery(NamedTuple):
+class UncoveredQuery(NamedTuple):
     """A request for the oldest messages of each conversation that are not covered.
 
     Attributes:
@@ -71,7 +71,7 @@ class SpokenRow(NamedTuple):
     sent_at: datetime
 
 
-class UnsummarisedMessages(NamedTuple):
+class UncoveredMessages(NamedTuple):
     """The oldest messages of a conversation that are neither covered nor removed, oldest first."""
 
     conversation: str
@@ -208,8 +208,8 @@ _COUNT_BETWEEN: Final = Lookup(select(func.count()).select_from(_select_between(
 
 @query
 async def load_uncovered_messages(
-    connection: Connection, queries: Sequence[UnsummarisedQuery], covered_by: CoveredBy
-) -> list[list[UnsummarisedMessages]]:
+    connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy
+) -> list[list[UncoveredMessages]]:
     """Return for each request its uncovered messages by conversation; no conversation is empty."""
     places = await _list_scans(connection, queries, covered_by)
     found = iter(await _BETWEEN.fetch_each(connection, [scan for _, _, scan in places]))
@@ -220,7 +220,7 @@ async def load_uncovered_messages(
             said += [SpokenRow._make(row) for row in rows]
     return [
         [
-            UnsummarisedMessages(conversation, sorted(said)[: request.at_most])
+            UncoveredMessages(conversation, sorted(said)[: request.at_most])
             for conversation, said in sorted(of.items())
         ]
         for request, of in zip(queries, stretches, strict=True)
@@ -229,7 +229,7 @@ async def load_uncovered_messages(
 
 @query
 async def list_long_conversations(
-    connection: Connection, queries: Sequence[UnsummarisedQuery], covered_by: CoveredBy = "summaries"
+    connection: Connection, queries: Sequence[UncoveredQuery], covered_by: CoveredBy = "summaries"
 ) -> list[list[str]]:
     """Return for each request the conversations with at least `at_most` uncovered messages."""
     places = await _list_scans(connection, queries, covered_by)
@@ -244,7 +244,7 @@ async def list_long_conversations(
 
 
 async def _list_scans(
-    connection: Connection, queries: Sequence[UnsummarisedQuery], by: CoveredBy
+    connection: Connection, queries: Sequence[UncoveredQuery], by: CoveredBy
 ) -> list[tuple[int, str, dict[str, Any]]]:
     """List the scans to run: number of the request, conversation, and parameters of `_select_between`."""
     begun = await _UNCOVERED_SPANS[by].fetch_each(
