@@ -18,6 +18,7 @@ from mnemon_infra.models.language.prompt_text import (
     format_time,
     join_instructions,
     shorten_name,
+    shorten_text,
 )
 
 PROMPT_VERSION: Final = "compact-2"
@@ -99,15 +100,9 @@ def _format_message(message: PromptMessage) -> str:
 
 def _shorten_message(message: SpokenRow) -> str:
     if message.role == "tool":
-        return _shorten_text(message.content, TOOL_BEGINNING)
-    text = _shorten_text(message.content, BEGINNING, ENDING)
+        return shorten_text(message.content, TOOL_BEGINNING)
+    text = shorten_text(message.content, BEGINNING, ENDING)
     if not message.tool_calls:
         return text
     calls = json.dumps(message.tool_calls, ensure_ascii=False)
-    return f"{text}\n(tools used: {_shorten_text(calls, TOOL_BEGINNING)})".lstrip()
-
-
-def _shorten_text(text: str, beginning: int, ending: int = 0) -> str:
-    if len(text) <= beginning + ending:
-        return text
-    return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
+    return f"{text}\n(tools used: {shorten_text(calls, TOOL_BEGINNING)})".lstrip()

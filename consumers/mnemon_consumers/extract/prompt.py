@@ -10,7 +10,14 @@ from typing import Final
 from mnemon_consumers.extract.answers.parser import build_schema
 from mnemon_contracts.settings.models import Extraction
 from mnemon_infra.models.language.port import ModelRequest, PromptFact, PromptMessage
-from mnemon_infra.models.language.prompt_text import format_speech, join_instructions, shorten_name
+from mnemon_infra.models.language.prompt_text import (
+    WEEKDAYS,
+    format_speech,
+    format_time,
+    join_instructions,
+    shorten_name,
+    shorten_text,
+)
 
 KnownPair = tuple[PromptFact, PromptFact]
 """A newer fact and an older one."""
@@ -25,7 +32,6 @@ ENDING: Final = 1000
 MOST_TOKENS: Final = 8000
 """Tokens of an answer. Half of them hold fifty facts, but thinking models count the tokens of thoughts."""
 
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 """Names of weekdays, independent of the locale of the process."""
 
 INSTRUCTIONS: Final = """\
@@ -135,7 +141,7 @@ def build_request(
         pairs: facts that may say the same.
     """
     shown = [
-        message._replace(text=_shorten_text(message.text), name=shorten_name(message.name))
+        message._replace(text=shorten_text(message.text, BEGINNING, ENDING), name=shorten_name(message.name))
         for message in messages
     ]
     return ModelRequest(
@@ -163,7 +169,7 @@ def _format_pairs(pairs: Iterable[KnownPair]) -> str:
 
 
 def _format_dated(fact: PromptFact) -> str:
-    day = f"({fact.saved_at:%Y-%m-%d} {_WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
+    day = f"({fact.saved_at:%Y-%m-%d} {WEEKDAYS[fact.saved_at.weekday()]}) " if fact.saved_at else ""
     return f"[{fact.id}] {day}{' '.join(fact.text.split())}"
 
 
@@ -172,12 +178,4 @@ def _format_messages(messages: Iterable[PromptMessage]) -> str:
 
 
 def _format_message(number: int, message: PromptMessage) -> str:
-    return (
-        f"{number}. [{message.at:%Y-%m-%d %H:%M} {_WEEKDAYS[message.at.weekday()]}] {format_speech(message)}"
-    )
-
-
-def _shorten_text(text: str) -> str:
-    if len(text) <= BEGINNING + ENDING:
-        return text
-    return f"{text[:BEGINNING]}\n[...]\n{text[-ENDING:]}"
+    return f"{number}. {format_time(message)} {format_speech(message)}"

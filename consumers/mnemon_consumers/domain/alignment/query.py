@@ -54,15 +54,6 @@ class QueryMatches:
     ranked: tuple[FactFit, ...]
 
 
-def measure_fit(query: str, text: str) -> float:
-    """Measure how well a query names a fact, 0 to 1.
-
-    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
-    a direction that only one of the two has halves the fit. Numbers and names must be the same.
-    """
-    return _fit(read_words(query[:LONGEST]), read_words(text))
-
-
 def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
     """Choose the fact that a query names.
 
@@ -95,6 +86,11 @@ def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping
 
 
 def _fit(query: ContentWords, fact: ContentWords) -> float:
+    """Measure how well a query names a fact, 0 to 1.
+
+    The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
+    a direction that only one of the two has halves the fit. Numbers and names must be the same.
+    """
     found = query.weight_in(fact)
     if not found:
         return 0.0

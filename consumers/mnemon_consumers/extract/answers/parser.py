@@ -24,7 +24,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from mnemon_consumers.extract.answers.pair_relations import ComparedPair, read_relations
+from mnemon_consumers.extract.answers.pair_relations import ComparedPair, read_relations, strip_brackets
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
@@ -86,11 +86,6 @@ def _keep_integers(value: object) -> tuple[int, ...]:
     )
 
 
-def _bare(value: object) -> object:
-    """Return an id without the brackets in which the request shows it."""
-    return value.strip().strip("[]") if isinstance(value, str) else value
-
-
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
     """Return a schema that is stricter than the parser, in terms that every provider's strict mode knows."""
     schema = {"type": kind, **more}
@@ -120,7 +115,7 @@ class ProposedFact(Contract):
         default=None, description="YYYY-MM-DD, the first day on which it no longer holds, or null."
     )
     supersedes: Annotated[
-        Identifier | None, BeforeValidator(_bare), _OR_NONE, _require_type("string", or_null=True)
+        Identifier | None, BeforeValidator(strip_brackets), _OR_NONE, _require_type("string", or_null=True)
     ] = Field(default=None, description="Id of the known fact that it replaces, or null.")
     sources: Annotated[tuple[int, ...], BeforeValidator(_keep_integers)] = Field(
         default=(), description="Numbers of the messages that say it."

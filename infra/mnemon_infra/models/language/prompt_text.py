@@ -22,6 +22,13 @@ def shorten_name(name: str | None) -> str | None:
     return name[:NAME_BEGINNING] + "…" if len(name) > NAME_BEGINNING else name or None
 
 
+def shorten_text(text: str, beginning: int, ending: int = 0) -> str:
+    """Return a long text's first and last characters, with a mark between them."""
+    if len(text) <= beginning + ending:
+        return text
+    return f"{text[:beginning]}\n[...]\n{text[len(text) - ending :]}".rstrip()
+
+
 def format_time(message: PromptMessage) -> str:
     """Format the time of a message with date, time and weekday, so that models can resolve "next Friday"."""
     return f"[{message.at:%Y-%m-%d %H:%M} {WEEKDAYS[message.at.weekday()]}]"
