@@ -293,12 +293,12 @@ async def _roll_back(connection: "Client", revision: int, tenant: str | None, as
 async def _change_settings(
     connection: "Client", change_settings: Callable[[], Awaitable[int]], as_json: bool
 ) -> None:
-    from mnemon.operations.embedding_change import describe_consequences, load_embedding
+    from mnemon.operations.embedding_change import describe_consequences, read_embedding
 
-    before = await load_embedding(connection)
+    before = await read_embedding(connection)
     revision = await change_settings()
     typer.echo(json.dumps({"revision": revision}) if as_json else f"in force as revision {revision}")
-    if said := describe_consequences(before, await load_embedding(connection)):
+    if said := describe_consequences(before, await read_embedding(connection)):
         typer.echo(f"mnemon: {said}", err=True)
 
 

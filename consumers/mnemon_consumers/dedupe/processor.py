@@ -28,7 +28,7 @@ from mnemon_consumers.dedupe.decide import (
 from mnemon_consumers.dedupe.discarded_facts import forget_discarded_facts
 from mnemon_consumers.dedupe.merge import Comparison, IgnoredComparison, merge_facts
 from mnemon_consumers.dedupe.neighbours import Neighbours
-from mnemon_consumers.dedupe.state.log import build_log_event, read_event
+from mnemon_consumers.dedupe.state.log import build_log_event, parse_event
 from mnemon_consumers.dedupe.state.user import TURN_SECONDS, UserState
 from mnemon_consumers.domain.alignment.parser import parse_fact
 from mnemon_contracts.base import InvalidBody
@@ -142,7 +142,7 @@ class ProposalProcessor:
             if row.seq > known.position:
                 break
             if row.body is not None:
-                known.apply(read_event(row.name, row.body), row.event_id, row.at)
+                known.apply(parse_event(row.name, row.body), row.event_id, row.at)
             elif row.proposal_id is not None:
                 known.facts.decided.add(row.proposal_id)
         for place, each in enumerate(known.facts.facts.values()):

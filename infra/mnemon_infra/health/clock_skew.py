@@ -67,7 +67,7 @@ async def compare_clocks(connection: Client, database: Database) -> Clocks:
     )
 
 
-async def load_log_time(connection: Client) -> datetime:
+async def read_log_time(connection: Client) -> datetime:
     """Return the time with which the log would stamp an event now.
 
     Raises:

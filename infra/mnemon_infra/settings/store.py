@@ -18,7 +18,7 @@ from mnemon_contracts.settings.document import (
     Document,
     build_document,
     encode_document,
-    read_document,
+    parse_document,
     resolve_settings,
 )
 from mnemon_contracts.settings.groups import DEFAULT_KEY, SettingsV1, settings_key, tenant_of
@@ -179,7 +179,7 @@ class LiveSettings:
     def _renew(self, tenant: str) -> None:
         self._of.pop(tenant, None)
         try:
-            own = read_document(self._bodies[tenant])
+            own = parse_document(self._bodies[tenant])
             if own:
                 self._of[tenant] = resolve_settings(self._default, own)
         except InvalidBody as error:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from mnemon.admin.forms.settings import EMPTY_PRICE_LINES, SettingControl, list_errors
 from mnemon.admin.page import PageSection, Visit
 from mnemon.admin.rendering.outages import PageError
-from mnemon.operations.embedding_change import describe_consequences, load_embedding
+from mnemon.operations.embedding_change import describe_consequences, read_embedding
 from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.document import SHARED_GROUPS, Document, set_value, unset_value
 from mnemon_contracts.settings.fields import Group, list_groups
@@ -91,9 +91,9 @@ async def save_settings(visit: Visit) -> Response:
     if not changed:
         return visit.redirect(_group_path(tenant, visit.form["group"]), "Nothing was changed.")
     try:
-        before = await load_embedding(connection)
+        before = await read_embedding(connection)
         revision = await change_settings(connection, edit, tenant)
-        follows = describe_consequences(before, await load_embedding(connection))
+        follows = describe_consequences(before, await read_embedding(connection))
     except InvalidBody as error:
         return await _render_settings(visit, connection, tenant, list_errors(error))
     except SettingsContended as error:

@@ -35,7 +35,7 @@ async def save_fact(visit: Visit) -> Response:
     whose = PageUser.from_fields(visit.form)
     memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.read_fact_form(visit.form)})
+        reply = await memory.ask(whose.user, "save", **{"text": "", **facing.parse_fact_form(visit.form)})
     except (InvalidBody, AskFailed) as error:
         return await _render_facts(visit, whose, facing.list_errors(error))
     assert isinstance(reply, SaveReplyV1)
@@ -57,7 +57,7 @@ async def update_fact(visit: Visit) -> Response:
     whose, fact_id = PageUser.from_fields(visit.form), visit.form.get("id", "")
     memory = await whose.connect_memory(visit)
     try:
-        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.read_fact_form(visit.form))
+        reply = await memory.ask(whose.user, "update", id=fact_id, **facing.parse_fact_form(visit.form))
     except (InvalidBody, AskFailed) as error:
         return await _render_fact(visit, whose, fact_id, facing.list_errors(error))
     known = {"tenant": whose.tenant, "user": whose.user, "id": fact_id, "seq": str(reply.seen_seq)}

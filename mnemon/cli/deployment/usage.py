@@ -82,7 +82,7 @@ async def _show_period(
 
 
 async def _load_period(deployment: "Deployment", tenant: str | None, days: int) -> "Period":
-    from mnemon_consumers.domain.spending.period import read_last_days
+    from mnemon_consumers.domain.spending.period import load_last_days
     from mnemon_infra.broker.connection import connect
     from mnemon_infra.database.engine import Database
     from mnemon_infra.settings.store import LiveSettings
@@ -95,7 +95,7 @@ async def _load_period(deployment: "Deployment", tenant: str | None, days: int) 
         Database(deployment, name="mnemon-usage") as database,
         settings.watched(connection),
     ):
-        return await read_last_days(database, settings, tenant, days)
+        return await load_last_days(database, settings, tenant, days)
 
 
 def _period_to_json(period: "Period", by: "Sequence[UsageGrouping]") -> dict[str, Any]:

@@ -42,7 +42,7 @@ async def redecide(
         is_confirmed: make the changes without asking.
         as_json: one JSON value instead of a table.
     """
-    from mnemon.operations.rebuild.embedding import get_embedding
+    from mnemon.operations.rebuild.embedding import choose_embedding
     from mnemon.operations.rebuild.redecide import Redecision
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.settings.document import resolve_settings
@@ -57,7 +57,7 @@ async def redecide(
             resolve_settings(edit((await read_documents(place.connection))[0]))
         except InvalidBody as error:
             refuse(ExitCode.USAGE_ERROR, str(error), "List the settings: mnemon settings get dedupe")
-        embedding = await get_embedding(place, place.deployment)
+        embedding = await choose_embedding(place, place.deployment)
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
                 refuse(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: bool) -> ExitCode:
     """Embed everything with another model, show the changed verdicts, and swap after confirmation."""
-    from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+    from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
     from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
@@ -43,7 +43,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
             assert generation.vectors, "there are some"
             await generation.replay_to_end(place, progress)
             rebuilt = generation.vectors.index
-            former = await get_embedding(place, place.deployment)
+            former = await choose_embedding(place, place.deployment)
             async with open_index(place.deployment, former) as live:
                 shown = ReembedPreview(_name_model(live), _name_model(rebuilt), await _count_points(rebuilt))
                 await preview_verdicts(place, live, rebuilt, shown)

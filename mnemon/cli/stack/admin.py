@@ -56,7 +56,7 @@ async def _serve_admin(
     from mnemon.admin.application import create_application
     from mnemon.admin.connections import ServerConnections
     from mnemon.admin.session.access import Access
-    from mnemon.admin.session.revoked import load_ended_sessions
+    from mnemon.admin.session.revoked import read_ended_sessions
     from mnemon.admin.session.tokens import create_link_key, create_token, load_token
     from mnemon.http.server import format_address, open_listening_socket, serve_http
     from mnemon_infra.telemetry.logging import configure_logging
@@ -69,7 +69,7 @@ async def _serve_admin(
     configured = deployment.admin_token and deployment.admin_token.get_secret_value()
     token = configured or (load_token(data) if data else create_token())
     link = create_link_key()
-    access = Access(token, [link], ended=load_ended_sessions(data) if data else None)
+    access = Access(token, [link], ended=read_ended_sessions(data) if data else None)
     page = create_application(ServerConnections(deployment, data), access, names)
     with StopSignals() as stop:
         async with serve_http(page, listening):

@@ -19,8 +19,8 @@ from mnemon.operations.health.busy_tenants import (
 from mnemon.operations.health.lag import (
     Lag,
     StreamState,
-    load_stream_states,
     measure_lags,
+    read_stream_states,
     warn_of_growing_lags,
 )
 from mnemon.operations.health.models import ModelsState, examine_models
@@ -234,7 +234,7 @@ async def _examine_broker(deployment: Deployment) -> BrokerState:
 
 async def _load_broker_state(connection: Client, replicas: int) -> BrokerState:
     jetstream = connection.jetstream()
-    streams = await load_stream_states(jetstream)
+    streams = await read_stream_states(jetstream)
     version = connection.connected_server_version
     busy = await measure_event_rates(connection) if LOG in streams else {}
     return BrokerState(

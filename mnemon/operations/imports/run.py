@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from nats.aio.client import Client
 from nats.js.errors import NotFoundError
 
-from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, load_existing_events
+from mnemon.operations.imports.existing_events import ExistingEvents, is_tenant_empty, read_existing_events
 from mnemon.operations.imports.reassignment import erase_reassigned
 from mnemon.operations.imports.records import (
     ImportDoubt,
@@ -240,7 +240,7 @@ class RecordImporter:
             self._users[owner] = (
                 ExistingEvents()
                 if self._empty_tenants[tenant]
-                else await load_existing_events(self._connection, owner)
+                else await read_existing_events(self._connection, owner)
             )
         return self._users[owner]
 

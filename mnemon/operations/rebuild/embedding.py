@@ -9,7 +9,7 @@ from mnemon_infra.vectors.embedding_metadata import split_model_name
 from mnemon_infra.vectors.generations import is_folder_open, read_model_record
 
 
-async def get_embedding(place: Site, generation: Deployment) -> Embedding:
+async def choose_embedding(place: Site, generation: Deployment) -> Embedding:
     """Return the model that made a generation's vectors; the model of the settings if it is unknown."""
     made_by = await read_model_record(generation)
     settings = (await read_settings(place.connection)).embedding

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple, Protocol
 
-from mnemon.operations.rebuild.embedding import get_embedding
+from mnemon.operations.rebuild.embedding import choose_embedding
 from mnemon.operations.rebuild.vector_replay import VectorReplay
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
@@ -85,7 +85,7 @@ async def open_generation(
             yield GenerationReplay(rows, None)
             return
         # The model of the live vectors: the settings may name another one for the next start.
-        chosen = embedding or await get_embedding(place, place.deployment)
+        chosen = embedding or await choose_embedding(place, place.deployment)
         generation = locate_generation(place.deployment, kind, up_to)
         yield GenerationReplay(
             rows,

@@ -12,7 +12,7 @@ from typing import Final
 
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running, set_embedding
+from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running, set_embedding
 from mnemon.operations.rebuild.generations import GenerationProgress, GenerationReplay, open_vector_replay
 from mnemon.operations.rebuild.live_vectors import list_unswept
 from mnemon.operations.rebuild.vector_replay import VectorReplay
@@ -124,7 +124,9 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
             # These are not the vectors that an earlier attempt has renamed: another rebuild made them since.
             await drop_generation(to)
             await generation_repository.drop_schema(place.database, to.database_schema)
-        async with open_vector_replay(place, rows, to, await get_embedding(place, to), progress) as vectors:
+        async with open_vector_replay(
+            place, rows, to, await choose_embedding(place, to), progress
+        ) as vectors:
             yield GenerationReplay(rows, vectors)
 
 
@@ -133,13 +135,13 @@ async def _exchange_existing(place: Site, reached: int, progress: GenerationProg
     if await has_vectors(to):
         if await read_model_record(to) != await read_model_record(place.deployment):
             # Before the exchange: after an interruption no process mixes vectors of the two models.
-            await set_embedding(place, await get_embedding(place, to))
+            await set_embedding(place, await choose_embedding(place, to))
         await _exchange_vectors(place, to, reached, progress)
 
 
 async def _exchange_vectors(place: Site, to: Deployment, reached: int, progress: GenerationProgress) -> None:
     holder = EdgeOwner(place.connection) if is_folder_open(place.deployment) else None
-    async with open_index(to, await get_embedding(place, to)) as vector_index:
+    async with open_index(to, await choose_embedding(place, to)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         await _index_delivered(place, replay, progress)
         if holder:
@@ -165,7 +167,7 @@ async def _index_remaining(place: Site, progress: GenerationProgress) -> None:
     """Replay the events that `index` wrote to the former collections while the new ones took their place."""
     reached = await VECTORS.load_position(place.database, place.live)
     assert reached is not None, "it was there a moment ago"
-    async with open_index(place.deployment, await get_embedding(place, place.deployment)) as vector_index:
+    async with open_index(place.deployment, await choose_embedding(place, place.deployment)) as vector_index:
         replay = VectorReplay(place.connection, place.database, place.live, vector_index, reached)
         for _ in range(MAX_PASSES):
             before = replay.reached

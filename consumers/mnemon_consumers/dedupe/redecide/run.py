@@ -21,7 +21,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import hold_lock
 from mnemon_infra.database.projections.logged_events import stream_events
 from mnemon_infra.database.projections.rows import get_event_time
-from mnemon_infra.health.clock_skew import load_log_time
+from mnemon_infra.health.clock_skew import read_log_time
 from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import load_word_similarity
 
@@ -75,7 +75,7 @@ class Redecider:
         likeness = Likeness(self._embedder.model, self._embedder.thresholds, load_word_similarity())
         redecided = redecide_proposals(log, found, settings, FactVectors(likeness, meanings))
         return build_corrections(
-            owner, found, redecided, settings.limits, await load_log_time(self._connection)
+            owner, found, redecided, settings.limits, await read_log_time(self._connection)
         )
 
     async def _read_log(self, owner: Owner) -> list[Logged]:

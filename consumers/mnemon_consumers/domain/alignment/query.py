@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, agrees_in_tense
-from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, read_words
+from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, parse_words
 
 LONGEST: Final = 500
 """Characters of a query that count, from its beginning."""
@@ -61,8 +61,8 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
         query: words that are to name one fact.
         facts: id and text of each fact.
     """
-    asked = read_words(query[:LONGEST])
-    known = {fact_id: read_words(text) for fact_id, text in facts}
+    asked = parse_words(query[:LONGEST])
+    known = {fact_id: parse_words(text) for fact_id, text in facts}
     fits = {fact_id: _fit(asked, words) for fact_id, words in known.items()}
     same = [fact_id for fact_id, words in known.items() if words.plain == asked.plain != ()]
     named = same[0] if len(same) == 1 else _named(asked, known, fits)

@@ -56,7 +56,7 @@ class Period:
         return self.settings.get_settings(tenant).spending
 
 
-async def read_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
+async def load_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
     """Load what a tenant, or every tenant, spent today and in the days before.
 
     Raises:

@@ -24,7 +24,7 @@ from pydantic import (
     WrapValidator,
 )
 
-from mnemon_consumers.extract.answers.pair_relations import ComparedPair, read_relations, strip_brackets
+from mnemon_consumers.extract.answers.pair_relations import ComparedPair, parse_relations, strip_brackets
 from mnemon_contracts.base import Contract, Identifier, MomentOrDay, Text
 from mnemon_contracts.events.memory import Kind, Tier
 from mnemon_contracts.fact_pairs import FactPair, Relation
@@ -184,7 +184,7 @@ def parse_answer(
     facts = tuple(fact for each in listed if (fact := _read_fact(each, messages, known)))
     taken, beyond = facts[:MOST_FACTS], facts[MOST_FACTS:]
     left_out = len(listed) - len(taken)
-    return ParsedAnswer(taken, repaired, left_out, beyond, read_relations(compared, pairs))
+    return ParsedAnswer(taken, repaired, left_out, beyond, parse_relations(compared, pairs))
 
 
 def _build_item_schema(item: type[Contract]) -> dict[str, Any]:

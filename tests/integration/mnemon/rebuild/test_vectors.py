@@ -11,7 +11,7 @@ import pytest_asyncio
 from nats.aio.client import Client
 from pydantic import SecretStr
 
-from mnemon.operations.rebuild.embedding import get_embedding, is_embedder_running
+from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
 from mnemon.operations.rebuild.generations import open_generation
 from mnemon.operations.rebuild.listing import remove_generation
 from mnemon.operations.rebuild.live_vectors import count_points, open_live_pages
@@ -300,7 +300,7 @@ async def test_rebuild_with_another_model_keeps_facts_apart(
     other = Embedding(provider="openai", model="eight")
     async with open_exclusive_site(vectors_deployment) as place:
         assert not await is_embedder_running(place)
-        former_model = await get_embedding(place, vectors_deployment)
+        former_model = await choose_embedding(place, vectors_deployment)
         async with open_generation(place, "next", told, embedding=other) as generation:
             await generation.replay_to_end(place, told)
             assert generation.vectors

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from mnemon_consumers.retrieve.memory import Memory
-from mnemon_consumers.retrieve.verbs.facts.view import read_importance
+from mnemon_consumers.retrieve.verbs.facts.view import convert_importance
 from mnemon_consumers.retrieve.verbs.request_context import await_reply, await_visibility, get_owner
 from mnemon_consumers.retrieve.verbs.user_log import UserLog
 from mnemon_contracts.base import Event, InvalidBody
@@ -55,7 +55,7 @@ class SaveVerb:
             text=request.text,
             kind=request.kind,
             tier=request.tier,
-            importance=read_importance(request.importance),
+            importance=convert_importance(request.importance),
             expires_at=request.expires_at,
             lineage=Lineage(extractor="tool"),
         )

@@ -23,7 +23,7 @@ class FactPage(NamedTuple):
     next: str | None
 
 
-def read_importance(importance: int | Importance | None) -> int | None:
+def convert_importance(importance: int | Importance | None) -> int | None:
     """Return the importance that a word means; a number is returned unchanged."""
     return IMPORTANCE[importance] if isinstance(importance, str) else importance
 
