@@ -103,7 +103,7 @@ async def _measure_mnemon(deployment: Deployment, server: ProviderServer) -> dic
     return _count_tokens(server.state)
 
 
-async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
+async def _ask_for_each(deployment: Deployment, recent_limit: int | None) -> None:
     """Ask once for each message; facts that the model has extracted before are not shown to it."""
     settings = Extraction()
     begun = datetime.now(UTC)
@@ -116,7 +116,9 @@ async def _ask_for_each(deployment: Deployment, shown: int | None) -> None:
                 so_far.append(
                     PromptMessage(number, message.role, message.content, begun + timedelta(seconds=number))
                 )
-                await model.complete(build_request(so_far[-shown:] if shown else so_far, [], settings))
+                await model.complete(
+                    build_request(so_far[-recent_limit:] if recent_limit else so_far, [], settings)
+                )
 
 
 def _count_tokens(state: ProviderState) -> dict[str, float]:

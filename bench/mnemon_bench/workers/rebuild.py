@@ -30,4 +30,4 @@ async def replay(deployment: Deployment) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(replay(Deployment.read(sys.argv[1])))
+    asyncio.run(replay(Deployment.from_json(sys.argv[1])))

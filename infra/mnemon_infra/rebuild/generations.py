@@ -197,7 +197,7 @@ async def catch_up(place: Site, replay: Replay, progress: RebuildProgress) -> No
     while True:
         end = await place.load_log_end()
         near = end - replay.reached <= SWAP_DISTANCE
-        await replay.reach(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
+        await replay.replay_until(end, lambda reached, end=end: progress.at(reached, end))  # type: ignore[misc]
         if near:
             return
 
@@ -240,6 +240,6 @@ async def swap_row_generations(
         with attempt:
             await catch_up(place, replay, progress)
             async with lock_out_writers(place.database, place.live) as held:
-                await replay.reach(await place.load_log_end())
+                await replay.replay_until(await place.load_log_end())
                 await switch_generations(held, place.live, replay.schema, await place.load_applied_position())
                 await also(held, name_of(place.live, "former"))

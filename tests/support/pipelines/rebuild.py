@@ -38,10 +38,10 @@ async def rebuilt(place: Site, told: RebuildReport) -> AsyncIterator[Replay]:
         yield replay
 
 
-async def verdict_on(place: Site, told: RebuildReport, patience: float = 60) -> RowVerification:
+async def verdict_on(place: Site, told: RebuildReport, timeout_seconds: float = 60) -> RowVerification:
     """What a comparison finds; it leaves nothing behind."""
     async with open_row_generation(place, "next", told) as replay:
-        verdict = await RowVerifier(place, replay, told, patience=patience).verify()
+        verdict = await RowVerifier(place, replay, told, timeout_seconds=timeout_seconds).verify()
     await drop_schema(place.database, replay.schema)
     return verdict
 

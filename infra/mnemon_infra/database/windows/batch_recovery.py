@@ -164,13 +164,14 @@ async def _recover_batch(
     )
 
 
-async def _drop_erased(connection: Connection, asked: Sequence[Window]) -> list[Window]:
+async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> list[Window]:
     """Drop the windows of erased conversations: the batch's own event still names them."""
     held = [
-        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq) for each in asked
+        StoredWindow(each.tenant, each.user, each.conversation, each.from_seq, each.to_seq)
+        for each in windows
     ]
     left = set(await drop_erased_windows(held)(connection))
-    return [each for each, window in zip(asked, held, strict=True) if window in left]
+    return [each for each, window in zip(windows, held, strict=True) if window in left]
 
 
 def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:

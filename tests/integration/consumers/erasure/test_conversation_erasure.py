@@ -126,7 +126,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
     async def hold(log: list[LoggedEvent], tombstone: Delivery, batches: list[list[int]]) -> None:
         event = UserErasedV1.model_validate_json(tombstone.body)
         at = datetime.fromtimestamp(tombstone.stored_at, UTC)
-        taking = ErasedConversation.of(OWNER, event, "gone", tombstone.sequence, at)
+        taking = ErasedConversation.from_event(OWNER, event, "gone", tombstone.sequence, at)
         deliveries = {each.seq: delivery_of(each) for each in log} | {tombstone.sequence: tombstone}
         last = max(deliveries)
         await forget_all(database)
@@ -137,7 +137,7 @@ async def test_conversation_erasure_equals_the_log_without_it_in_any_order(
         expected = without(fold(left), left, tombstone.sequence, str(event.conversation))
         assert await state_of(database, log, last) == expected
         await forget_all(other_database)
-        kept = [each for each in deliveries.values() if not taking.takes(each)]
+        kept = [each for each in deliveries.values() if not taking.removes(each)]
         await write_rows(other_database, plan_batch(kept).rows)
         assert await state_of(other_database, log, last) == expected
         for table in PROJECTIONS:
@@ -202,7 +202,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
             open_exclusive_site(deployment) as place,
             open_row_generation(place, "as of", RebuildReport(), bad) as replay,
         ):
-            await replay.reach(bad)
+            await replay.replay_until(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]
         assert there["generations"] == 2
         assert (there["log"], there["dead_letters"], there["database"], there["vectors"]) == (7, 1, 4, 4)

@@ -7,7 +7,7 @@ import pytest
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_infra.config import Deployment
-from tests.support.pipelines.extraction import MODEL, PATIENCE, ExtractionHarness
+from tests.support.pipelines.extraction import MODEL, TIMEOUT, ExtractionHarness
 from tests.support.stock_client import Stock
 
 LIMIT = 5.0
@@ -36,7 +36,7 @@ async def spent(budgeted_extraction: ExtractionHarness) -> float:
 
 async def spend(budgeted_extraction: ExtractionHarness) -> None:
     """Go on until the budget is spent, and let extraction look a few times more."""
-    async with asyncio.timeout(2 * PATIENCE):
+    async with asyncio.timeout(2 * TIMEOUT):
         while await spent(budgeted_extraction) < LIMIT:
             await budgeted_extraction.time_passes()
             await asyncio.sleep(0.1)

@@ -86,7 +86,7 @@ async def test_unprojected_events_are_no_difference(
         async with run_consumers(("persist",), deployment):
             await applied(place)
         await stock.publish("chat.acme.u1.-.cleared.v1")
-        verdict = await verdict_on(place, told, patience=0)
+        verdict = await verdict_on(place, told, timeout_seconds=0)
     assert (verdict.is_settled, verdict.position, verdict.counts) == (False, seq, {})
     assert verdict.rows["messages"] == 1
 
@@ -131,7 +131,7 @@ async def test_rebuild_as_of_shows_the_state_of_its_position(
     assert await find_position(site.connection, datetime.now(UTC)) == forgotten
     for position, texts in ((saved, ["lives in Riga"]), (updated, ["lives in Oslo"]), (forgotten, [])):
         async with open_row_generation(site, "as of", told, position) as replay:
-            await replay.reach(position)
+            await replay.replay_until(position)
             (found,) = await replay.database.run_query(fact_repository.load_facts([("acme", "u1")]))
             assert [fact.text for fact in found] == texts
     assert {each.schema: each.up_to for each in await site.list_generations() if each.kind == "as of"} == {

@@ -41,7 +41,7 @@ class Quiet:
     deployment: Deployment
     stock: Stock
     database: Database
-    finding: VectorIndex
+    vector_index: VectorIndex
 
     async def statements(self) -> set[tuple[Any, ...]]:
         """Of each connection of retrieve the last statement, and when PostgreSQL began it."""
@@ -69,7 +69,7 @@ class Quiet:
 
     @asynccontextmanager
     async def indexing(self) -> AsyncIterator[None]:
-        async with IndexConsumer(self.database, self.finding, self.deployment).run():
+        async with IndexConsumer(self.database, self.vector_index, self.deployment).run():
             yield
 
 
@@ -78,12 +78,12 @@ async def reading(deployment: Deployment, stock: Stock, tmp_path: Path) -> Async
     """Retrieve alone: nothing is written yet."""
     with_vectors = deployment.model_copy(update={"vectors_folder": tmp_path / "vectors"})
     async with (
-        open_index(with_vectors, Embedding()) as finding,
+        open_index(with_vectors, Embedding()) as vector_index,
         Database(with_vectors) as database,
         Database(with_vectors, name=ASKING) as asking,
-        RetrieveConsumer(asking, finding, with_vectors).run(),
+        RetrieveConsumer(asking, vector_index, with_vectors).run(),
     ):
-        yield Quiet(with_vectors, stock, database, finding)
+        yield Quiet(with_vectors, stock, database, vector_index)
 
 
 @pytest_asyncio.fixture
