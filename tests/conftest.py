@@ -6,11 +6,13 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from nats.aio.client import Client
+from xdist.scheduler import LoadFileScheduling
 
 from mnemon_consumers.app import run_consumers
 from mnemon_infra.broker.connection import connect
@@ -36,6 +38,18 @@ def _use_memory_disk() -> None:
     ):
         # The variable is for the processes that tests start.
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY_DISK)
+
+
+class _Scheduling(LoadFileScheduling):
+    """Integration tests go to workers one by one; the tests of other files share servers or are quick."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid if nodeid.startswith("tests/integration/") else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _Scheduling | None:
+    return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 load_profiles()
