@@ -34,7 +34,7 @@ def _calls(folder: Path) -> set[str]:
 
 CALLS = {folder.name: _calls(folder) for folder in ROOT.iterdir() if (folder / "handler.py").exists()}
 
-BY_A_FUNCTION = {"ModelCalledV1": "called"}
+BY_A_FUNCTION = {"ModelCalledV1": "build_call_event"}
 """Events that are made by a function which several consumers share."""
 
 READ_BACK = {("index", "document.added")}

@@ -111,7 +111,7 @@ async def test_disk_turning_full_or_read_only_is_reported_and_keeps_events(disk:
         await memory.publish("u1", "user", "said before", id="before")
         with filled(place):
             stored, failed = await publish_until_refused(memory)
-            assert "its disk may be full: `mnemon status`" in str(failed)
+            assert "its disk may be full: see `mnemon status`" in str(failed)
             assert failed.retryable
             status = await mnemon("status", "--data", up.data)
             assert status.code in (1, 3)

@@ -68,7 +68,7 @@ async def test_only_bots_and_commands_with_logins_connect(up: Up) -> None:
     limited = await mnemon("auth", "limit", "globex", "--payload", "4096", "--data", up.data)
     assert limited.code == 0, limited.err
     async with MemoryClient.connect(later["url"], tenant="globex", timeouts=PATIENT) as memory:
-        with pytest.raises(PublishFailed, match="more bytes than it takes of this login"):
+        with pytest.raises(PublishFailed, match="more bytes than this login may send"):
             await memory.publish("u1", "user", "x" * 5000)
     assert (await mnemon("auth", "revoke", "globex", "--data", up.data)).code == 0
     with pytest.raises(NotConnected):

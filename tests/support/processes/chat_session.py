@@ -5,7 +5,7 @@ import os
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from tests.support.processes.stack import PATIENCE
@@ -23,16 +23,23 @@ class Talk:
 
     async def heard(self, expected: str) -> str:
         """The first line from now on that has this in it."""
-        async with asyncio.timeout(PATIENCE):
-            while line := (await self._output.readline()).decode():
-                self.said += line
-                if expected in line:
-                    return line
-        raise AssertionError(f"it has ended without saying {expected!r}:\n{self.said}")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE):
+                while line := (await self._output.readline()).decode():
+                    self.said += line
+                    if expected in line:
+                        return line
+        raise AssertionError(f"it has not said {expected!r}:\n{self.said}")
 
     def tell(self, line: str) -> None:
         """Give it a line."""
         self._input.write(f"{line}\n".encode())
+
+    async def terminated(self) -> int:
+        """Send SIGTERM, and return the exit code. The input stays open."""
+        self._process.terminate()
+        async with asyncio.timeout(PATIENCE):
+            return await self._process.wait()
 
     async def ended(self) -> int:
         """Close its input, hear it out, and return its exit code."""

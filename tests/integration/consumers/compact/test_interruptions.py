@@ -114,7 +114,7 @@ async def test_answer_is_counted_during_an_outage_of_the_database(
             raise DatabaseUnavailable("it restarts")
         return load_uncovered_messages(wanted, covered_by)
 
-    monkeypatch.setattr(module, "uncovered", looking)
+    monkeypatch.setattr(module, "load_uncovered_messages", looking)
     async with compaction.running():
         await compaction.talk(17)
         await compaction.settled()

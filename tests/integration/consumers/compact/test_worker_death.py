@@ -132,7 +132,7 @@ async def test_stopping_worker_ends_all_calls_together(
     compaction: CompactionHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker, "GRACEFUL_TIMEOUT", 3.0)
-    monkeypatch.setattr(handler, "Working", partial(InFlightWork, 3.0))
+    monkeypatch.setattr(handler, "InFlightWork", partial(InFlightWork, 3.0))
     state = compaction.server.state
     state.seconds = 20
     asking: dict[str, Any] = {"provider": "openai", "model": MODEL, "mode": "online", "after_messages": 17}

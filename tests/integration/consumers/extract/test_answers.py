@@ -223,7 +223,7 @@ async def test_unusable_answer_harms_no_other_user(
             raise KeyError("I like tea")
         return decide.build_proposals(window, *others)
 
-    monkeypatch.setattr(window_outcome, "proposals", proposals)
+    monkeypatch.setattr(window_outcome, "build_proposals", proposals)
     await online_extraction.set(attempts=1)
     async with online_extraction.running():
         await online_extraction.stock.say("I like tea", "acme.u1.-")

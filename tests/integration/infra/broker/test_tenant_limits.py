@@ -49,7 +49,7 @@ async def test_limit_of_one_tenant_does_not_refuse_another(tmp_path: Path) -> No
             with pytest.raises(NotConnected, match="maximum account active connections"):
                 async with MemoryClient.connect(addresses["A"], tenant="A"):
                     pass
-            with pytest.raises(PublishFailed, match="more bytes than it takes of this login") as refused:
+            with pytest.raises(PublishFailed, match="more bytes than this login may send") as refused:
                 await client.publish("u", role="user", content="x" * 5000)
             assert not refused.value.retryable
         assert await other.publish("u", role="user", content="x" * 5000)
