@@ -23,7 +23,7 @@ from mnemon_contracts.events.memory import (
     SummaryWrittenV1,
 )
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction, Provider
+from mnemon_contracts.settings.language_models import Compaction, Extraction, Provider
 from mnemon_contracts.streams import LOG, WORK
 from mnemon_contracts.subjects import event_filter, parse_subject, thing_filter
 from mnemon_infra.broker.streams.applied_position import AppliedPosition, read_log_end

@@ -30,7 +30,7 @@ from mnemon_consumers.domain.spending.budget import Budgets
 from mnemon_consumers.domain.spending.calls import build_call_event, compute_cost, estimate_cost
 from mnemon_consumers.domain.spending.counters import count_usage
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_contracts.streams import LOG
 from mnemon_contracts.subjects import Owner, thing_filter, user_filters
 from mnemon_infra.broker.dead_letters.listing import remove_message

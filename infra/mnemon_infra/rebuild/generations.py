@@ -117,7 +117,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
 
 
 @asynccontextmanager
-async def open_generation(
+async def open_row_generation(
     place: Site, kind: GenerationKind, progress: RebuildProgress, up_to: int | None = None
 ) -> AsyncIterator[Replay]:
     """Open a generation to fill: a new one, or one that an earlier attempt has left.
@@ -154,7 +154,7 @@ async def open_generation(
 
 
 @asynccontextmanager
-async def open_former_generation(place: Site) -> AsyncIterator[Replay]:
+async def open_former_rows(place: Site) -> AsyncIterator[Replay]:
     """Open the generation that was live before the last swap.
 
     Raises:
@@ -206,7 +206,7 @@ async def _change_nothing(connection: Connection, former: str) -> None:
     """Do nothing: a swap of rows has no further change."""
 
 
-async def swap_rows(
+async def swap_row_generations(
     place: Site,
     replay: Replay,
     progress: RebuildProgress,

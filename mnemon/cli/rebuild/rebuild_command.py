@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperCommand
 
 from mnemon.cli.moment import parse_moment
-from mnemon.cli.rebuild import generations
+from mnemon.cli.rebuild import actions
 from mnemon.cli.rebuild import redecide as redeciding
 from mnemon.cli.rebuild import reembed as reembedding
 from mnemon.cli.target import DataOption
@@ -107,14 +107,14 @@ def rebuild(
     if reembed is not None:
         _perform(reembedding.reembed(data, reembed, yes, as_json))
     if show:
-        _perform(generations.show_generations(data, as_json))
+        _perform(actions.show_generations(data, as_json))
     if drop is not None:
-        _perform(generations.drop_generation(data, drop, as_json))
+        _perform(actions.drop_generation(data, drop, as_json))
     if until is not None:
-        _perform(generations.make_snapshot(data, parse_moment("--until", until), as_json))
+        _perform(actions.make_snapshot(data, parse_moment("--until", until), as_json))
     if verify:
-        _perform(generations.verify_generation(data, keep, as_json))
-    _perform(generations.swap_back(data, as_json) if back else generations.rebuild_generation(data, as_json))
+        _perform(actions.verify_generation(data, keep, as_json))
+    _perform(actions.swap_back(data, as_json) if back else actions.rebuild_generation(data, as_json))
 
 
 def _perform(work: "Coroutine[Any, Any, ExitCode]") -> NoReturn:

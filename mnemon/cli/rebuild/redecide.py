@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.generations import tell
+from mnemon.cli.rebuild.actions import tell
 from mnemon.cli.settings import parse_assignment
 from mnemon.cli.target import open_deployment
 from mnemon.cli.terminal.exit_code import ExitCode, refuse

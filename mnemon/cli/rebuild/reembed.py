@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mnemon.cli.rebuild.generations import open_exclusive_site, require_no_former, tell
+from mnemon.cli.rebuild.actions import open_exclusive_site, tell
 from mnemon.cli.terminal.exit_code import ExitCode, refuse
 from mnemon.cli.terminal.output import Figure, show_table
 
@@ -21,6 +21,7 @@ async def reembed(data: Path | None, text: str, is_confirmed: bool, as_json: boo
     from mnemon.operations.rebuild.embedding import choose_embedding, is_embedder_running
     from mnemon.operations.rebuild.generations import open_generation
     from mnemon.operations.rebuild.reembed import ReembedPreview, preview_verdicts
+    from mnemon.operations.rebuild.run import require_no_former
     from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
     from mnemon_infra.rebuild.generations import RebuildBlocked
     from mnemon_infra.vectors.embedding_metadata import EmbeddingMetadata

@@ -80,7 +80,7 @@ async def open_generation(
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
     async with AsyncExitStack() as ends:
-        rows = await ends.enter_async_context(generations.open_generation(place, kind, progress, up_to))
+        rows = await ends.enter_async_context(generations.open_row_generation(place, kind, progress, up_to))
         if not await has_vectors(place.deployment):
             yield GenerationReplay(rows, None)
             return

@@ -21,7 +21,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection
 from mnemon_infra.database.generations import generation_repository
 from mnemon_infra.database.generations.progress import VECTORS
-from mnemon_infra.rebuild import generations as making
+from mnemon_infra.rebuild import generations
 from mnemon_infra.rebuild.generations import RebuildBlocked, Site
 from mnemon_infra.vectors.edge_owner import EdgeOwner, announce_swap
 from mnemon_infra.vectors.generations import (
@@ -53,7 +53,7 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
     """
     await replay.replay_to_end(place, progress)
     if replay.vectors is None:
-        await making.swap_rows(place, replay.rows, progress)
+        await generations.swap_row_generations(place, replay.rows, progress)
         return
     indexed = await read_applied_position(place.connection.jetstream(), "index")
     owed = await list_unswept(place.connection)
@@ -62,7 +62,7 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
         # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
-    await making.swap_rows(place, replay.rows, progress, also)
+    await generations.swap_row_generations(place, replay.rows, progress, also)
 
 
 async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
@@ -101,7 +101,7 @@ async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterato
         RebuildBlocked: no former generation can take over.
         Exception: also the errors of `mnemon_infra.vectors.vector_index.open_index`.
     """
-    async with making.open_former_generation(place) as rows:
+    async with generations.open_former_rows(place) as rows:
         if await VECTORS.load_position(rows.database, rows.schema) is None:
             yield GenerationReplay(rows, None)
             return

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from mnemon_consumers.app import run_consumers
 from mnemon_consumers.domain.spending.calls import build_call_event
-from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.config import Deployment

@@ -12,7 +12,7 @@ from nats.aio.msg import Msg
 from opentelemetry.sdk.trace import TracerProvider
 
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_infra.monitoring.dashboard import list_queries
 from mnemon_infra.settings.store import write_settings
 from mnemon_producers.client import MemoryClient

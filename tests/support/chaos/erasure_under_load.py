@@ -9,7 +9,7 @@ from nats.aio.client import Client
 
 from mnemon_bench.provider_server.server import ProviderServer
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Compaction, Extraction
+from mnemon_contracts.settings.language_models import Compaction, Extraction
 from mnemon_contracts.subjects import memory_subject, user_filters
 from mnemon_contracts.verbs.tools import EraseReplyV1
 from mnemon_infra.broker.streams.log_reader import read_last_position, read_pages

@@ -35,6 +35,12 @@ class Talk:
         """Give it a line."""
         self._input.write(f"{line}\n".encode())
 
+    async def terminated(self) -> int:
+        """Send SIGTERM, and return the exit code. The input stays open."""
+        self._process.terminate()
+        async with asyncio.timeout(TIMEOUT):
+            return await self._process.wait()
+
     async def ended(self) -> int:
         """Close its input, hear it out, and return its exit code."""
         self._input.close()

@@ -13,7 +13,7 @@ from mnemon_consumers.domain.spending.usage import (
     list_unpriced_models,
     sum_usage,
 )
-from mnemon_contracts.settings.models import Price, Spending
+from mnemon_contracts.settings.language_models import Price, Spending
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.windows.spending import CallTotals, load_usage, sum_spending_by_tenant
 from mnemon_infra.settings.store import LiveSettings

@@ -9,7 +9,7 @@ from uuid import uuid4
 import structlog
 
 from mnemon_consumers.extract.online_requests import OnlineRequester
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Database
 from mnemon_infra.database.locks import try_lock
 from mnemon_infra.database.windows.batches import StoredBatch

@@ -18,7 +18,7 @@ from mnemon_consumers.extract.answers.window_outcome import build_gone_event, co
 from mnemon_consumers.extract.window_requests import AskedPairs, WindowRequest, build_window_requests
 from mnemon_contracts.events.memory import BatchIntendedV1, BatchSubmittedV1, Window
 from mnemon_contracts.identity import derived_id
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_contracts.subjects import Owner, memory_subject
 from mnemon_infra.broker.streams.applied_position import AppliedPosition
 from mnemon_infra.broker.streams.log_writer import LogEvent, append_events

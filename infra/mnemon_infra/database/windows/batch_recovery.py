@@ -11,7 +11,7 @@ from sqlalchemy import Select, bindparam, exists, func, select, text
 from sqlalchemy.dialects.postgresql import insert
 
 from mnemon_contracts.events.memory import BatchIntendedV1, Window
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_infra.database.engine import Connection, Database, Lookup, Statement, parameter, query
 from mnemon_infra.database.erasure.users import drop_erased_windows
 from mnemon_infra.database.projections.item_states import extract_position

@@ -30,7 +30,7 @@ from mnemon_infra.database.memory.user_memory import NewestMessagesQuery, load_n
 from mnemon_infra.database.projections.sweep import sweep_owner
 from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
-from mnemon_infra.rebuild.generations import open_exclusive_site, open_generation
+from mnemon_infra.rebuild.generations import open_exclusive_site, open_row_generation
 from tests.integration.consumers.delivery.test_redelivery import persisted
 from tests.support.hypothesis_profiles import scale_examples
 from tests.support.log.dead_letters import kept
@@ -200,7 +200,7 @@ async def test_conversation_erasure_clears_all_stores_and_the_rest_rebuilds(
         await indexed(stock, await stock.say("zanzibar", "acme.u2.trip"))
         async with (
             open_exclusive_site(deployment) as place,
-            open_generation(place, "as of", RebuildReport(), bad) as replay,
+            open_row_generation(place, "as of", RebuildReport(), bad) as replay,
         ):
             await replay.replay_until(bad)
         there = (await stock.ask("erase", verify=True, conversation="trip"))["left"]

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from mnemon_consumers.domain.spending.budget import CACHED_TENANTS, Budgets
 from mnemon_consumers.persist.decide import plan_batch
 from mnemon_contracts.settings.groups import SettingsV1
-from mnemon_contracts.settings.models import Spending
+from mnemon_contracts.settings.language_models import Spending
 from mnemon_contracts.subjects import memory_subject
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database, DatabaseUnavailable

@@ -17,7 +17,7 @@ from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Connection, DatabaseUnavailable
 from mnemon_infra.database.generations.generation_repository import drop_schema
 from mnemon_infra.generation_names import name_of
-from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_generation
+from mnemon_infra.rebuild.generations import Site, open_exclusive_site, open_row_generation
 from mnemon_infra.settings.store import LiveSettings
 from mnemon_producers.client import MemoryClient
 from mnemon_producers.errors import AskFailed
@@ -34,7 +34,7 @@ class ToldOfBoth(RebuildReport):
 async def kept(site: Site, *positions: int) -> None:
     """What `mnemon rebuild --until` does."""
     for position in positions:
-        async with open_generation(site, "as of", RebuildReport(), position) as replay:
+        async with open_row_generation(site, "as of", RebuildReport(), position) as replay:
             await replay.replay_until(position)
             await replay.apply_later_erasures()
 
@@ -169,7 +169,7 @@ async def test_as_of_missing_moment_is_refused(site: Site, stock: Stock, memory_
     with pytest.raises(AskFailed) as failed:
         await memory_client.history("u1", as_of=2)
     assert failed.value.error.code == "not_found"
-    async with open_generation(site, "as of", RebuildReport(), 2) as replay:
+    async with open_row_generation(site, "as of", RebuildReport(), 2) as replay:
         await replay.replay_until(1)
         code, retryable, said = await problem(stock, as_of=2)
         assert (code, retryable) == ("unavailable", True)
@@ -220,7 +220,7 @@ async def test_erased_content_is_in_no_snapshot(site: Site, stock: Stock) -> Non
 async def test_content_erased_during_the_snapshot_is_absent(site: Site, stock: Stock) -> None:
     said = await stock.say("mine")
     await stock.ask("history", min_seq=said)
-    async with open_generation(site, "as of", RebuildReport(), said) as replay:
+    async with open_row_generation(site, "as of", RebuildReport(), said) as replay:
         async with site.database.transaction(keep=False) as connection:
             # Who has read the message from the log cannot write it yet.
             await connection.execute(

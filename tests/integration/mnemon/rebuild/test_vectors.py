@@ -24,7 +24,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.generations.generation_repository import describe_snapshot, drop_schema
 from mnemon_infra.rebuild.generations import Site, open_exclusive_site
-from mnemon_infra.rebuild.generations import swap_rows as rows_take_over
+from mnemon_infra.rebuild.generations import swap_row_generations as rows_take_over
 from mnemon_infra.rebuild.verification import RowVerification
 from mnemon_infra.settings.store import read_settings
 from mnemon_infra.vectors.edge import lock_vectors

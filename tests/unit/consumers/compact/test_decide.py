@@ -14,7 +14,7 @@ from mnemon_consumers.compact.decide import (
     choose_next_step,
 )
 from mnemon_contracts.events.memory import SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 

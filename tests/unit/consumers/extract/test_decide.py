@@ -19,7 +19,7 @@ from mnemon_consumers.extract.decide import (
 )
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.broker.streams.log_writer import LogEvent
 from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 

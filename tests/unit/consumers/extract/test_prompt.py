@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from mnemon_consumers.extract.answers.parser import parse_answer
 from mnemon_consumers.extract.prompt import BEGINNING, ENDING, INSTRUCTIONS, build_request
 from mnemon_contracts.fact_pairs import FactPair
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage, Usage
 from mnemon_infra.models.tokens import count_tokens
 

@@ -19,7 +19,7 @@ from mnemon_contracts.settings.groups import Embedding
 from mnemon_infra.broker.streams.applied_position import read_applied_position
 from mnemon_infra.config import Deployment
 from mnemon_infra.database.engine import Database
-from mnemon_infra.rebuild.generations import open_exclusive_site, swap_rows
+from mnemon_infra.rebuild.generations import open_exclusive_site, swap_row_generations
 from mnemon_infra.settings.store import change_settings
 from mnemon_infra.vectors.vector_index import VectorIndex, open_index
 from tests.support.pipelines.rebuild import RebuildReport, rebuilt
@@ -319,7 +319,7 @@ async def test_switched_generation_is_in_the_next_context(quiet: Quiet, stock: S
     assert "no train" in shown(await quiet.settle())
     told = RebuildReport()
     async with open_exclusive_site(quiet.deployment) as place, rebuilt(place, told) as replay:
-        await swap_rows(place, replay, told)
+        await swap_row_generations(place, replay, told)
     await reached(stock, lambda text: "no train" not in text and TRAIN in text)
 
 

@@ -13,7 +13,7 @@ from mnemon_consumers.domain.policy.refusal import find_refusal
 from mnemon_consumers.extract.answers.parser import parse_answer
 from mnemon_consumers.extract.prompt import build_request
 from mnemon_contracts.settings.groups import Policy
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.models import tokens
 from mnemon_infra.models.language.offline.model import build_offline_model
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage

@@ -1,11 +1,10 @@
-"""Actions of `mnemon rebuild`: rebuild, verify, go back, list and drop generations."""
+"""Actions of `mnemon rebuild`: rebuild, verify, swap back, list and drop generations."""
 
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
@@ -170,65 +169,40 @@ async def open_exclusive_site(data: Path | None) -> AsyncIterator[ExclusiveSite]
 
 async def rebuild_generation(data: Path | None, as_json: bool) -> ExitCode:
     """Rebuild a generation, and swap it with the live one."""
-    from mnemon.operations.rebuild.generations import open_generation
-    from mnemon.operations.rebuild.swap import swap_rows, swap_vectors
+    from mnemon.operations.rebuild.run import rebuild_generation
     from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import catch_up
 
     async with open_exclusive_site(data) as (place, _, progress, is_finished):
-        former = name_of(place.live, "former")
         if is_finished:
             tell(
                 as_json,
-                {"live": place.live, "former": former},
+                {"live": place.live, "former": name_of(place.live, "former")},
                 f"{place.live} has the rebuilt rows and vectors.",
             )
             return ExitCode.DONE
-        await require_no_former(place)
-        async with open_generation(place, "next", progress) as generation:
-            rows, vectors = generation
-            begun = perf_counter()
-            await catch_up(place, rows, progress)
-            events, seconds, begun = rows.events, perf_counter() - begun, perf_counter()
-            await generation.replay_to_end(place, progress)
-            vector_seconds = perf_counter() - begun
-            await swap_rows(place, generation, progress)
-        await swap_vectors(place, progress)
-    indexed = f"\nIts vectors were indexed in {vector_seconds:.1f} s." if vectors else "\nIt has no vectors."
+        result = await rebuild_generation(place, progress)
+    former, position, events, seconds, vector_seconds = result
+    per_second = events / seconds
+    indexed = "It has no vectors."
+    if vector_seconds is not None:
+        indexed = f"Its vectors were indexed in {vector_seconds:.1f} s."
     tell(
         as_json,
         {
             "live": place.live,
             "former": former,
-            "position": rows.reached,
+            "position": position,
             "events": events,
             "seconds": round(seconds, 3),
-            "events_per_second": round(events / seconds),
-            "vector_seconds": round(vector_seconds, 3) if vectors else None,
+            "events_per_second": round(per_second),
+            "vector_seconds": None if vector_seconds is None else round(vector_seconds, 3),
         },
-        f"{events:,} events replayed into rows in {seconds:.1f} s, {events / seconds:,.0f} per second.\n"
-        f"{place.live} has the rebuilt generation, up to position {rows.reached:,} and later.{indexed}\n"
+        f"{events:,} events replayed into rows in {seconds:.1f} s, {per_second:,.0f} per second.\n"
+        f"{place.live} has the rebuilt generation, up to position {position:,} and later.\n{indexed}\n"
         f"The former generation is {former}: `mnemon rebuild --back` returns to it, `mnemon rebuild"
         " --drop before` drops it.",
     )
     return ExitCode.DONE
-
-
-async def require_no_former(place: "Site") -> None:
-    """Check that no former generation exists, which a rebuild would replace.
-
-    Raises:
-        RebuildBlocked: a former generation exists.
-    """
-    from mnemon_infra.generation_names import name_of
-    from mnemon_infra.rebuild.generations import RebuildBlocked
-
-    former = name_of(place.live, "former")
-    if await place.find_generation(former):
-        raise RebuildBlocked(
-            f"the former generation, {former}, is still there",
-            "Drop it: mnemon rebuild --drop before. Or return to it: mnemon rebuild --back",
-        )
 
 
 async def swap_back(data: Path | None, as_json: bool) -> ExitCode:
