@@ -34,7 +34,7 @@ class RowVerification:
         position: the log position up to which both were compared.
         rows: rows of the live generation that were compared, by table.
         counts: differences, by table.
-        first: the first `SHOWN` differences.
+        first: the first `MOST_DIFFERENCES` differences.
         is_settled: `persist` had reached the end of the log, and had no sweep left.
     """
 
