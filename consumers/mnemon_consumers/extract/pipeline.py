@@ -71,12 +71,12 @@ class ExtractionPipeline:
         await self._projections.await_position(connection, max(users.values(), default=0))
         return await self._cutter.schedule_users(connection, users)
 
-    async def read_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
+    async def extract_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
         """Cut the due messages of users into windows and send online requests for windows without a batch.
 
         Returns:
             The users who are not done: another process handles them, they have more windows, or the
-                projections are behind.
+            projections are behind.
         """
         if not await self._projections.is_ready(connection):
             return set(owners)

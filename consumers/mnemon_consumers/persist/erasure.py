@@ -70,12 +70,12 @@ async def _project_again(connection: Client, database: Database, erased: Erasure
     """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
     An event that was taken for a copy of a now erased event with the same id is written again. An event that
-        a model derived from erased messages during the erasure is removed.
+    a model derived from erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
         async with aclosing(read_pages(connection, pattern, after)) as answers:
             async for page in answers:
                 for delivery in page:
-                    if erased.takes(delivery):
+                    if erased.removes(delivery):
                         await remove_message(connection, LOG, delivery.sequence)
                 await write_rows(database, plan_batch(page).rows)

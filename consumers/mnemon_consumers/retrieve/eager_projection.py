@@ -22,7 +22,7 @@ class EagerProjection:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
         On return the server has the notice for the other processes. They get the notice before any later
-            request, because a server delivers the messages of a connection in order.
+        request, because a server delivers the messages of a connection in order.
 
         Args:
             owner: the user that the event is about.

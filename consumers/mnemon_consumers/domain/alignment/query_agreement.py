@@ -19,15 +19,15 @@ _BEFORE_VERBS: Final = frozenset(("to", "will", "would", "shall", "may", "might"
 _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
-def agrees_in_order(asked: ContentWords, fact: ContentWords) -> bool:
+def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
     """Return whether query and fact have the words in the same order, where the order carries meaning.
 
     The order tells subject from object for names, persons and compared things. In Russian, the case does so
     too.
     """
-    pairs = _pairs(asked, fact)
+    pairs = _pairs(query, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
-    is_compared = _compares(asked) or _compares(fact)
+    is_compared = _compares(query) or _compares(fact)
     if len(pairs) > 1 and (persons or is_compared):
         places = [fact.content.index(other) for _, other in pairs]
         if places != sorted(places):
@@ -53,8 +53,8 @@ def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
     return not any(marks) and not any(_is_verb(word) or _is_verb(other) for word, other in pairs)
 
 
-def _pairs(asked: ContentWords, fact: ContentWords) -> Pairs:
-    found = ((word, fact.find(word)) for word in asked.content)
+def _pairs(query: ContentWords, fact: ContentWords) -> Pairs:
+    found = ((word, fact.find(word)) for word in query.content)
     return [(word, other) for word, other in found if other is not None]
 
 

@@ -48,8 +48,8 @@ def fuse_rankings(
     """Return all candidates, best first. Without a ranking by meaning, words alone decide.
 
     Each ranking is scaled to 0 to 1 before the two are added: term weights and cosines have no common scale,
-        and ranks alone would lose the distances between items. Cosines of a few messages may be nearly equal;
-        scaled to the full range, their noise would outweigh a word that only one message has.
+    and ranks alone would lose the distances between items. Cosines of a few messages may be nearly equal;
+    scaled to the full range, their noise would outweigh a word that only one message has.
 
     Args:
         by_words: hits by words, best first.
