@@ -303,9 +303,7 @@ class UpdateV1(FactChanges):
 
 
 class UpdateV2(FactChanges):
-    """Change a fact, named by its id or by a query that clearly means one fact; fields that are left out
-    stay.
-    """
+    """Change the fact of an id, or the one fact that a query clearly means; omitted fields do not change."""
 
     id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
