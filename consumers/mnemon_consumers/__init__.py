@@ -1,1 +1,1 @@
-"""Consumers of the log and of triggers, one package each. A consumer never imports another."""
+"""Consumers of the log and of triggers, one package each. A consumer imports no other consumer."""

@@ -1,4 +1,4 @@
-"""Runs consumers: any selection of them, in any number of processes."""
+"""Consumers of a process: builds and runs any selection of them."""
 
 import asyncio
 import gc
@@ -39,7 +39,7 @@ VECTOR_WRITERS: frozenset[str] = frozenset({"index", "dedupe"})
 """Consumers that write vectors. With the embedded engine they share one process with `retrieve`."""
 
 FOREGROUND: frozenset[str] = VECTOR_WRITERS | {"retrieve"}
-"""Consumers that bots wait for, with those that share their vectors. Others can run in another process."""
+"""Consumers that bots wait for, and consumers that share their vectors. Others can run in another process."""
 
 MODEL_CALLERS: frozenset[str] = frozenset({"compact", "extract"})
 """Consumers that may still wait for a model's answer when they are stopped."""
@@ -60,20 +60,20 @@ class Consumer(Protocol):
 
 @asynccontextmanager
 async def run_consumers(names: Sequence[str], deployment: Deployment) -> AsyncIterator[None]:
-    """Run consumers until the block ends. On entry they are subscribed, and the server has confirmed it.
+    """Run consumers until the block ends. On entry the server has confirmed their subscriptions.
 
     A name that is given several times runs as many workers, each with a connection of its own. On exit each
     consumer finishes its current batch.
 
     Raises:
         BrokerUnreachable: no NATS server answers.
-        DatabaseUnavailable: the database does not answer, or has to be migrated.
+        DatabaseUnavailable: the database does not answer, or needs a migration.
         mnemon_infra.database.migration.SchemaTooNew: a newer version has prepared the database.
         DatabaseNotConfigured: no address of a database is configured.
         mnemon_infra.broker.provisioning.presence.StreamsMissing: the streams do not exist.
         mnemon_infra.health.consistency.LogLost: the rows come from another log, or from more
             events than the log has.
-        mnemon_infra.settings.store.SettingsNotProvisioned: the bucket of settings does not exist.
+        mnemon_infra.settings.bucket.SettingsNotProvisioned: the bucket of settings does not exist.
         mnemon_infra.vectors.port.VectorsNotConfigured: no place for vectors is configured.
         mnemon_infra.telemetry.endpoint.MetricsPortTaken: metrics cannot be served at the configured port.
         Also every exception that `mnemon_infra.vectors.vector_index.open_index` raises.
@@ -178,7 +178,7 @@ async def _serve_probe(names: Sequence[str], deployment: Deployment) -> AsyncIte
 
 @asynccontextmanager
 async def _end_together(several: Sequence[AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
-    """Enter each context manager; leave all of them at the same time, so that their waits overlap."""
+    """Enter the context managers in order; leave all at the same time, so that their waits overlap."""
     entered: list[AsyncExitStack] = []
     try:
         for each in several:
@@ -201,7 +201,7 @@ def _require(vector_index: "VectorIndex | None") -> "VectorIndex":
 async def _open_vector_index(
     names: Sequence[str], database: Database, deployment: Deployment
 ) -> AsyncIterator["VectorIndex | None"]:
-    """Open the vector index if a consumer needs it. `retrieve` can run without and reports what it lacks."""
+    """Open the vector index if a consumer needs it. `retrieve` can run without it, in degraded mode."""
     has_vectors = deployment.qdrant_url or deployment.vectors_folder
     if not VECTOR_WRITERS & set(names) and not ("retrieve" in names and has_vectors):
         yield None
@@ -224,7 +224,7 @@ async def _open_vector_index(
 async def _allow_swaps(
     connection: Client, vector_index: "VectorIndex", deployment: Deployment
 ) -> AsyncIterator[None]:
-    """Let other vectors replace these while consumers write and search them."""
+    """Allow a swap of the vectors while consumers write and search them."""
     from mnemon_infra.vectors.edge_owner import serve_requests, watch_swaps
     from mnemon_infra.vectors.recovery import recover_lost_vectors
 
@@ -252,10 +252,10 @@ async def _connect(deployment: Deployment, name: str = "mnemon-start") -> Client
 
 
 async def _refill_if_lost(connection: Client, database: Database, vector_index: "VectorIndex") -> None:
-    """Index the log once more from its start if vectors are lost, such as with their folder.
+    """Index the log again from its start if vectors are lost, for example with their folder.
 
-    This includes collections that a former version did not have. Where rows suffice to fill the lost
-    collections, publish a trigger for each of their users instead; the log is not read again.
+    This includes collections that a former version did not have. If rows suffice to fill the lost
+    collections, publish a trigger for each of their users instead, and do not read the log again.
     """
     from mnemon_infra.health.consistency import FROM_ROWS, find_lost_collections, list_owners_to_sweep
     from mnemon_infra.vectors.port import Collection

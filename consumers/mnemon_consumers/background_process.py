@@ -1,4 +1,4 @@
-"""Consumers in a second process, with a lower CPU priority than the process that answers bots."""
+"""Background process: runs consumers at a lower CPU priority than the process that answers bots."""
 
 import asyncio
 import os
@@ -22,13 +22,13 @@ NICENESS = 10
 """Nice value that gives this process a tenth of the scheduler weight of the process that answers."""
 
 START_TIMEOUT = 60.0
-"""Seconds until the consumers must be ready."""
+"""Maximum time, in seconds, for the consumers to become ready."""
 
 _READY = b"ready"
 
 
 class BackgroundFailed(Exception):
-    """The process ended before it consumed; its own log lines give the reason."""
+    """The background process ended before its consumers were ready; its log messages give the reason."""
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Reports of failing language models, from the processes that call them to `mnemon status`."""
+"""Reports of failing language models, sent by the processes that call them to `mnemon status`."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +56,7 @@ def parse_reports(replies: Iterable[bytes]) -> list[FailingModel]:
 
 
 def measure_failing_models() -> None:
-    """Set the metric for how many of the models that this process calls fail."""
+    """Set the metric that counts the failing models of this process."""
     failing = {
         (each.provider, each.model): each
         for circuit_breaker in _reporters

@@ -1,1 +1,1 @@
-"""The wire: subjects, events, requests and replies, each versioned. Imports no other package of mnemon."""
+"""Wire contracts: versioned subjects, events, requests and replies. Imports no other package of mnemon."""

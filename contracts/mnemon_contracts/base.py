@@ -1,4 +1,4 @@
-"""Base of every contract: frozen values. Reading ignores unknown fields, writing refuses them."""
+"""Base of every contract: an immutable value. Reading ignores unknown fields; writing refuses them."""
 
 import re
 from collections.abc import Callable, Container
@@ -19,10 +19,11 @@ from pydantic import (
 )
 
 BODY_LIMIT = 1_048_576
-"""The largest body of an event or a request, in bytes. A larger one is refused, or dead-lettered."""
+"""Maximum size of the body of an event or a request, in bytes. A larger body is refused, or becomes a dead
+letter."""
 
 ID_LIMIT = 255
-"""The longest id of a tenant, user, conversation or event, in UTF-8 bytes."""
+"""Maximum length of the id of a tenant, user, conversation or event, in UTF-8 bytes."""
 
 
 _BEGINS_WITH_A_DAY = re.compile(r"\d{4}-\d\d-\d\d")
@@ -31,7 +32,7 @@ _ANY_OBJECT = TypeAdapter(dict[str, object])
 
 
 class InvalidBody(ValueError):
-    """A body that does not satisfy its contract. `field` is the first offending field, or `body`."""
+    """A body that does not satisfy its contract. `field` is the first invalid field, or `body`."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -42,8 +43,8 @@ class InvalidBody(ValueError):
 class Contract(BaseModel):
     """A value on the wire.
 
-    Reading ignores fields it does not know, so that an older consumer serves a newer bot. Writing
-    (`create_strict`) refuses them, so that a typing error raises where it was made.
+    Reading ignores unknown fields, so that an older consumer serves a newer bot. Writing (`create_strict`)
+    refuses them, so that a misspelled field raises an error in the code that writes it.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
@@ -98,22 +99,22 @@ class Contract(BaseModel):
 def is_empty(value: tuple[object, ...]) -> bool:
     """Return whether a list is empty: `exclude_if` of a field that was added to a released contract.
 
-    So an event of an older version is written as it was read, and its row equals the existing one.
+    So an event of an older version is written as it was read, and its row equals the existing row.
     """
     return not value
 
 
 _OF_A_UNION: Final = re.compile(r"function-[a-z]+\[.*\]")
-"""Name in pydantic of one of several types that a field may have."""
+"""pydantic's name of one of several types that a field may have."""
 
 
 def _declared_fields(contract: type[Contract]) -> set[str]:
-    """Return the names of all fields of a contract and of those made of it."""
+    """Return the names of all fields of a contract and of the contracts nested in it."""
     return set(contract.model_fields).union(*map(_declared_fields, contract.__subclasses__()))
 
 
 def _invalid(error: ValidationError, declared: Container[str] | None = None) -> InvalidBody:
-    """Describe an invalid value without repeating it, because errors are logged and content must not be.
+    """Describe an invalid value without repeating it: errors are logged, and content must not be logged.
 
     Args:
         error: the error of pydantic.
@@ -174,7 +175,7 @@ def _day_or_time(written: object) -> object:
     if not isinstance(written, str):
         return written
     try:
-        # Digits alone would be taken for seconds since 1970.
+        # pydantic would read digits alone as seconds since 1970.
         if _BEGINS_WITH_A_DAY.match(written):
             return _DAY_OR_TIME.validate_python(written)
     except ValidationError as error:
@@ -190,7 +191,7 @@ def _short(identifier: str) -> str:
 
 
 def check_text(field: str, text: str) -> str:
-    """Return a text that stands outside of a body, such as in a form.
+    """Check a text outside of a body, such as in a form, and return it.
 
     Raises:
         InvalidBody: it holds U+0000 or is not valid Unicode. The error names the field.
@@ -199,7 +200,7 @@ def check_text(field: str, text: str) -> str:
 
 
 def check_identifier(field: str, identifier: str) -> str:
-    """Return an id that stands outside of a body, such as in a header.
+    """Check an id outside of a body, such as in a header, and return it.
 
     Raises:
         InvalidBody: it is too long, holds U+0000 or is not valid Unicode. The error names the field.

@@ -10,7 +10,7 @@ from mnemon_contracts.subjects import Address
 
 
 class UnknownEvent(ValueError):
-    """The subject names an event, or a version of one, that is not in the registry."""
+    """The subject names an event, or a version of an event, that is not in the registry."""
 
 
 def find_contract(address: Address) -> EventContract:
@@ -35,14 +35,14 @@ def decode_event(address: Address, body: bytes) -> Event:
     """Read an event of any version as the latest version.
 
     Raises:
-        UnknownEvent: no such event or version.
-        InvalidBody: the body does not satisfy the contract of the version that it came in.
+        UnknownEvent: there is no such event, or no such version of it.
+        InvalidBody: the body does not satisfy the contract of its version.
     """
     return upcast_body(find_contract(address), address.version, body)
 
 
 def upcast_body(event: EventContract, version: int, body: bytes) -> Event:
-    """Read a body of one version and convert it to the latest.
+    """Read a body of one version and convert it to the latest version.
 
     Raises:
         InvalidBody: the body does not satisfy the contract of its version.

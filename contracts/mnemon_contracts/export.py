@@ -4,7 +4,7 @@
                                          docs/contracts.md and docs/settings.md
     python -m mnemon_contracts.export --check   write nothing; show differences, and exit with 1
 
-A released schema is never overwritten by one that breaks its users.
+The command refuses to overwrite a released schema with a schema that breaks its users.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from mnemon_contracts.publication.compatibility import find_breaking_changes
 from mnemon_contracts.publication.published import Examples
 
 ROOT = Path(__file__).parents[2]
-"""Of the source tree."""
+"""Root folder of the source tree."""
 
 SCHEMAS = published.SCHEMAS.relative_to(ROOT)
 
@@ -43,7 +43,7 @@ def generate_files(examples: Examples) -> dict[Path, str]:
 
 
 def find_refusals(root: Path, files: Mapping[Path, str]) -> list[str]:
-    """Return the reasons not to replace the released schemas below `root` by `files`."""
+    """Return the reasons that forbid replacing the released schemas below `root` with `files`."""
     found = []
     for path in sorted((root / SCHEMAS).glob("*.json")):
         name = SCHEMAS / path.name

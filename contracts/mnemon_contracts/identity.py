@@ -1,4 +1,4 @@
-"""Ids that follow from other ids, so that every replay gives the same ones."""
+"""Ids that are derived from other ids, so that every replay gives the same ids."""
 
 import re
 from functools import lru_cache
@@ -24,7 +24,7 @@ def event_identity(
 ) -> str:
     """Return an event's id: the header `Nats-Msg-Id`, else `id` of the body, else `<stream>:<sequence>`.
 
-    A header that `scope_event_id` made from the body's id stands for the body's id.
+    For a header that `scope_event_id` made from the body's id, the result is the body's id.
 
     Raises:
         InvalidBody: the header cannot be an id.
@@ -44,8 +44,8 @@ def _scope(tenant: str, user: str) -> str:
 def scope_event_id(tenant: str, user: str, event_id: str) -> str:
     """Return the `Nats-Msg-Id` of an event that has an id of its own.
 
-    JetStream looks for duplicates in the whole stream: without a scope, it would drop an event with the same
-    id of another user within two minutes. An id that a header cannot hold is hashed.
+    JetStream looks for duplicates in the whole stream: without a scope, it would drop another user's event
+    with the same id within two minutes. An id that a header cannot hold is hashed.
     """
     if _UNFIT_FOR_HEADER.search(event_id):
         event_id = sha256(event_id.encode()).hexdigest()
@@ -64,7 +64,7 @@ def started_conversation(tenant: str, user: str, event_id: str) -> str:
 
 
 def derived_id(tenant: str, user: str, *parts: str) -> str:
-    """Return the id of a derived event; a second derivation has the same id, so that it changes nothing."""
+    """Return the id of a derived event; a repeated derivation gives the same id and so changes nothing."""
     return str(uuid5(_DERIVED, "\0".join((tenant, user, *parts))))
 
 

@@ -12,19 +12,19 @@ NKEY_SEED: Final = "MNEMON_NATS_NKEY_SEED"
 AUTHORITY: Final = "MNEMON_NATS_CA"
 CERTIFICATE: Final = "MNEMON_NATS_CERTIFICATE"
 CERTIFICATE_KEY: Final = "MNEMON_NATS_CERTIFICATE_KEY"
-"""Each names a file; no message repeats its contents."""
+"""Variables that each name a file; no error message repeats the contents of a file."""
 
 
 class LoginUnusable(ValueError):
-    """A variable names a file that cannot be used; the message names both, and the reason."""
+    """A variable names a file that cannot be used; the message names variable, file and reason."""
 
 
 def login_options(url: str, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of `nats.connect` for login and encryption.
 
     Args:
-        url: the servers; a user and password in it take precedence over the files.
-        environment: the variables of this module; an empty one counts as not set.
+        url: the servers; a user and password in the address take precedence over the files.
+        environment: the variables of this module; an empty variable counts as not set.
 
     Raises:
         LoginUnusable: a file is absent or has the wrong contents.

@@ -15,7 +15,7 @@ Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class EventContract:
-    """An event. `versions[0]` is v1; `upcasters[0]` goes from v1 to v2, so there is one fewer of them."""
+    """An event. `versions[0]` is v1; `upcasters[0]` converts v1 to v2, so there is one upcaster fewer."""
 
     space: Literal["chat", "memory"]
     name: str
@@ -38,7 +38,7 @@ class VerbContract:
     replies: tuple[type[ask.Reply], ...]
 
     def version_of(self, request: Contract) -> int:
-        """Return the first version with all fields of a request, which an older mnemon may also know."""
+        """Return the oldest version with all fields of a request; an older mnemon may know it too."""
         said = {
             name: value for name in request.model_fields_set if (value := getattr(request, name)) is not None
         }

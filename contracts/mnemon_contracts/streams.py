@@ -1,10 +1,10 @@
 """Names of the streams and buckets. A publisher names its stream, so that no event is lost outside of it."""
 
 LOG = "LOG"
-"""The truth: every event of the bots, and every event derived from them."""
+"""The log: every event of the bots, and every event derived from them."""
 
 WORK = "WORK"
-"""Triggers and schedules, which can be lost and derived again."""
+"""Triggers and schedules; lost ones are derived again."""
 
 DEAD = "DEAD"
 """Dead letters."""

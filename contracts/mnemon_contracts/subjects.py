@@ -36,7 +36,7 @@ Space = Literal["chat", "memory", "ask"]
 _UNSAFE = re.compile(r"[.*>%\x01-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _UNFIT_FOR_SUBJECT = re.compile(r"[*>\x00-\x20\x7f]")
 _SHOWN = 300
-"""Characters of a wrong subject that an error repeats."""
+"""Maximum number of characters of an invalid subject that an error repeats."""
 
 _VERSION = re.compile(r"v([1-9][0-9]{0,5})\Z")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -48,7 +48,7 @@ class InvalidId(ValueError):
 
 
 class InvalidSubject(ValueError):
-    """A subject that does not follow the grammar; the message says which part."""
+    """A subject that does not follow the grammar; the message names the invalid part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Address:
 class SubjectOrigin(NamedTuple):
     """Owner and conversation of an event by its subject, in any spelling, even if the subject is invalid.
 
-    `conversation` is None for the current one and if the subject names none, "" if its token is no id.
+    `conversation` is None for the current conversation or a subject without one, "" if its token is no id.
     """
 
     space: Literal["chat", "memory"]
@@ -100,7 +100,7 @@ def decode_token(token: str) -> str:
     """Return the id that `encode_token` encodes as this token.
 
     Raises:
-        InvalidSubject: the token is not the one spelling of an id.
+        InvalidSubject: the token is not the canonical spelling of an id.
     """
     try:
         identifier = unquote_to_bytes(token).decode()
@@ -113,7 +113,7 @@ def decode_token(token: str) -> str:
 
 
 def chat_subject(tenant: str, user: str, conversation: str | None, event: str, version: int = 1) -> str:
-    """Return the subject of a bot's event; `conversation=None` is the user's current one."""
+    """Return the subject of a bot's event; `conversation=None` is the user's current conversation."""
     place = CURRENT if conversation is None else encode_token(conversation)
     return f"chat.{encode_token(tenant)}.{encode_token(user)}.{place}.{event}.v{version}"
 
@@ -134,7 +134,7 @@ def ask_pattern(verb: str, version: int = 1) -> str:
 
 
 def work_subject(consumer: str, tenant: str, user: str, conversation: str | None = None) -> str:
-    """Return the subject of a trigger for a user or a conversation; it can be lost and derived again."""
+    """Return the subject of a trigger for a user or a conversation."""
     place = "" if conversation is None else f".{encode_token(conversation)}"
     return f"work.{consumer}.{encode_token(tenant)}.{encode_token(user)}{place}"
 
@@ -148,7 +148,7 @@ def parse_message_trigger(subject: str) -> int:
     """Return the log position in a subject of `message_trigger_subject`.
 
     Raises:
-        InvalidSubject: it names none.
+        InvalidSubject: the subject names no log position.
     """
     match subject.split("."):
         case ["work", _, position] if position.isascii() and position.isdecimal():
@@ -157,7 +157,7 @@ def parse_message_trigger(subject: str) -> int:
 
 
 def user_schedule(kind: str, tenant: str, user: str) -> str:
-    """Return the subject of a user's schedule; a newer message replaces the older."""
+    """Return the subject of a user's schedule; a newer message replaces the older message."""
     return f"schedule.{kind}.{encode_token(tenant)}.{encode_token(user)}"
 
 
@@ -298,7 +298,7 @@ def find_letter_origin(subject: str) -> SubjectOrigin | None:
 
 
 def _spelled(token: str) -> str:
-    """Return the id of a token in any spelling; "" if it is none."""
+    """Return the id of a token in any spelling; "" if the token is no id."""
     try:
         identifier = unquote_to_bytes(token).decode()
         encode_token(identifier)
@@ -311,7 +311,7 @@ def parse_owner(subject: str) -> tuple[str, str]:
     """Return tenant and user of a `changed.` or `work.<consumer>.` subject.
 
     Raises:
-        InvalidSubject: it is neither.
+        InvalidSubject: the subject has neither form.
     """
     match subject.split("."):
         case ["changed", tenant, user] | ["work", _, tenant, user]:
@@ -325,7 +325,7 @@ def parse_conversation(subject: str) -> tuple[str, str, str]:
     """Return tenant, user and conversation of a `work.<consumer>.` subject, also of a window's.
 
     Raises:
-        InvalidSubject: it lacks one of them.
+        InvalidSubject: the subject lacks one of the three.
     """
     match subject.split("."):
         case ["work", _, tenant, user, conversation] | ["work", _, tenant, user, conversation, _]:

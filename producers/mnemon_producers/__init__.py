@@ -1,1 +1,1 @@
-"""Publishers of events and the client for bots. Needs nats-py and pydantic only."""
+"""Publishers of events and the client for bots. The package needs only nats-py and pydantic."""

@@ -1,4 +1,4 @@
-"""Client for the memory of a bot's users: publish messages, ask for context."""
+"""Client for the memory of a bot's users: publishes messages and requests contexts."""
 
 import logging
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -46,8 +46,8 @@ class MemoryClient(MemoryTools):
             answer = await model([message.model_dump(exclude_none=True) for message in context.messages])
             await memory.publish("u42", "assistant", answer)
 
-    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current one, which is the
-    conversation that was started last, by `start` or by its first message.
+    Ids are any strings of up to 255 bytes. `conversation=None` means the user's current conversation, which
+    was started last, by `start` or by its first message.
 
     The client retries a publish with the same event id, so an event is stored once even if an answer was
     lost. A publish returns the event's log position. The answer to a request with this position as `min_seq`
@@ -95,7 +95,7 @@ class MemoryClient(MemoryTools):
         try:
             yield cls(connection, tenant=tenant, timeouts=timeouts)
         finally:
-            with suppress(ConnectionError):  # it flushes pending data, also on a lost connection
+            with suppress(ConnectionError):  # `close` flushes pending data, also on a lost connection
                 await connection.close()
 
     async def publish(
@@ -120,15 +120,16 @@ class MemoryClient(MemoryTools):
             role: the speaker: `user`, `assistant`, `tool` or `system`.
             content: the text of the message; may be empty if `tool_calls` is given.
             conversation: None is the user's current one.
-            sent_at: when it was said, UTC unless it has an offset; None is when the log receives it.
+            sent_at: the time of the message, UTC unless it has an offset. Default: the time at which the log
+                stores it.
             name: the speaker's name, if several people speak.
             task_id: the task that a tool's result belongs to.
             tool_calls: tools that the assistant used for this answer.
             metadata: any data of the bot; mnemon keeps it. For a message that repeats a context, pass the
                 `metadata` of the context: mnemon then extracts no facts from it.
             id: the event's identity among the user's events, such as the message's id on the chat platform.
-                Publishing the same id again never changes anything. None creates an id for this call only.
-            wait: return when the message is applied, not when the log has it.
+                Publishing the same id again changes nothing. None creates an id for this call only.
+            wait: return when the message is applied. Default: return when the log has the message.
 
         Returns:
             The log position.
@@ -177,7 +178,7 @@ class MemoryClient(MemoryTools):
             raise AskFailed(AskError(code="timeout", message=problem, retryable=True))
 
     async def publish_many(self, events: Events, *, progress: PublishProgress | None = None) -> Published:
-        """Add many events, in their order, in atomic batches. Made for imports.
+        """Add many events, in their order, in atomic batches, such as for an import.
 
         Events may come from any iterable, also from an asynchronous one. The client reads it at the rate at
         which the log accepts the events.
@@ -206,7 +207,7 @@ class MemoryClient(MemoryTools):
         Args:
             user: the user whose conversation it is.
             conversation: its id; None makes a UUID from the event's id.
-            discard_previous: remove everything the user said before, in every conversation.
+            discard_previous: remove all earlier messages of the user, in every conversation.
             id: the event's identity, as in `publish`.
 
         Raises:
@@ -248,9 +249,9 @@ class MemoryClient(MemoryTools):
 
         Args:
             user: the user whose context it is.
-            query: the user's message, to find what is relevant to it.
-            format: how the context is rendered.
-            budget: the largest number of tokens.
+            query: the user's message, for which relevant memory is searched.
+            format: the form in which the context is rendered.
+            budget: the maximum number of tokens.
             min_seq: reflect the log up to this position, which a publish returned.
             as_of: a past state: a time, UTC unless it has an offset, or a log position. There must be a
                 snapshot as of then, which `mnemon rebuild --until` makes.
@@ -308,7 +309,7 @@ class MemoryClient(MemoryTools):
     ) -> EraseReplyV1:
         """Erase a user, or one conversation, for good.
 
-        With `verify`, erase nothing: the reply reports what is left, and how often `text` is found.
+        With `verify`, erase nothing: the reply counts what remains, and the matches of `text`.
 
         Raises:
             AskFailed: there is no receipt; whether the user is erased is not known.
@@ -321,7 +322,7 @@ class MemoryClient(MemoryTools):
 
             await memory.ask("u42", "search", query="tea")
 
-        The request has the first version with these fields. The reply is that of the verb, here a
+        The request has the oldest version with these fields. The reply has the type of the verb's reply, here
         `SearchReplyV2`.
 
         Raises:

@@ -1,4 +1,4 @@
-"""A bot's connection to NATS, which is restored without a limit of attempts and explains missing replies."""
+"""A bot's connection to NATS, which reconnects without a limit of attempts and explains missing replies."""
 
 import asyncio
 import logging
@@ -84,7 +84,7 @@ def _hide_credentials(url: str) -> str:
 
 
 def find_denial(connection: Client, *subjects: str) -> str | None:
-    """Return why a request on one of these subjects got no reply, if the server denied permission.
+    """Return the server's denial of permission for one of these subjects; None without a denial.
 
     A client sees a denied permission as a missing reply and an error. nats-py keeps the last error, in lower
     case.

@@ -10,8 +10,8 @@ class NotConnected(ConnectionError):
 class PublishFailed(Exception):
     """An event is not known to be stored.
 
-    It may be stored, because the answer can have been lost. Publishing it again with `event_id` is harmless
-    in both cases. `retryable` says whether the server may accept the same event later.
+    The event may be stored, because the answer can be lost. Publishing it again with `event_id` is harmless
+    in both cases. `retryable` tells whether the server may accept the same event later.
     """
 
     def __init__(self, event_id: str, problem: str, *, retryable: bool) -> None:
@@ -35,7 +35,7 @@ class EventRejected(Exception):
 
 
 class AskFailed(Exception):
-    """A request got no result. `retryable` says whether the same request may succeed later."""
+    """A request got no result. `retryable` tells whether the same request may succeed later."""
 
     def __init__(self, error: AskError) -> None:
         super().__init__(f"{error.code}: {error.message}")

@@ -1,4 +1,4 @@
-"""Chat events before they are published: their owner, and their encoding for the wire."""
+"""Chat events before they are published: their user, their conversation and their encoding."""
 
 import re
 from functools import lru_cache
@@ -26,7 +26,7 @@ class ChatEvent(NamedTuple):
 
     Args:
         user: the user whose conversation it is.
-        event: the event; with an `id`, publishing it again never changes anything.
+        event: the event; with an `id`, publishing it again changes nothing.
         conversation: None is the user's current one.
     """
 
@@ -45,10 +45,10 @@ class Encoded(NamedTuple):
 
 
 def encode_event(tenant: str, chat_event: ChatEvent, event_id: str) -> Encoded:
-    """Encode an event for the wire; `event_id` is used if it has no id of its own.
+    """Encode an event for the wire; `event_id` is used if the event has no id.
 
     Raises:
-        InvalidId: the tenant, user or conversation cannot be an id; the message names which.
+        InvalidId: the tenant, user or conversation cannot be an id; the message names the field.
         InvalidBody: the event's id cannot be a header value, or the body is too large.
     """
     event = chat_event.event
@@ -75,7 +75,7 @@ def check_id(field: str, identifier: str) -> None:
     """Check that a string can be an id.
 
     Raises:
-        InvalidId: it cannot be one; the message names the field.
+        InvalidId: the string cannot be an id; the message names the field.
     """
     if not isinstance(identifier, str):
         raise InvalidId(f"{field}: must be a string, not {identifier!r}")

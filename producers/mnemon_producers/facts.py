@@ -30,7 +30,7 @@ from mnemon_producers.requests import Questioner
 _DOCUMENTS: Final[tuple[Scope, ...]] = ("documents",)
 
 _PAGE: Final = 500
-"""Facts per page of `read_all`; even with long texts they fit into one NATS message."""
+"""Number of facts per page of `read_all`; facts with long texts also fit into one NATS message."""
 
 
 class FactTools:
@@ -58,13 +58,13 @@ class FactTools:
             user: the user whose fact it is.
             text: the fact, one sentence that can be understood without others.
             kind: what sort of fact; None classifies it by its words.
-            tier: `profile` is always shown to the model, `working` until its date, `archive` when it is
-                found; None classifies it by its words.
+            tier: `profile` is always shown to the model, `working` until its date, `archive` if a search
+                finds it; None classifies the fact by its words.
             importance: 1 to 10, or `high`, `normal`, `low`.
             expires_at: from this time on it is not shown, and is removed.
 
         Returns:
-            The decision, with the `id` of the fact that was saved or that said the same before; or with the
+            The decision, with the `id` of the saved fact or of the known fact that says the same; or with the
             `reason` for a rejection, such as a secret in the text.
 
         Raises:
@@ -90,9 +90,9 @@ class FactTools:
         Args:
             user: the user whose facts they are.
             tier: only this tier.
-            limit: the largest number of facts; in each tier the most important come first.
+            limit: the maximum number of facts; in each tier the most important facts come first.
             min_seq: reflect the log up to this position, which a publish or a change returned.
-            after: `next` of the page before; None is the first page.
+            after: `next` of the previous page. Default: the first page.
 
         Returns:
             The facts; `total` counts those of all pages, and `next` is set if more follow.
@@ -136,18 +136,18 @@ class FactTools:
 
         Args:
             user: the user whose memory it is.
-            query: what to look for, in any language.
-            limit: the largest number of hits; None takes it from the settings.
-            threshold: leave out hits that score below it, 0 to 1; None takes it from the settings.
-            scope: where to look: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
+            query: a question, a sentence or words to search for, in any language.
+            limit: the maximum number of hits. Default: the tenant's setting.
+            threshold: minimum score of a hit, 0 to 1. Default: the tenant's setting.
+            scope: scopes to search: `memories` (facts), `messages`, `documents`, `summaries`; or a level of
                 memory: `short` (the newest messages of the conversation), `medium` (summaries and working
                 facts), `long` (other facts, other messages, documents). None is facts, or documents if
                 `collection` or `origin` is given.
             explain: return the parts of each score.
             min_seq: reflect the log up to this position.
             as_of: a past state: a time, UTC unless it has an offset, or a log position.
-            collection: of documents, only those of this collection, such as a repository.
-            origin: of documents, only files that were indexed with a `folder` or a `repository`.
+            collection: search only documents of this collection, such as a repository.
+            origin: search only documents that were indexed with a `folder` or a `repository`.
             conversation: the conversation whose newest messages `short` finds and `long` leaves out; None is
                 the current one.
 
@@ -181,7 +181,7 @@ class FactTools:
         offset: int = 0,
         min_seq: int | None = None,
     ) -> GetReplyV1:
-        """Get one fact, message, document or summary, whole, by its id, such as `pf_007` or that of a hit.
+        """Get one whole fact, message, document or summary by its id, such as `pf_007` or the id of a hit.
 
             hit = (await memory.search("u42", "train or plane?", scope=["messages"])).hits[0]
             whole = await memory.get("u42", hit.id, scope=hit.scope)
@@ -189,8 +189,8 @@ class FactTools:
         Args:
             user: the user whose memory it is.
             id: the fact, message, document or summary.
-            scope: which of them; None is the first of these that has the id.
-            offset: of a document, the first character to return: `next_offset` of the reply before.
+            scope: the scope of the id; None is the first scope that has the id.
+            offset: the first character of a document to return: `next_offset` of the previous reply.
             min_seq: reflect the log up to this position.
 
         Returns:
@@ -215,7 +215,7 @@ class FactTools:
     ) -> UpdateReplyV2:
         """Change a fact, by its id or by a query that clearly means one fact.
 
-        Arguments that are left out do not change. The former content is kept as a former version.
+        Omitted arguments do not change the fact. The former content is kept as a former version.
 
         Args:
             user: the user whose fact it is.
@@ -223,7 +223,7 @@ class FactTools:
             query: words that name it, without `id`.
             text: the fact, one sentence.
             kind: what sort of fact.
-            tier: how it is kept and shown.
+            tier: `profile`, `working` or `archive`.
             importance: 1 to 10, or `high`, `normal`, `low`.
             expires_at: from this time on it is not shown, and is removed.
 
@@ -278,13 +278,13 @@ class FactTools:
         return await self._questioner.ask(user, "forget", request, ForgetReplyV1)
 
     async def restore(self, user: str, forgotten: ForgetReplyV1) -> SaveReplyV1:
-        """Bring back the fact that a `forget` removed, from its reply. The decision is that of any `save`.
+        """Save the fact again that a `forget` removed, from its reply. `dedupe` decides as on any `save`.
 
         Returns:
             The decision; the fact has a new `id`, and no former versions.
 
         Raises:
-            InvalidBody: the reply has no `restore`: nothing was removed, or the date of the fact had passed.
+            InvalidBody: the reply has no `restore`: no fact was removed, or the date of the fact had passed.
             AskFailed: as for `save`.
         """
         if forgotten.restore is None:

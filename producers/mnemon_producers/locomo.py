@@ -21,7 +21,7 @@ _TIME = "%I:%M %p on %d %B, %Y"
 
 
 class NotLocomo(ValueError):
-    """The text is not a LoCoMo file; the message says where."""
+    """The text is not a LoCoMo file; the message names the invalid place."""
 
 
 class _Turn(BaseModel):
@@ -70,7 +70,7 @@ def read_conversations(
         user: the user who gets the conversations; None names a user after each sample.
 
     Raises:
-        NotLocomo: it is not a LoCoMo file, or a turn cannot be a message.
+        NotLocomo: the text is not a LoCoMo file, or a turn cannot be a message.
     """
     try:
         samples = _SAMPLES.validate_json(text)

@@ -1,4 +1,4 @@
-"""Publishing of events to the log, one by one or in atomic batches. A repeated attempt changes nothing."""
+"""Publisher of events to the log, one by one or in atomic batches. A repeated attempt changes nothing."""
 
 import asyncio
 from collections import deque
@@ -21,10 +21,10 @@ from mnemon_producers.events import ChatEvent, Encoded, check_id, encode_event
 from mnemon_producers.timeouts import Timeouts
 
 BATCH_MESSAGES = 1000
-"""Largest number of messages that the server accepts in one atomic batch."""
+"""Maximum number of messages that the server accepts in one atomic batch."""
 
 BATCH_BYTES = 4 * 1024 * 1024
-"""Bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
+"""Number of bytes at which a batch ends before it is full, so that large messages do not fill the memory."""
 
 # Events after which the event loop runs while a batch is written: it writes to the socket only when it runs.
 _TURN = 128
@@ -51,8 +51,8 @@ class Published:
 
     Args:
         count: events that are in the log.
-        duplicates: how many of them were in the log before.
-        last_seq: the highest of their log positions; 0 before the first.
+        duplicates: number of these events that were in the log before.
+        last_seq: the highest of their log positions; 0 before the first event.
     """
 
     count: int = 0
@@ -60,7 +60,7 @@ class Published:
     last_seq: int = 0
 
     def plus(self, other: "Published") -> "Published":
-        """Return the sum of both."""
+        """Return the sum of both progresses."""
         return Published(
             self.count + other.count,
             self.duplicates + other.duplicates,
@@ -77,7 +77,7 @@ class Publisher:
     Args:
         connection: an open connection; the publisher does not close it.
         tenant: the tenant whose events they are.
-        timeouts: how long to wait; a retry keeps the event id.
+        timeouts: timeouts of attempts and retries; a retry keeps the event id.
     """
 
     def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:
@@ -149,7 +149,7 @@ class Publisher:
                 size += len(encoded.body)
         except Exception:
             if batch:
-                yield batch  # the events before the one that cannot be sent
+                yield batch  # the events before the event that cannot be sent
             raise
         if batch:
             yield batch
@@ -222,10 +222,10 @@ class Publisher:
 
         Raises:
             APIError: the server refused the events, and would refuse them again.
-            PublishFailed: there was no answer in time, or there can be none.
+            PublishFailed: no answer arrived in time, or the connection is closed.
         """
         clock = asyncio.get_running_loop().time
-        deadline = None  # runs from the first failure: a batch may wait long for the one before it
+        deadline = None  # runs from the first failure: a batch may wait long for the previous batch
         pause = FIRST_PAUSE
         while True:
             try:

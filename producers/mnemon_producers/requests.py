@@ -21,7 +21,7 @@ log = logging.getLogger("mnemon.client")
 ReplyT = TypeVar("ReplyT", bound=Reply)
 
 _SLOW = "save", "update", "forget", "erase"
-"""Verbs with a longer timeout: the memory waits for a decision, or loads words to compare a first query."""
+"""Verbs with a longer timeout: `retrieve` waits for a decision, or loads the lexicon for a first query."""
 
 
 class Questioner:
@@ -30,7 +30,7 @@ class Questioner:
     Args:
         connection: an open connection; the questioner does not close it.
         tenant: the tenant of the users.
-        timeouts: how long to wait.
+        timeouts: timeouts of the requests.
     """
 
     def __init__(self, connection: Client, tenant: str, timeouts: Timeouts) -> None:

@@ -9,7 +9,7 @@ class Timeouts:
 
     Args:
         publish: for the log's answer to one attempt at publishing.
-        retry: the time within which a failed attempt is repeated.
+        retry: for all attempts at publishing together.
         ask: for a reply.
         save: until a fact is decided on, changed or removed, or a user is erased; the memory itself waits
             up to 5 s for it.

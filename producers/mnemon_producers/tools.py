@@ -42,7 +42,7 @@ class MemoryTools(FactTools):
             tool: the name of the function, such as `memory_save`.
             arguments: the arguments that the model gave.
             min_seq: for a function that reads: reflect the log up to this position, such as the `seen_seq` of
-                the last change. A function that changes something ignores it.
+                the last change. A function that changes memory ignores it.
 
         Raises:
             InvalidBody: there is no such function, or an argument is unknown, missing or wrong.
@@ -80,24 +80,24 @@ class MemoryTools(FactTools):
         return await self._questioner.ask(user, "profile", request, ProfileReplyV1)
 
     async def tasks(self, user: str, *, min_seq: int | None = None) -> TasksReplyV1:
-        """Return all tasks of the user, also those that are done, oldest first. No context includes tasks."""
+        """Return all tasks of the user, including done tasks, oldest first. No context includes tasks."""
         request = TasksV1.create_strict(action="list", min_seq=min_seq)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def add_task(
         self, user: str, text: str, *, due_at: datetime | None = None, task_id: str | None = None
     ) -> TasksReplyV1:
-        """Add a task. Return all tasks, and as `task_id` the id of the new one, created if not given."""
+        """Add a task. Return all tasks, and the id of the new task as `task_id`. Default: a new id."""
         request = TasksV1.create_strict(action="add", text=text, due_at=due_at, task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def finish_task(self, user: str, task_id: str) -> TasksReplyV1:
-        """Mark a task as done; doing it again is harmless. Return all tasks."""
+        """Mark a task as done; a repeated call is harmless. Return all tasks."""
         request = TasksV1.create_strict(action="done", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
     async def remove_task(self, user: str, task_id: str) -> TasksReplyV1:
-        """Remove a task from the list. Return the remaining ones."""
+        """Remove a task from the list. Return the remaining tasks."""
         request = TasksV1.create_strict(action="remove", task_id=task_id)
         return await self._questioner.ask(user, "tasks", request, TasksReplyV1)
 
@@ -136,13 +136,14 @@ class MemoryTools(FactTools):
             text: the whole text; it is cut into chunks, and a search finds each chunk separately.
             document_id: an id such as a path; the same id again is a new version. None creates one.
             title: the title.
-            source: where it is from: a path or an address.
-            collection: what it belongs to, such as a repository.
+            source: its origin: a path or an address.
+            collection: the name of its collection, such as a repository.
             origin: the kind of folder that the document is a file of: `folder` or `repository`.
-            limit: the largest number of documents in the reply, 0 to 1000; None is 1000.
+            limit: the maximum number of documents in the reply, 0 to 1000. Default: 1000.
 
         Returns:
-            The documents of the collection, or all without one; `document_id` is the one that was added.
+            The documents of the collection, or all documents without a collection; `document_id` is the id of
+            the new one.
         """
         request = DocumentV1.create_strict(
             action="add",
@@ -159,7 +160,7 @@ class MemoryTools(FactTools):
     async def remove_document(
         self, user: str, document_id: str, *, limit: int | None = None
     ) -> DocumentReplyV1:
-        """Remove a document from all searches. Return the remaining ones, `limit` at most."""
+        """Remove a document from all searches. Return at most `limit` of the remaining documents."""
         request = DocumentV1.create_strict(
             action="remove", document_id=document_id, **({} if limit is None else {"limit": limit})
         )

@@ -1,1 +1,1 @@
-"""Summarises the oldest messages of a conversation in a few sentences."""
+"""The `compact` consumer, which summarises the oldest messages of a conversation in a few sentences."""

@@ -1,4 +1,4 @@
-"""Checks a model's summary: returns the text or the reason for its refusal. No I/O, clock or randomness."""
+"""Check of a model's summary, which accepts or refuses it. No I/O, no clock, no randomness."""
 
 import json
 import re
@@ -11,11 +11,12 @@ from mnemon_contracts.settings.groups import Policy
 from mnemon_infra.models.language.port import ModelAnswer, ModelRequest
 
 MOST_WORDS, MOST_CHARACTERS = 100, 1000
-"""Most words and characters of a summary. Some languages write no spaces, so characters are limited too."""
+"""Maximum number of words and of characters of a summary. Some languages have no spaces between words."""
 
 ECHOED_INSTRUCTIONS: Final = 8
 ECHOED_MESSAGES: Final = 30
-"""Consecutive words from the instructions, or from the messages, that make an answer a repetition."""
+"""Minimum number of consecutive words from the instructions, or from the messages, that make an answer a
+repetition."""
 
 SummaryFlaw = Literal[
     "empty", "cut_off", "preamble", "fence", "json", "echo", "too_long", "no_summary", "secret"
@@ -120,7 +121,7 @@ _REFUSAL: Final = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""An answer that begins with the model's own words about the task, or says that there is nothing to tell."""
+"""An answer that begins with a remark on the task, or says that the messages have no content."""
 
 _ECHOED_PROMPT: Final = re.compile(
     r"\[\d{4}-\d\d-\d\d \d\d:\d\d|(?i:earlier summaries, oldest first|\A\W*messages:)|"
@@ -145,8 +146,8 @@ def check_summary(answer: ModelAnswer, request: ModelRequest) -> str | SummaryRe
     """Check the answer of a model to a request for a summary.
 
     Thoughts, a bare label such as "Summary:" and quotation marks around the whole are removed. Any other text
-    besides the summary leads to a refusal. The summary is never shortened, because its end matters as
-    much as its beginning.
+    besides the summary leads to a refusal. The summary is not shortened, because its end matters as much as
+    its beginning.
 
     Returns:
         The summary on one line, or the reason for its refusal.

@@ -1,9 +1,9 @@
-"""Compacts one conversation, under its lock, one step at a time, until nothing is due.
+"""Compaction of one conversation, under its lock, one step at a time, until no step is due.
 
-The log holds all state. Each step reads the projections after they have everything that the log has of the
-user. Before the outcome goes into the log, the step is compared with the projections again, because the model
-took its time. If messages are cleared in the moment after that, they are below the watermark, and so is the
-summary. If the user is erased in that moment, the summary is removed from the log again.
+The log holds all state. Each step waits until the projections have all of the user's events, then reads them.
+Before the outcome is appended to the log, the step is compared with the projections again, because the model
+may answer late. If messages are cleared after this comparison, they and the summary are below the watermark.
+If the user is erased after it, the summary is removed from the log again.
 """
 
 import asyncio
@@ -61,16 +61,17 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("compact")
 
 TURN_SECONDS: Final = 10.0
-"""Seconds after which no further step begins: others take their turn, then the trigger comes again."""
+"""Seconds after which no further step begins: other conversations have their turn, then the trigger is
+redelivered."""
 
 PROJECTION_WAIT: Final = 2.0
-"""Seconds to wait for the projections, and then the delay before the trigger is delivered again."""
+"""Maximum wait for the projections, in seconds, and then the delay before the trigger is redelivered."""
 
 ANSWER_WAIT: Final = 30.0
-"""Seconds to wait for the projections after an answer has arrived, which is paid for."""
+"""Maximum wait for the projections, in seconds, after an answer, which is paid for, has arrived."""
 
 BUSY_DELAY: Final = 1.0
-"""Seconds before a conversation is tried again that another process compacts, or that had its turn.
+"""Seconds before the next attempt at a conversation that another process compacts, or that had its turn.
 
 The delay is not zero, because the server redelivers messages before those that it has not delivered yet."""
 
@@ -78,21 +79,23 @@ BUDGET_DELAY: Final = 300.0
 """Seconds before a tenant's budget is checked again."""
 
 MOST_REQUESTS: Final = 2
-"""Requests to a model for one summary. If both answers are refused, the rules write it."""
+"""Maximum number of requests to a model for one summary. If both answers are refused, the rules write the
+summary."""
 
 MOST_ATTEMPTS: Final = 3
-"""Refusals of a step by a provider before it becomes a dead letter."""
+"""Number of refusals of a step by a provider before its trigger becomes a dead letter."""
 
 GIVE_UP_SECONDS: Final = 3600.0
-"""Seconds during which such a step is not tried again: each new message would pay for another attempt."""
+"""Seconds during which a step that was given up is not tried again: each new message would pay for another
+attempt."""
 
 APPEND_PAUSE: Final = 1.0
-"""Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
+"""Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
 MOST_GIVEN_UP: Final = 100_000
 
 MOST_STORED: Final = 1000
-"""Most summaries that are read of a conversation, whatever the settings were."""
+"""Maximum number of summaries of a conversation to read, for any former settings."""
 
 _OFF: Final = Ack("compaction is switched off")
 _IS_DEAD: Final = Ack("there is a dead letter of it")
@@ -106,10 +109,10 @@ class Compactor:
     """Compacts conversations, any number at the same time.
 
     Args:
-        database: the database of the projections; half of its connections are held while models think.
+        database: the database of the projections; up to half of its connections are held while models answer.
         settings: settings of all tenants.
         circuit_breaker: circuit breaker of the models.
-        budgets: what tenants may still spend.
+        budgets: the budgets of the tenants.
     """
 
     def __init__(
@@ -127,7 +130,7 @@ class Compactor:
         self._failed: TTLCache[tuple[object, ...], int] = TTLCache(MOST_GIVEN_UP, GIVE_UP_SECONDS)
 
     async def compact(self, connection: Client, place: ConversationKey) -> DeliveryOutcome:
-        """Compact a conversation until nothing is due; return the outcome of its trigger.
+        """Compact a conversation until no step is due; return the outcome of its trigger.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: nothing is lost, and the call can be repeated.
@@ -143,7 +146,7 @@ class Compactor:
         return Retry(BUSY_DELAY)
 
     async def _take_step(self, connection: Client, place: ConversationKey) -> DeliveryOutcome | None:
-        """Take one step; return None if another may follow."""
+        """Take one step; return None if another step may follow."""
         tenant, user, _ = place
         settings = self._settings.get_settings(tenant)
         compaction = settings.compaction
@@ -228,7 +231,8 @@ class Compactor:
         """Ask a model for a summary, and ask again if the answer is refused.
 
         Returns:
-            The provider and model that wrote it, the summary, and events of calls that the log lacks yet.
+            The provider and model of the summary, the summary, and events of calls that the log does not have
+            yet.
         """
         asked = request
         for _ in range(MOST_REQUESTS):

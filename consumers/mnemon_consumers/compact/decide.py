@@ -1,4 +1,4 @@
-"""Decides which summary of a conversation is due, and builds its event. No I/O, no clock, no randomness."""
+"""Decision on the next summary of a conversation, and its event. No I/O, no clock, no randomness."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ EXTRACTOR: Final = "compact"
 """Name of this consumer in the lineage of a summary."""
 
 MOST_MERGED: Final = 50
-"""Most summaries that are merged at once, unless `merge_above` is greater: a model reads a limited input."""
+"""Maximum number of summaries to merge at once, unless `merge_above` is greater: a model's input is
+limited."""
 
 ConversationKey = tuple[str, str, str]
 """Tenant, user and conversation."""
@@ -61,9 +62,9 @@ CompactionStep = SummaryStep | MergeStep
 def choose_next_step(
     uncovered: Sequence[SpokenRow], summaries: Sequence[StoredSummary], settings: Compaction
 ) -> CompactionStep | None:
-    """Return the step that a conversation is due now, or None.
+    """Return the step that is due in a conversation; None if no step is due.
 
-    Summaries are merged before another is written, so that there are never more than `merge_above`.
+    Summaries are merged before another summary is written, so that there are at most `merge_above`.
 
     Args:
         uncovered: its oldest messages that no summary covers, at most `after_messages` + 1 of them.
@@ -79,8 +80,9 @@ def choose_next_step(
 def build_summary_event(place: ConversationKey, step: CompactionStep, text: str, model: str) -> LogEvent:
     """Return the event of a step.
 
-    Its id follows from where the step begins. Whichever process takes the step, however often and with
-    whatever settings, the log has one summary that begins with these messages, or replaces these summaries.
+    The first message or summary of the step determines the event's id. So the log has one summary that begins
+    with these messages, or replaces these summaries, even if several processes take the step under different
+    settings.
 
     Args:
         place: the conversation.

@@ -1,4 +1,4 @@
-"""Finds conversations that are long enough and triggers their compaction; compacts each on its trigger."""
+"""Handler of `compact`: triggers the compaction of long conversations, and compacts each on its trigger."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -32,16 +32,17 @@ log = structlog.get_logger("compact")
 TRANSIENT = DatabaseUnavailable, nats.errors.Error
 
 ANY_POSITION: Final = 2**62
-"""The length check may see unsettled positions: compaction itself waits until all of them are settled."""
+"""The length check may see unsettled positions, because the compaction waits until all of them are
+settled."""
 
 USERS_AT_ONCE: Final = 250
-"""Users that one query to the database checks."""
+"""Maximum number of users that one query to the database checks."""
 
 
 class CompactConsumer:
     """Compacts conversations.
 
-    It has database connections of its own: half of them are held while models think.
+    The consumer has its own database connections, and holds up to half of them while models answer.
     """
 
     def __init__(self, models: LanguageModels, deployment: Deployment) -> None:
@@ -64,7 +65,7 @@ class CompactConsumer:
 
         Raises:
             DatabaseUnavailable: the database does not answer.
-            mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
         """
         try:
             await self._database.open()
@@ -131,6 +132,6 @@ class CompactConsumer:
         except TRANSIENT as error:
             log.warning("compaction failed, retrying", error=repr(error))
         except Exception:
-            # Any error concerns this conversation alone.
+            # Any error concerns this conversation alone; the others continue.
             log.exception("compaction crashed, retrying", tenant=conversation[0])
         return Retry()

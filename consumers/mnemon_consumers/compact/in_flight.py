@@ -1,4 +1,4 @@
-"""Work in progress: the share of one user, and its end with the process."""
+"""Compactions in progress: the share of one user, and their end with the process."""
 
 import asyncio
 from collections import Counter
@@ -11,11 +11,12 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import DeliveryOutcome, Retry
 
 ENDING_SECONDS: Final = 8.0
-"""Seconds, less than a consumer has to end. Answers are paid for; work without one by then is retried."""
+"""Seconds for work to end with the process, less than a consumer has. Work without an answer is then
+retried."""
 
 
 class InFlightWork:
-    """Work in progress: awaited at the end of the block, then cancelled. No work starts from then on.
+    """Work in progress. The end of the block refuses new work, awaits the current work, then cancels it.
 
     Args:
         last_word: seconds that the work has at the end of the block.
@@ -60,7 +61,7 @@ class FairShare:
     """Gives one user at most half of the capacity, and at least one conversation.
 
     Args:
-        room: conversations that the process compacts at the same time.
+        room: maximum number of conversations that the process compacts at the same time.
     """
 
     def __init__(self, room: int) -> None:

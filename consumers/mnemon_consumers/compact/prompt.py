@@ -22,17 +22,19 @@ from mnemon_infra.models.language.prompt_text import (
 )
 
 PROMPT_VERSION: Final = "compact-2"
-"""Version of the prompt, in the lineage of each summary. Another prompt gets another version."""
+"""Version of the prompt, in the lineage of each summary. Change it with the prompt."""
 
 BEGINNING: Final = 1500
 ENDING: Final = 500
-"""Characters of a message that the model is shown: the beginning and the end of a longer one."""
+"""Maximum number of characters from the beginning and from the end of a message that the model is shown."""
 
 TOOL_BEGINNING: Final = 300
-"""The same for input and output of tools: the answer that follows from them says what matters."""
+"""Maximum number of characters from the beginning of a tool's input and output: the answer repeats their
+result."""
 
 MOST_TOKENS: Final = 2000
-"""Tokens of an answer. Summaries are much shorter, but thinking models count the tokens of their thoughts."""
+"""Maximum number of tokens of an answer. Summaries are much shorter, but thoughts of thinking models
+count."""
 
 INSTRUCTIONS: Final = """\
 You keep the memory of an assistant. You are given either the oldest messages of a conversation between a \

@@ -17,7 +17,7 @@ LOW_IMPORTANCE: Final = 2
 
 
 CACHED_MATCHES: Final = 64
-"""Cached matches per process: classification asks several times whether a text has the same words."""
+"""Maximum number of matches that a process caches: classification matches the same words several times."""
 
 
 def _compile_words(lines: str) -> Pattern[str]:
@@ -141,7 +141,7 @@ def classify_proposal(proposed: FactProposedV1, at: datetime, settings: Settings
 
 
 def find_named_end(proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> datetime | None:
-    """Return the end that the words of a proposal name; None if they name none or the fact is lasting."""
+    """Return the end that the words of a proposal name; None for a lasting fact or without such words."""
     # The date of an imported line is not known: its "until Friday" may be years ago.
     if proposed.lineage.extractor == "import" or _has_any(_LASTING, proposed.text):
         return None

@@ -18,10 +18,10 @@ from mnemon_contracts.settings.groups import Dedupe
 from mnemon_infra.models.embedding import Thresholds
 
 CANDIDATES: Final = 12
-"""Facts to align with a new one: those that share the most terms with it, besides the nearest in meaning."""
+"""Number of facts to align with a new fact for their common terms, besides the nearest in meaning."""
 
 MOST_UNDECIDED: Final = 3
-"""Facts that a decision names as undecided; a language model is asked about each of them."""
+"""Maximum number of facts that a decision names as undecided; a language model compares each of them."""
 
 _PRECEDENCE: Final = {
     FactRelation.SAME: 0,
@@ -55,7 +55,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A known fact, the relation of a new fact to it, and their similarity if it is known."""
+    """A known fact, the relation of a new fact to it, and the similarity of the two facts if known."""
 
     known: KeptFact
     verdict: RelationVerdict
@@ -64,11 +64,11 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The result of comparing a new fact with all known ones.
+    """The result of comparing a new fact with all known facts.
 
     Attributes:
         best: the fact that the new one repeats or updates; None if the new one is a separate fact.
-        nearest: the fact that is most like the new one, whatever the decision.
+        nearest: the fact that is most like the new one; set for every decision.
         undecided: ids of facts that may say the same, the likeliest first.
     """
 
@@ -84,7 +84,7 @@ def compare_facts(
     likeness: Likeness,
     settings: Dedupe,
 ) -> Matches:
-    """Compare a new fact with the known ones.
+    """Compare a new fact with the known facts.
 
     Args:
         text: the new fact.
@@ -109,7 +109,7 @@ def compare_facts(
 
 
 def find_thresholds(text: str, likeness: Likeness, settings: Dedupe) -> tuple[float | None, float | None]:
-    """Return the similarities above which a fact counts as an update, and above which as a duplicate."""
+    """Return two thresholds of similarity: for an update, and for a duplicate."""
     update, duplicate = settings.update_threshold, settings.duplicate_threshold
     if likeness.thresholds is not None:
         if update is None:
@@ -169,7 +169,7 @@ def _compare_with_known(
         and verdict.relation is FactRelation.UPDATE
         and likeness.model is not None
         and required is not None
-        # A fact that is not among the nearest has no known similarity; it is below theirs.
+        # A fact that is not among the nearest has no known similarity; the similarity is below theirs.
         and (similarity is None or similarity <= required)
     ):
         evidence = f"{verdict.evidence}, and their similarity is not above {required:.2f}"

@@ -1,8 +1,8 @@
 """Decisions on a proposed fact. No I/O, no clock, no randomness.
 
 `examine_proposal` decides what the words alone can decide. `settle_candidate` compares each remaining
-`CandidateFact` with the known facts. "Now" is the time at which the proposal came into the log, so a decision
-does not depend on when it is taken.
+`CandidateFact` with the known facts. "Now" is the time at which the log stored the proposal, so a later
+decision has the same result.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,8 @@ from mnemon_contracts.events.memory import (
 from mnemon_contracts.settings.groups import Dedupe, FactLimits, SettingsV1
 
 DecisionEvent = tuple[str, Event]
-"""The name of an event, such as `fact.saved`, and the event. Its `id` follows from the proposal's."""
+"""The name of an event, such as `fact.saved`, and the event. The id of the proposal determines the event's
+`id`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def examine_proposal(
 
 
 def find_text_to_compare(proposal: Proposal, known: UserFacts, settings: SettingsV1) -> str | None:
-    """Return the text to compare with other facts; None if a rule or the words alone decide."""
+    """Return the text to compare with other facts; None if a rule or the words decide already."""
     event = proposal.event
     if find_refusal(event.text, settings.policy) or _find_repeated(proposal, known):
         return None
@@ -112,7 +113,7 @@ def settle_candidate(
     Args:
         candidate: the proposal and the fact that it would become.
         known: the user's facts.
-        nearest: those that are nearest in meaning; empty without an embedder.
+        nearest: the facts that are nearest in meaning; empty without an embedder.
         settings: the tenant's settings.
         likeness: the embedding model and its thresholds.
 
@@ -158,7 +159,7 @@ def settle_candidate(
 
 
 def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
-    """Return the reason why a proposal must not replace a fact although its words update it; None if none."""
+    """Return the reason why a proposal must not replace a fact that its words update; None if it may."""
     lineage = proposal.event.lineage
     if lineage.answer is not None and lineage.answer == known.answer:
         return "a model tells both in one answer"
@@ -168,14 +169,14 @@ def _find_doubt(proposal: Proposal, known: KeptFact) -> str | None:
 
 
 def reject_undecidable(proposal: Proposal, error: str) -> DecisionEvent:
-    """Reject a proposal that cannot be decided, so that no proposal ends without an event."""
+    """Reject a proposal that cannot be decided, so that every proposal leads to an event."""
     return _reject_proposal(
         proposal, "other", f"It cannot be decided ({error}); the log of dedupe says more."
     )
 
 
 def _find_repeated(proposal: Proposal, known: UserFacts) -> KeptFact | None:
-    """Return the fact whose words a proposal repeats; None if the proposal is to replace another fact."""
+    """Return the fact whose words a proposal repeats; None if the proposal has to replace another fact."""
     event, at = proposal.event, proposal.at
     if event.supersedes and known.find_live(event.supersedes, at):
         return None
@@ -324,7 +325,7 @@ def _derive_id(*parts: str) -> str:
 def restate_fact(former: Fact, proposed: FactProposedV1, at: datetime, settings: SettingsV1) -> Fact:
     """Return the fact with its own words and the attributes that the proposal adds.
 
-    Of two ends the later counts, as when a user says "away for two weeks" again a week later.
+    The later of two ends counts, as when a user says "away for two weeks" again a week later.
     """
     tier = proposed.tier or former.tier
     expires_at = proposed.expires_at or compute_kept_until(former, tier, at, settings.limits)
@@ -356,7 +357,7 @@ def rewrite_fact(
 
 
 def evict_excess(known: UserFacts, limits: FactLimits, at: datetime) -> list[DecisionEvent]:
-    """Return the evictions after which the user's facts exceed no limit."""
+    """Return the evictions that bring the user's facts within all limits."""
     return [
         (
             "fact.evicted",

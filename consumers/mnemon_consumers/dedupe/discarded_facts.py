@@ -17,7 +17,7 @@ from mnemon_infra.settings.history import read_in_force_at
 async def forget_discarded_facts(
     connection: Client, owner: Owner, kept: Collection[str]
 ) -> list[DecisionEvent]:
-    """Forget those of the kept facts whose sources are all discarded messages.
+    """Forget each kept fact whose sources are all discarded messages.
 
     The messages that count are those before the newest discard at which the setting `discard_facts` was on.
     Turning the setting on later forgets nothing.

@@ -10,10 +10,10 @@ from mnemon_contracts.events.memory import Fact, Tier
 from mnemon_contracts.settings.groups import FactLimits
 
 HIGH: Final = 8
-"""Importance from which a fact is high: a new fact evicts it only if the new one is high too."""
+"""Minimum importance of a high fact. Only another high fact evicts it."""
 
 LOW: Final = 3
-"""Importance up to which a fact is low."""
+"""Maximum importance of a low fact."""
 
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _TIERS: Final[tuple[Tier, ...]] = ("archive", "working", "profile")
@@ -29,13 +29,13 @@ class Eviction(NamedTuple):
 def make_room(
     fact: Fact, others: Collection[KeptFact], limits: FactLimits, *, joins: bool
 ) -> list[Eviction] | None:
-    """Return the facts to evict so that no limit is exceeded; None if the new fact itself has no room.
+    """Return the facts to evict so that no limit is exceeded; None if there is no room for the new fact.
 
     Args:
         fact: the fact to write.
         others: the user's other live facts.
-        limits: how many facts there may be.
-        joins: whether the fact is an additional one; a rewritten fact only moves between tiers.
+        limits: the maximum numbers of facts.
+        joins: whether the fact adds to the number of facts; a rewritten fact only moves between tiers.
     """
     within = {tier: limit for tier, limit in _list_tier_limits(limits).items() if tier == fact.tier}
     leaving = _select_evicted(others, within, limits.per_user if joins else None, reserved=1)

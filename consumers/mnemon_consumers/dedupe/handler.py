@@ -44,7 +44,7 @@ class DedupeConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Decide until the block ends."""
+        """Decide on proposals and comparisons until the block ends."""
         await asyncio.to_thread(load_lexicon)  # loading takes a second
         async with (
             self.broker.connect() as connection,
@@ -55,7 +55,7 @@ class DedupeConsumer:
             yield
 
     async def decide_proposals(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Run a turn of each user with deliveries, and put off the deliveries beyond it."""
+        """Run a turn of each user with deliveries, and put off deliveries that the turn leaves undecided."""
         owners = [_parse_event_owner(each) for each in deliveries]
         users: defaultdict[Owner, list[int]] = defaultdict(list)
         for owner, each in zip(owners, deliveries, strict=True):
@@ -81,7 +81,7 @@ class DedupeConsumer:
         return ACK if waits is None else Retry()
 
     async def _decide(self, owner: Owner, limits_at: datetime | None = None) -> int | None:
-        # The semaphore admits the longest waiting user first, so a user is behind all others after a turn.
+        # The semaphore admits the user who waited longest, so after a turn a user waits behind all others.
         async with self._slots:
             try:
                 return await self._deciding.decide(self.broker.connection, owner, limits_at=limits_at)

@@ -1,4 +1,4 @@
-"""Merging of facts that a language model has compared. No I/O, no clock, no randomness.
+"""Merge of facts that a language model has compared. No I/O, no clock, no randomness.
 
 A comparison holds for the words that the model was shown. A fact whose words have changed since, by hand or
 by another proposal, is not merged. If an earlier merge moved the words into another fact, that fact is
@@ -90,7 +90,7 @@ def merge_facts(
 def contradicts_relation(
     older: str, newer: str, relation: Literal["same", "update"], words: WordSimilarity | None
 ) -> bool:
-    """Return whether two texts contradict the relation that a model gave them."""
+    """Return whether the words of two texts contradict the relation that a model gave them."""
     verdict = relate_facts(older, newer, words)
     if verdict.is_contradicted or relation == "update":
         return verdict.is_contradicted

@@ -21,7 +21,7 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import VectorIndex, build_fact_item, build_points
 
 NEAREST: Final = 10
-"""Hits to compare per text; some of them belong to facts that have changed or ended."""
+"""Number of hits to compare per text; some of them belong to facts that have changed or ended."""
 
 
 class Neighbours:
@@ -34,7 +34,7 @@ class Neighbours:
         self._was_findable = known.findable
         self._hits: dict[str, list[NearestFact]] = {}
         self._former: dict[str, str | None] = {}
-        """Texts, before the turn, of the facts that the turn wrote; None for a new fact."""
+        """Former texts, before the turn, of the facts that the turn wrote; None for a new fact."""
         self._ended: set[str] = set()
 
     async def look_up_texts(self, texts: Sequence[str]) -> None:
@@ -124,7 +124,7 @@ class Neighbours:
             ]
 
     async def _make_findable(self) -> None:
-        """Write missing points: the worker that decided these facts may have been killed before it did."""
+        """Write missing points: the worker that decided these facts may have been killed before the write."""
         facts, versions = self._known.facts.facts, self._known.versions
         found: dict[str, object] = {}
         async for page in self._vector_index.vectors.scroll(Collection.MEMORIES, self._owner):

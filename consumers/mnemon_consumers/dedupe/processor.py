@@ -58,10 +58,10 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("dedupe")
 
 CACHED_USERS = 1000
-"""Users whose facts a process keeps in memory from one decision to the next."""
+"""Maximum number of users whose facts a process keeps in memory from one decision to the next."""
 
 PARSED_AT_ONCE = 50
-"""Facts to parse before other tasks may run: 5 ms of work."""
+"""Number of facts to parse before other tasks may run: 5 ms of work."""
 
 
 class ProposalProcessor:
@@ -73,7 +73,7 @@ class ProposalProcessor:
         self._settings = settings
         self._users: LRUCache[Owner, UserState] = LRUCache(CACHED_USERS)
         self._cached_stores: tuple[int, int] | None = None
-        """The exchange count of the points and the generation of the rows that `_users` was read from."""
+        """The origin of `_users`: the exchange count of the points, and the generation of the rows."""
 
     async def decide(
         self, connection: Client, owner: Owner, *, limits_at: datetime | None = None
@@ -83,8 +83,8 @@ class ProposalProcessor:
         Args:
             connection: connection to the log.
             owner: the user.
-            limits_at: time of a request to check the user's limits and the facts of discarded messages as
-                well. While proposals wait, they are not checked.
+            limits_at: time of a request to check also the user's limits and the facts of discarded messages.
+                The check is skipped while proposals wait.
 
         Returns:
             The log position of the first event that waits for another turn; None if none waits.
@@ -164,7 +164,7 @@ class ProposalProcessor:
                 at = datetime.fromtimestamp(get_event_time(event, delivery), UTC)
                 if known.erased.removes_fact(delivery.sequence, getattr(event, "lineage", None)):
                     if isinstance(event, FactProposedV1):
-                        # A model was reading the messages during the erasure, and proposed a fact after it.
+                        # The model read the messages during the erasure, and proposed a fact after it.
                         await remove_message(connection, LOG, delivery.sequence)
                     continue
                 if isinstance(event, FactProposedV1):

@@ -1,4 +1,4 @@
-"""Turns of users: a turn decides on a share of a user's proposals, then other users have theirs.
+"""Turns of users: a turn decides on a share of a user's proposals; then other users have their turns.
 
 The log holds the proposals of all users in one sequence. So the consumer puts off the deliveries of a user
 who has more than one turn of work, the broker delivers those behind them at once, and the user's further
@@ -15,16 +15,16 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.broker.outcomes import ACK, DeliveryOutcome, Retry
 
 FAILED: Final = 0
-"""Log position that `run_turn` returns after a failed turn: every delivery of the user waits."""
+"""Log position that `run_turn` returns after a failed turn, so that every delivery of the user waits."""
 
 FIRST_POSITION: Final = 1
-"""Log position that `run_turn` returns before the first turn: every delivery of the user waits."""
+"""Log position that `run_turn` returns before the first turn, so that every delivery of the user waits."""
 
 PUT_OFF_SECONDS: Final = 0.2
-"""Shortest delay, in seconds, before the broker delivers a put-off message again."""
+"""Minimum delay, in seconds, before the broker delivers a put-off message again."""
 
 PUT_OFF_RATE: Final = 500
-"""Rate, per second, at which the deliveries of one user that were put off come again."""
+"""Number of put-off deliveries of one user that the broker delivers again per second."""
 
 TurnFunction = Callable[[Owner], Awaitable[int | None]]
 """Decides on a share of a user's proposals. Returns the log position from which the user's proposals wait for
@@ -62,10 +62,10 @@ class Turns:
 
         Args:
             owner: the user.
-            deliveries: log positions of the user's deliveries. If they are more than one turn, the call
-                does not wait for the first turn. If an earlier turn has decided them all, it runs none.
+            deliveries: log positions of the user's deliveries. If they exceed one turn, the call does not
+                wait for the first turn. If an earlier turn has decided them all, the call runs no turn.
         """
-        # The first turn tells whether anything is left. A second call would only wait for the same turn.
+        # The first turn tells whether proposals are left. A second call would only wait for the same turn.
         while owner in self._running:
             await self._running[owner].wait()
         if owner not in self._waiting:

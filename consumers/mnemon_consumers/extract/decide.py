@@ -33,7 +33,7 @@ class Range(NamedTuple):
     Attributes:
         from_seq: its first message.
         to_seq: its last message.
-        messages: its messages that are worth reading; if there are none, no model is asked.
+        messages: its messages that are worth reading; without any, no model is asked.
     """
 
     from_seq: int
@@ -42,7 +42,7 @@ class Range(NamedTuple):
 
 
 class WindowCut(NamedTuple):
-    """Windows to read now, and the time of the next check; None if no message is left."""
+    """Windows to read now, and the time of the next check; the time is None if no message is left."""
 
     ranges: Sequence[Range]
     look_at: datetime | None
@@ -51,7 +51,7 @@ class WindowCut(NamedTuple):
 def is_worth_reading(
     role: Role, content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None
 ) -> bool:
-    """Return whether a message may teach something: words of a user or assistant that are not from memory."""
+    """Return whether a message may hold new facts: words of a user or assistant that are not from memory."""
     return (
         role in ("user", "assistant")
         and any(character.isalpha() for character in content)
@@ -64,13 +64,14 @@ def cut_windows(
 ) -> WindowCut:
     """Cut the new messages of a conversation into windows, oldest first.
 
-    Once the conversation rests, all of its messages are due. Before that, from `after_messages` on, full
-    windows are due, and a last window of at least `after_messages`. Only messages that are worth reading
-    count. Messages between windows belong to the window before them, so that none is left out or read twice.
+    Once the conversation rests, all of its messages are due. Before that, full windows are due if there are
+    at least `after_messages`, and a last window of at least `after_messages`. Only messages that are worth
+    reading count. Messages between windows belong to the window before them, so that each message is read
+    once.
 
     Args:
         messages: messages that belong to no window, oldest first.
-        now: the current time, from which the rest is measured.
+        now: the current time, which tells whether the conversation rests.
         settings: settings of the tenant.
         rested: whether all messages are due in any case.
     """
@@ -109,9 +110,9 @@ def build_proposals(
     batch_id: str | None,
     unsupported: Sequence[Sequence[str]] = (),
 ) -> list[LogEvent]:
-    """Return the events of an answer: its proposals, and last the event that the window is answered.
+    """Return the events of an answer: its proposals, then the event that the window is answered.
 
-    Their ids follow from the window: however often any process answers it, one answer counts.
+    The window determines their ids, so only one answer counts if several processes answer the window.
 
     Args:
         window: the window that was read.
@@ -158,10 +159,10 @@ def build_comparisons(
     model: str,
     batch_id: str | None,
 ) -> list[LogEvent]:
-    """Return the events of the pairs that a request asked about, answered or not.
+    """Return the events of the pairs that a request asked about, with or without an answer.
 
-    The id of an answer follows from the pair and the versions that were shown: the first answer counts. The
-    id of an unanswered question follows from its window, so that such questions can be counted.
+    The pair and the versions that were shown determine the id of an answer, so the first answer counts. The
+    window determines the id of an unanswered question, so that these questions can be counted.
 
     Args:
         window: the window whose request asked about the pairs.
@@ -187,7 +188,7 @@ def build_comparisons(
 
 
 class Death(NamedTuple):
-    """Reason why a window is given up, the model that was asked last, and the number of earlier failures."""
+    """End of a window without an answer: the reason, the model asked last, and the number of failures."""
 
     reason: str
     model: str
@@ -205,7 +206,7 @@ def build_answered_event(
 ) -> LogEvent:
     """Return the event that completes a window; `extracted` is the content of the answer.
 
-    A window that was given up and reopened may end again: each end has an id of its own.
+    A window that was given up and reopened may end again, so each end has an id of its own.
     """
     held = extracted or ParsedAnswer(())
     too_many = len(held.beyond_limit)
@@ -233,14 +234,14 @@ def _is_row_worth_reading(message: SpokenRow) -> bool:
 
 
 def _find_rest(last: datetime, now: datetime, settings: Extraction) -> datetime:
-    """Return when a conversation rests whose last message was sent at `last`."""
+    """Return the time at which a conversation rests; `last` is the time of its last message."""
     idle = timedelta(seconds=settings.idle_seconds)
     # A bot whose clock is ahead by more than `idle` would keep the conversation from ever resting.
     return last + idle if last <= now + idle else now
 
 
 def _build_ranges(messages: Sequence[SpokenRow], begins: Sequence[int], end: int) -> list[Range]:
-    """Return a window from each of these places to the next; the first one begins with the first message."""
+    """Return a window from each of these places to the next; the first window includes the first message."""
     ranges = []
     for begin, following in pairwise([0, *begins[1:], end]):
         stretch = messages[begin:following]
@@ -272,8 +273,8 @@ _RENDERED: Final = re.compile(
     r"|\[id:(?:pf|wk|ar)_\d+\]",
     re.MULTILINE,
 )
-"""Fixed text of the formats of a context in each language (a test renders each of them), and facts as
-lines."""
+"""Fixed text of each format of a context in each language, and facts as lines. A test renders every
+format."""
 
 
 def is_from_memory(content: str, metadata: Mapping[str, Any] | None = None, name: str | None = None) -> bool:

@@ -1,4 +1,4 @@
-"""Has conversations read for facts when they rest or have grown long, in batches or one by one."""
+"""Handler of `extract`: reads conversations for facts once they rest or have grown long."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -35,13 +35,13 @@ TRANSIENT = DatabaseUnavailable, nats.errors.Error
 TICK = f"{BATCHES}.tick"
 
 SOON = Retry(1)
-"""Another process handles the user, or the projections are behind."""
+"""Retry after 1 s: another process handles the user, or the projections are behind."""
 
 
 class ExtractConsumer:
-    """Reads conversations for facts.
+    """Reads conversations for facts, in batches or with online requests.
 
-    It has database connections of its own, because they are held while models think.
+    The consumer has its own database connections, because it holds them while it waits for models.
     """
 
     def __init__(self, models: LanguageModels, deployment: Deployment) -> None:
@@ -60,7 +60,7 @@ class ExtractConsumer:
 
         Raises:
             DatabaseUnavailable: the database does not answer.
-            mnemon_infra.settings.store.SettingsNotProvisioned: the streams and buckets do not exist.
+            mnemon_infra.settings.bucket.SettingsNotProvisioned: the streams and buckets do not exist.
         """
         try:
             await self._database.open()
@@ -76,7 +76,7 @@ class ExtractConsumer:
             await self._database.close()
 
     async def schedule_reading(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Have the new messages of users read when they are due."""
+        """Schedule the reading of users' new messages."""
         triggers = [_decode_speakers(each) for each in deliveries]
         users: dict[Owner, int] = {}
         for trigger in triggers:
@@ -120,7 +120,7 @@ class ExtractConsumer:
 
 
 def _decode_speakers(delivery: Delivery) -> dict[Owner, int] | Dead:
-    """Return the users who sent messages, each with the log position up to which they did."""
+    """Return the users who sent messages, each with the log position of their newest message."""
     try:
         return dict.fromkeys(decode_users(delivery.body), parse_message_trigger(delivery.subject))
     except (InvalidSubject, InvalidBody) as error:

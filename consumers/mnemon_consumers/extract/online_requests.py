@@ -1,4 +1,4 @@
-"""Asks for windows one by one, where a provider has no batches or the settings say so."""
+"""Online requests: asks a model about windows one by one, where batches do not exist or are disabled."""
 
 import asyncio
 import time
@@ -40,10 +40,10 @@ from mnemon_infra.telemetry import tracing
 log = structlog.get_logger("extract")
 
 TURN_SECONDS: Final = 10.0
-"""Seconds after which no further request begins for the same users, because other users wait."""
+"""Seconds after which no further request for the same users begins, because other users wait."""
 
 APPEND_PAUSE: Final = 2.0
-"""Seconds before another attempt to append an answer to the log, which may be unreachable for a moment."""
+"""Seconds between attempts to append an answer to the log, which may be unreachable for a moment."""
 
 ModelKey = tuple[str, str]
 """A provider and its model."""
@@ -51,7 +51,7 @@ ModelKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Response:
-    """Answer of a model, or the reason why there is none; `model` is None if no model was asked."""
+    """Answer of a model, or the reason for its absence; `model` is None if no model was asked."""
 
     question: WindowRequest
     model: ModelKey | None
@@ -61,16 +61,16 @@ class _Response:
 class OnlineRequester:
     """Asks a model about conversations, one window at a time.
 
-    A transaction holds the windows that are asked about. It ends with the process, and then another process
-    asks. An answer that the log has by then counts, and its window is not asked for again.
+    A transaction holds the windows of open requests. If the process ends, the transaction ends too, and
+    another process asks about these windows, except windows whose answer is in the log already.
 
     Args:
         database: the database of the windows.
         settings: settings of all tenants.
         circuit_breaker: circuit breaker of the models.
-        budgets: what tenants may still spend.
+        budgets: the budgets of the tenants.
         projections: the progress of the projections.
-        at_once: most windows that one round asks for, at least one per user.
+        at_once: maximum number of windows in one round; every user has at least one.
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class OnlineRequester:
         self._at_once = at_once
 
     async def request_windows(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Ask about all due windows of some users; return the users who may have more of them.
+        """Ask a model about all due windows of some users; return the users who may have more windows.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: windows without an answer are asked for again.
+            DatabaseUnavailable, nats.errors.Error: the next call asks about windows without an answer again.
         """
         begun = time.monotonic()
         left = set(owners)
@@ -103,14 +103,14 @@ class OnlineRequester:
         return left
 
     async def selects_all_windows(self, tenant: str) -> bool | None:
-        """Return whether all windows of a tenant are asked for one by one.
+        """Return whether all windows of a tenant have online requests.
 
         Returns:
-            True for all windows, False for those that no batch reached, None if the tenant's windows are not
-            asked for now.
+            True for all windows; False for only those that no batch reached; None if the tenant's windows
+            have no requests now.
 
         Raises:
-            DatabaseUnavailable: it is unknown whether the tenant may spend more.
+            DatabaseUnavailable: the tenant's spending cannot be read.
         """
         extraction = self._settings.get_settings(tenant).extraction
         if not extraction.enabled or not await self._budgets.has_budget(tenant):
@@ -119,7 +119,7 @@ class OnlineRequester:
         return None if model is None else extraction.mode == "online" or model.batches is None
 
     async def _request_once(self, connection: Client, owners: Iterable[Owner]) -> set[Owner]:
-        """Ask about one window of each conversation; return the users who had one."""
+        """Ask a model about one window of each conversation; return the users who had a due window."""
         wanted = [
             (owner, every)
             for owner in owners
@@ -194,7 +194,7 @@ class OnlineRequester:
                         build_retry(each.question.window, now, attempts=each.question.window.attempts)
                     )
                     continue
-                # The model answers other requests: the cause may be this request.
+                # The model answers other requests, so this request may be the cause.
                 outcome = LineFailed(str(outcome))
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []

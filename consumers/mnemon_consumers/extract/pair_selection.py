@@ -1,7 +1,7 @@
-"""Undecided pairs of facts that a request for facts asks about as well. No I/O, no clock.
+"""Selection of undecided pairs that a request for facts also asks about. No I/O, no clock.
 
 A request asks about a pair while both facts are live. A rewrite of a fact by hand or by another proposal ends
-its earlier pairs; dedupe decides on the proposal with pairs of its own. After a merge the pair is compared
+its earlier pairs; the decision of dedupe on a proposal names new pairs. After a merge the pair is compared
 again, because the merge may have brought the two facts closer.
 """
 
@@ -14,7 +14,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.database.facts.undecided_pairs import PairRecord
 
 MOST_ASKED: Final = 3
-"""Most requests about a pair that a model does not answer."""
+"""Maximum number of requests about a pair that a model does not answer."""
 
 
 def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> list[FactPair]:
@@ -42,7 +42,7 @@ def select_open_pairs(record: PairRecord, facts: Mapping[str, FactRecord]) -> li
 
 
 def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> FactPair:
-    """Return a pair with the newer words first. A merge is later than the words that it moved."""
+    """Return a pair, the fact with the newer words first. A merge is later than the words that it moved."""
     if one.event_id in merges or other.event_id in merges:
         older, newer = sorted((one, other), key=lambda fact: (fact.saved_at, fact.id))
     else:
@@ -51,7 +51,7 @@ def _order_pair(one: FactRecord, other: FactRecord, merges: Collection[str]) -> 
 
 
 def _follow_merges(fact_id: str, merged: Mapping[str, str]) -> str:
-    """Return the id of the fact that a fact was merged into, or its own."""
+    """Return the id of the fact that a fact was merged into, or the fact's own id."""
     passed = {fact_id}
     while (into := merged.get(fact_id)) is not None and into not in passed:
         passed.add(into)

@@ -1,4 +1,4 @@
-"""Scans all users from time to time, so that no message stays unread for longer after a lost trigger."""
+"""Periodic scan of all users, which finds messages that stayed unread because a trigger was lost."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 PAGE: Final = 20
-"""Users whose messages are cut at a time."""
+"""Number of users whose messages are cut at a time."""
 
 TICK_SECONDS: Final = 5.0
 """Seconds of work per tick. The database keeps the progress, and the next tick continues from it."""
@@ -52,7 +52,7 @@ class PeriodicScan:
         if not of.enabled:
             return None
         if last.begun_at is None:
-            # The first interval of a tenant begins now. Until its end, only new messages cause reading.
+            # The first interval of a tenant begins now. Before its end, only triggers cause reading.
             await self._record_progress(TenantScan(last.tenant, now))
             return None
         if last.reached is not None:

@@ -1,4 +1,4 @@
-"""Connects the parts of extraction."""
+"""Pipeline of `extract`: connects scan, windows, batches, online requests and answers."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ MOST_TRIGGERED: Final = 500
 
 
 class ExtractionPipeline:
-    """The whole of extraction. Every call can be repeated, and several processes can make it.
+    """The connected parts of `extract`. Every call can be repeated, and several processes can make it.
 
     All methods raise `DatabaseUnavailable` and `nats.errors.Error`; nothing is lost then.
 
@@ -63,7 +63,7 @@ class ExtractionPipeline:
         )
 
     async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Have the messages of users, each up to a log position, read when they are due.
+        """Schedule the reading of users' messages, for each user up to a log position.
 
         Returns:
             The users who have to be checked again a little later.
@@ -72,11 +72,11 @@ class ExtractionPipeline:
         return await self._cutter.schedule_users(connection, users)
 
     async def extract_users(self, connection: Client, owners: Sequence[Owner]) -> set[Owner]:
-        """Cut the due messages of users into windows and ask for those that batches do not handle.
+        """Cut the due messages of users into windows and send online requests for windows without a batch.
 
         Returns:
-            The users who are not done: another process handles them, or there is more, or the projections
-            are behind.
+            The users who are not done: another process handles them, they have more windows, or the
+            projections are behind.
         """
         if not await self._projections.is_ready(connection):
             return set(owners)
@@ -84,12 +84,12 @@ class ExtractionPipeline:
         return busy | await self._online_requests.request_windows(connection, owners)
 
     async def reopen_windows(self, given_up: Sequence[StoredWindow]) -> None:
-        """Reopen windows that were given up, so that they are asked for once more."""
+        """Reopen windows that were given up, so that they are retried."""
         async with self._database.transaction() as held:
             await reopen_windows(held, given_up, datetime.now(UTC))
 
     async def run_tick(self, connection: Client) -> None:
-        """Continue the periodic scan and the batches, and trigger users with windows to ask about."""
+        """Continue the periodic scan and the batches, and trigger users with due windows."""
         if not await self._projections.is_ready(connection):
             return
         await self._scan.continue_scans(connection)
@@ -97,7 +97,7 @@ class ExtractionPipeline:
         await self._trigger_waiting(connection)
 
     async def _trigger_waiting(self, connection: Client) -> None:
-        """Trigger users with windows to ask about: a request or batch failed, or no process was running."""
+        """Trigger users whose windows are due because a request or batch failed or no process was running."""
         tenants = [
             (tenant, every)
             for tenant in await self._database.run_query(list_waiting_tenants())

@@ -1,4 +1,4 @@
-"""Waits until the log is projected far enough to ask a model or to propose a fact."""
+"""Projection lag: waits until the log is projected far enough to ask a model or to propose a fact."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
@@ -22,7 +22,7 @@ WAIT_SECONDS: Final = 5.0
 """Seconds to wait for the projections."""
 
 MOST_WAITS: Final = 6
-"""Number of such waits."""
+"""Maximum number of waits of `WAIT_SECONDS` each."""
 
 
 class ProjectionLag:
@@ -37,10 +37,10 @@ class ProjectionLag:
         self._adopting = asyncio.Lock()
 
     async def is_ready(self, connection: Client) -> bool:
-        """Return whether this process knows everything that was begun before it, and may begin work.
+        """Return whether the projections have all work of earlier processes, so that this process may begin.
 
-        The database may be new. Then only the log knows which windows were asked for, and perhaps paid, and
-        it has to be projected first.
+        A new database does not have the requests that were made, and perhaps paid, for windows: the log has
+        to be projected first.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the answer is unknown.
@@ -77,7 +77,8 @@ class ProjectionLag:
     async def await_clears(self, connection: Client, owners: Collection[Owner]) -> None:
         """Wait until all events are projected that remove messages of these users, and their batch events.
 
-        Answers are paid for, so the wait ends after `MOST_WAITS` attempts with what is known by then.
+        Answers are paid for, so after `MOST_WAITS` attempts the call returns with the events projected so
+        far.
 
         Raises:
             nats.errors.Error: the server does not answer.

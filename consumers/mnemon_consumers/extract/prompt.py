@@ -1,7 +1,7 @@
 """Builds the prompt that asks a model for facts. No I/O, no clock.
 
-The instructions come first and never change, so that providers cache them, which they do from about a
-thousand tokens on. The parts that differ between requests follow.
+The instructions come first and never change, so that providers cache them; the minimum for a cache is about a
+thousand tokens. The parts that differ between requests follow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,17 +20,17 @@ from mnemon_infra.models.language.prompt_text import (
 )
 
 KnownPair = tuple[PromptFact, PromptFact]
-"""A newer fact and an older one."""
+"""A newer fact and an older fact."""
 
 PROMPT_VERSION: Final = "extract-2"
-"""Version of the prompt, in the lineage of each fact. Another prompt gets another version."""
+"""Version of the prompt, in the lineage of each fact. Change it with the prompt."""
 
 BEGINNING: Final = 3000
 ENDING: Final = 1000
-"""Characters of a message that the model is shown: the beginning and the end of a longer one."""
+"""Maximum number of characters from the beginning and from the end of a message that the model is shown."""
 
 MOST_TOKENS: Final = 8000
-"""Tokens of an answer. Half of them hold fifty facts, but thinking models count the tokens of thoughts."""
+"""Maximum number of tokens of an answer. Fifty facts take half of them; thoughts of thinking models count."""
 
 """Names of weekdays, independent of the locale of the process."""
 
@@ -123,7 +123,8 @@ Messages:
 {"text": "1 ноября 2026 года Оля взяла щенка, его зовут Бим", "memory_type": "event", "importance": 6, \
 "tier": "profile", "expires_at": null, "supersedes": null, "sources": [1, 3]}], "pairs": []}
 """
-"""In the second example the walks are a guess of the assistant, and the wish is of the moment: no facts."""
+"""In the second example the walks are a guess of the assistant and the wish is momentary: neither is a
+fact."""
 
 
 def build_request(
@@ -137,7 +138,7 @@ def build_request(
     Args:
         messages: the messages to read, oldest first; the parser of the answer needs the same messages.
         known: facts that are known already.
-        settings: settings of the tenant; its own instructions belong to the prefix that providers cache.
+        settings: settings of the tenant; the tenant's instructions belong to the prefix that providers cache.
         pairs: facts that may say the same.
     """
     shown = [

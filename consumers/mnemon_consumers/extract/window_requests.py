@@ -25,7 +25,7 @@ from mnemon_infra.settings.store import LiveSettings
 
 @dataclass(frozen=True, slots=True)
 class WindowRequest:
-    """A window with its current content.
+    """Request about a window, with the window's current content.
 
     Attributes:
         window: the window.
@@ -43,17 +43,17 @@ class WindowRequest:
 
     @property
     def may_have_pairs(self) -> bool:
-        """Whether it may ask about pairs: not if rules answer it, nor after a failure pairs may cause."""
+        """Whether the request may ask about pairs: a model is asked, and no earlier attempt failed."""
         extraction = self.settings.extraction
         is_asked = extraction.provider != "offline" and bool(self.messages)
         return is_asked and extraction.pairs > 0 and self.window.attempts == 0
 
     def select_batch_pairs(self, pairs: PairsByLine) -> Self:
-        """Return it with the pairs of its line of a batch; an answer counts for no others."""
+        """Return the request with the pairs of its line of a batch; only these pairs accept an answer."""
         return replace(self, pairs=pairs.get((self.window.owner, self.window.line or 0), ()))
 
     def build_model_request(self) -> ModelRequest:
-        """Return the request for a model."""
+        """Return the request in the form that a model is sent."""
         extraction = self.settings.extraction
         known = {fact.id: fact for fact in self.known}
         pairs = [(known[pair.fact_id], known[pair.other_id]) for pair in self.pairs]
@@ -62,7 +62,7 @@ class WindowRequest:
 
 @dataclass(slots=True)
 class AskedPairs:
-    """Pairs of facts that some requests ask about, so that no two of them ask about the same pair.
+    """Pairs of facts that some requests ask about, so that each pair is in only one request.
 
     Attributes:
         batch_id: the batch of the requests; None for single requests.
@@ -86,9 +86,9 @@ async def build_window_requests(
         connection: connection to the projections.
         windows: the windows.
         settings: settings of all tenants.
-        now: facts whose date has passed by then are left out.
-        asked_pairs: pairs of other requests, to which the pairs of the new requests are added. With None
-            the requests have no pairs.
+        now: the current time; facts whose date has passed are left out.
+        asked_pairs: pairs of other requests; the pairs of the new requests are added. None makes requests
+            without pairs.
     """
     owners = list(dict.fromkeys(window.owner for window in windows))
     rows = await load_window_messages(windows)(connection)
@@ -119,7 +119,7 @@ async def _add_pairs(
     facts: Mapping[Owner, Sequence[FactRecord]],
     asked_pairs: AskedPairs,
 ) -> list[WindowRequest]:
-    """Return the requests, with pairs for those that may have them."""
+    """Return the requests, with pairs where a request may have pairs."""
     owners = {question.window.owner for question in requests if question.may_have_pairs}
     records = await load_pair_records(owners, asked_pairs.batch_id)(connection) if owners else {}
     waiting = {

@@ -1,4 +1,4 @@
-"""Cuts conversations into windows, each of which is read once, when they rest or have grown long."""
+"""Windowing: cuts conversations that rest or have grown long into windows, each of which is read once."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,22 +27,22 @@ from mnemon_infra.database.windows.window_repository import StoredWindow, insert
 from mnemon_infra.settings.store import LiveSettings
 
 REMEMBERED_USERS: Final = 100_000
-"""Users whose next check a process remembers."""
+"""Maximum number of users whose next check a process remembers."""
 
 PAGE: Final = 5
 """Approximate number of windows of each conversation that are cut at a time."""
 
 CHECK_PAUSE: Final = 5.0
-"""Seconds between two length checks of a user, so that a burst of messages causes few of them."""
+"""Seconds between two length checks of a user, so that a burst of messages causes few checks."""
 
 CHECKED_AT_ONCE: Final = 200
-"""Users that are checked together."""
+"""Number of users that one query checks."""
 
 UNSETTLED_DELAY: Final = timedelta(seconds=60)
-"""Time after which a user is checked again who has messages that are not projected yet."""
+"""Delay before the next check of a user with messages that are not projected yet."""
 
 CLOCK_MARGIN: Final = timedelta(seconds=2)
-"""Time by which the server's clock may be ahead of this process's clock."""
+"""Maximum time by which the server's clock may be ahead of this process's clock."""
 
 
 class WindowCutter:
@@ -55,14 +55,14 @@ class WindowCutter:
         self._checked: LRUCache[Owner, tuple[datetime, int]] = LRUCache(REMEMBERED_USERS)
 
     async def schedule_users(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Have the messages of users read when they rest, or at once if there are enough of them.
+        """Schedule the reading of users' messages: when users rest, or now if there are enough messages.
 
         Args:
             connection: connection for triggers and schedules.
             users: users, each with the log position of their newest message.
 
         Returns:
-            Users who were checked just before: they have to be checked again after `CHECK_PAUSE`.
+            Users who were checked shortly before and have to be checked again after `CHECK_PAUSE`.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
@@ -76,7 +76,7 @@ class WindowCutter:
         return later
 
     def _find_resting(self, users: Iterable[Owner]) -> dict[Owner, datetime]:
-        """Return when users will rest, for those without a schedule that is still ahead."""
+        """Return the time at which users will rest, except users whose schedule is still ahead."""
         now = datetime.now(UTC)
         idle = {owner: self._find_idle_time(owner[0]) for owner in users}
         return {
@@ -86,7 +86,7 @@ class WindowCutter:
         }
 
     async def _check_lengths(self, connection: Client, users: Mapping[Owner, int]) -> set[Owner]:
-        """Trigger users with enough messages; return users who were checked just before."""
+        """Trigger users with enough messages; return users who were checked shortly before."""
         now = datetime.now(UTC)
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
@@ -111,7 +111,7 @@ class WindowCutter:
     async def cut_users(
         self, connection: Client, owners: Iterable[Owner], *, rested: bool = False
     ) -> set[Owner]:
-        """Cut the new messages of users; return users whom another process is cutting now.
+        """Cut the new messages of users; return users whose messages another process is cutting.
 
         Args:
             connection: connection to the log, triggers and schedules.
@@ -174,7 +174,7 @@ class WindowCutter:
     async def _find_unsettled(
         self, connection: Client, owners: Sequence[Owner], up_to: int
     ) -> dict[Owner, datetime]:
-        """Return users with messages beyond the position, which are not cut yet, and when to check again."""
+        """Return users with messages beyond the position, which are not cut yet, and the next check time."""
         now = datetime.now(UTC)
         said = await asyncio.gather(
             *(read_last_position(connection, chat_filter(*owner, "message")) for owner in owners)

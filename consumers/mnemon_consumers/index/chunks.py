@@ -1,4 +1,4 @@
-"""Splits documents into chunks that can be searched."""
+"""Chunks: splits documents into pieces that can be searched."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 CHUNK: Final = 300, 900
-"""Characters of a chunk: it may end with a paragraph or sentence from the first number on, and has at most
-the second."""
+"""Minimum and maximum number of characters of a chunk. From the minimum on, a chunk may end with a paragraph
+or a sentence."""
 
 WINDOW: Final = 4_000
 MARKDOWN_WINDOW: Final = 100_000
-"""Characters that are split at a time, in some ms. The time of the splitter grows with their square."""
+"""Number of characters to split at a time, in some ms. The time of the splitter grows with its square."""
 
 _MARKDOWN: Final = (".md", ".markdown", ".mdx")
 
@@ -26,9 +26,9 @@ class Chunk(NamedTuple):
 
 
 def split_chunks(text: str, source: str | None) -> Iterator[Chunk]:
-    """Yield the chunks of a document, in order; none of a blank one. Markdown is cut at its headings.
+    """Yield the chunks of a document, in order; a blank document has none. Markdown is cut at headings.
 
-    The generator yields each chunk as it is found: a few milliseconds apart, however long the document is.
+    The generator yields a chunk every few milliseconds, for a document of any length.
     """
     is_markdown = (source or "").lower().endswith(_MARKDOWN)
     splitter, window = (

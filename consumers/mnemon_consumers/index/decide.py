@@ -71,7 +71,7 @@ class IndexedSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """Content to index, users to sweep with a log position each, and an outcome per delivery, in order."""
+    """Content to index, users to sweep, each with a log position, and an outcome for each delivery."""
 
     messages: list[IndexedMessage] = field(default_factory=list)
     documents: list[IndexedDocument] = field(default_factory=list)
@@ -81,11 +81,11 @@ class IndexPlan:
 
 
 def plan_batch(deliveries: Sequence[Delivery], seen: int = 0) -> IndexPlan:
-    """Sort a batch. Facts are not indexed from their events: only the projections know which are live.
+    """Plan a batch. Facts are not indexed from events: only the projections know which facts are live.
 
     Args:
         deliveries: the batch.
-        seen: events up to this log position may have been indexed before, and their points removed since.
+        seen: events up to this log position may have been indexed before, and their points removed later.
     """
     batch = IndexPlan()
     for delivery in deliveries:
@@ -100,7 +100,7 @@ def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutco
     address = parse_subject(delivery.subject)
     owner = address.tenant, address.user
     if delivery.deliveries > 1 or delivery.sequence <= seen:
-        _add_sweep(batch, owner, delivery)  # it may have been indexed before, and removed since
+        _add_sweep(batch, owner, delivery)  # may have been indexed before, and removed later
     contract = find_contract(address)
     if contract.latest is MessageV1 and address.version == 1:
         message = message_parser.parse_message(delivery.body)
@@ -125,7 +125,8 @@ def _add_event(batch: IndexPlan, delivery: Delivery, seen: int) -> DeliveryOutco
             _add_sweep(batch, owner, delivery)  # the former version may have more chunks
         case SummaryWrittenV1() | SummaryMergedV1():
             batch.summaries.append(IndexedSummary(owner, event_id, event.summary_id, event.text))
-            _add_sweep(batch, owner, delivery)  # it may replace others, or be of messages cleared meanwhile
+            # The summary may replace others, or cover messages that were cleared meanwhile.
+            _add_sweep(batch, owner, delivery)
         case ClearedV1() | StartedV1(discard_previous=True) | UserErasedV1():
             _add_sweep(batch, owner, delivery)
         case _ if isinstance(event, _SWEPT):

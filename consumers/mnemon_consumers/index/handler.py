@@ -1,4 +1,4 @@
-"""Indexes messages, documents and summaries in batches, and triggers sweeps of the users' points."""
+"""Handler of `index`: indexes messages, documents and summaries in batches, and sweeps users' points."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -27,7 +27,7 @@ log = structlog.get_logger("index")
 
 
 class IndexConsumer:
-    """Makes the log searchable, and sweeps points."""
+    """Indexes the log for search, and sweeps points."""
 
     def __init__(self, database: Database, vector_index: VectorIndex, deployment: Deployment) -> None:
         self._database = database
@@ -39,7 +39,7 @@ class IndexConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Index and sweep until the block ends."""
+        """Index events and sweep points until the block ends."""
         async with self.broker.connect():
             self._known_position = await read_delivered_position(self.broker.stream_context, "index")
             async with self.broker.run():
@@ -61,7 +61,7 @@ class IndexConsumer:
         return batch.outcomes
 
     async def sweep_users(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Bring the points of users to the state of their rows."""
+        """Sweep the points of users, so that they agree with the rows."""
         return [await self._sweep_user(delivery) for delivery in deliveries]
 
     async def _sweep_user(self, delivery: Delivery) -> DeliveryOutcome:
@@ -79,5 +79,5 @@ class IndexConsumer:
         return ACK if done else Retry(0.2)
 
     def _distrust_positions(self) -> None:
-        """Treat every event so far as delivered before: a server that was killed may have lost its count."""
+        """Treat every event so far as delivered before: a killed server may have lost its delivery counts."""
         self._known_position = max(self._known_position, self._newest_position)

@@ -1,4 +1,4 @@
-"""Writes the points of messages, documents and summaries."""
+"""Point writer for messages, documents and summaries."""
 
 from typing import Final
 
@@ -13,11 +13,11 @@ from mnemon_infra.vectors.port import Collection
 from mnemon_infra.vectors.vector_index import SearchableItem, VectorIndex, build_points, build_summary_item
 
 CHUNKS: Final = 10
-"""Chunks of a document that are cut before other work takes its turn: some milliseconds."""
+"""Number of chunks of a document to cut, in some milliseconds, before other work of the process runs."""
 
 
 async def write_batch(vector_index: VectorIndex, batch: IndexPlan) -> None:
-    """Make a batch searchable.
+    """Write the points of a batch, so that its content can be searched.
 
     Raises:
         EmbeddingUnavailable, VectorsUnavailable: part of the batch may be written; all can be written again.
@@ -47,7 +47,7 @@ def build_message_entry(message: IndexedMessage) -> SearchableItem:
 
 
 async def build_document_entries(read: IndexedDocument) -> list[SearchableItem]:
-    """Return the entries of a document's chunks. Requests take precedence, however long the document is."""
+    """Return the entries of a document's chunks. Requests of bots take precedence over a long document."""
     whole = read.document
     found: list[SearchableItem] = []
     for number, chunk in enumerate(split_chunks(whole.text, whole.source)):

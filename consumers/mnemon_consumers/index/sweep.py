@@ -1,4 +1,4 @@
-"""Makes a user's points agree with the projections, so that removed content is no longer found."""
+"""Sweep, which makes a user's points agree with the projections, so that removed content is not found."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -38,13 +38,12 @@ _LAST_POSITION: Final = 2**63 - 1
 async def sweep_points(
     connection: Client, database: Database, vector_index: VectorIndex, owner: Owner, seq: int
 ) -> bool:
-    """Sweep a user's points; return False if the projections are not far enough yet.
+    """Sweep a user's points; return False if the projections lack events that the sweep needs.
 
     Raises:
         DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: the sweep has to be tried again later.
     """
-    # While the lock is held, dedupe decides nothing for this user: its decisions are in the log, or were
-    # never taken.
+    # While the lock is held, dedupe takes no decision on this user, so the log has all of its decisions.
     async with hold_lock(database, *owner):
         end = max(
             seq,
@@ -61,8 +60,8 @@ async def sweep_points(
         await yield_to_requests()
         await _sweep_facts(database, vector_index, owner)
     await yield_to_requests()
-    # Points are read before the position is checked: each live point has its row by then, so that a point
-    # without a row is obsolete. In another order the row might only be late.
+    # Points are read before the position is checked. Then each live point has its row, so a point without a
+    # row is obsolete. In the other order the row could be late.
     chunks = await _read_chunks(vector_index, owner)
     known_summaries = await _read_versions(vector_index, Collection.SUMMARIES, owner)
     position = await read_applied_position(connection.jetstream())
@@ -79,18 +78,18 @@ async def sweep_points(
 def _list_removal_filters(owner: Owner) -> Iterator[str]:
     """Yield filters for all events that remove content of a user or change a fact.
 
-    The trigger of this sweep may be older than the last of them: of two triggers, the server keeps the one
-    that was published last.
+    The trigger of this sweep may be older than the last of these events, because the server keeps only the
+    trigger that was published last.
     """
     yield from (thing_filter(*owner, "fact"), thing_filter(*owner, "user"))
     yield from (chat_filter(*owner, "cleared"), chat_filter(*owner, "started"))
 
 
 async def reconcile_points(database: Database, vector_index: VectorIndex, owner: Owner) -> None:
-    """Make a user's points agree with the projections while no other process writes either of them.
+    """Make a user's points agree with the projections while no other process writes points or rows.
 
     Raises:
-        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: part of the work is done.
+        DatabaseUnavailable, EmbeddingUnavailable, VectorsUnavailable: the points may agree only in part.
     """
     await _sweep_facts(database, vector_index, owner)
     await _sweep_documents(database, vector_index, owner, await _read_chunks(vector_index, owner))
@@ -163,7 +162,7 @@ async def _sweep_documents(
     live = {each.event_id for each in entries}
     gone = {place: chunk.document_id for place, chunk in chunks.items() if chunk.event_id not in live}
     await _delete_points(vector_index, Collection.DOCUMENTS, owner, gone)
-    # The older of two versions in quick succession may have been written over the newer one.
+    # The older of two versions in quick succession may have overwritten the newer version.
     changed = sorted({each.id for each in entries} & set(gone.values()))
     (whole,) = await database.run_query(load_documents_by_id([(owner, changed)]))
     there = chunks.keys() - gone.keys()

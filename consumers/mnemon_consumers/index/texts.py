@@ -1,4 +1,4 @@
-"""Texts that a point is found by: one for its words, one for its meaning. No I/O."""
+"""Texts by which a search finds a point: one for its words, one for its meaning. No I/O."""
 
 import re
 from datetime import datetime
@@ -17,7 +17,7 @@ class Texts(NamedTuple):
 
 
 def build_message_texts(content: str, name: str | None, sent_at: datetime) -> Texts:
-    """Return the texts of a message. The speaker belongs to both; the date is found by words only.
+    """Return the texts of a message. Both texts have the speaker; only the text for words has the date.
 
     The date comes first, as `8 May 2023`, with the month in the language of the message.
     """

@@ -1,4 +1,4 @@
-"""Decides which facts have expired and which users have too many. No I/O, no clock."""
+"""Decision on facts that have expired and on users above their limits. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ from mnemon_infra.database.projections.sweep_candidates import FactCounts
 
 
 def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> list[LogEvent]:
-    """Return an event for each fact whose date has passed. Its id follows from the fact: copies share it."""
+    """Return an event for each fact whose date has passed; repeated calls return the same event ids."""
     return [
         LogEvent(
             memory_subject(*owner, "fact.expired"),
@@ -26,7 +26,7 @@ def build_expiries(owner: Owner, facts: Iterable[FactRecord], now: datetime) -> 
 
 
 def find_smallest_limit(limits: FactLimits) -> int:
-    """Return the smallest limit: a user with no more facts than that exceeds none of them."""
+    """Return the smallest limit; a user with at most that many facts exceeds no limit."""
     return min(limits.per_user, limits.profile, limits.working)
 
 

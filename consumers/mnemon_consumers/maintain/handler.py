@@ -1,4 +1,4 @@
-"""Expires facts, and triggers dedupe for users with too many. The schedules run on the NATS server."""
+"""Handler of `maintain`: expires facts, and triggers dedupe for users with too many facts, on schedules."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,7 +32,7 @@ log = structlog.get_logger("maintain")
 
 EXPIRE, LIMITS = f"{MAINTAIN}.expire", f"{MAINTAIN}.limits"
 LIMITS_SECONDS = 3600.0
-"""Seconds between checks. Dedupe keeps the limits; only a lowered setting leaves users with too many."""
+"""Seconds between checks of limits. Dedupe keeps the limits; only a lowered setting leaves too many facts."""
 
 
 class MaintainConsumer:
@@ -59,7 +59,7 @@ class MaintainConsumer:
             yield
 
     async def maintain_facts(self, deliveries: Sequence[Delivery]) -> Sequence[DeliveryOutcome]:
-        """Expire facts and check limits, as the triggers say."""
+        """Expire facts and check limits, for each trigger."""
         limits = [each.limits for each in self._settings.list_settings()]
         try:
             if stamps := [each.stored_at for each in deliveries if each.subject == EXPIRE]:
@@ -85,7 +85,7 @@ class MaintainConsumer:
                 log.warning("expiry failed, retrying", error=str(error))
 
     async def _expire_user_facts(self, owner: Owner, now: datetime) -> None:
-        # The lock keeps other processes from giving one of these facts a later date meanwhile.
+        # The lock prevents other processes from giving one of these facts a later date meanwhile.
         async with hold_lock(self._database, *owner):
             (facts,) = await self._database.run_query(load_facts([owner]))
             if events := build_expiries(owner, facts, now):

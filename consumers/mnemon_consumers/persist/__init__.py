@@ -1,1 +1,1 @@
-"""Projects the log into PostgreSQL, exactly once and whatever the order of events."""
+"""The `persist` consumer, which projects the log into PostgreSQL, exactly once and in any order."""

@@ -1,4 +1,4 @@
-"""Decides the outcome of each event in a batch. No I/O."""
+"""Decision on each event of a batch: its row and the outcome of its delivery. No I/O."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ def _holds_secret(delivery: Delivery) -> bool:
 
 
 def find_senders(messages: Iterable[MessageRow]) -> dict[Owner, int]:
-    """Return the users who sent messages, each with the log position of the newest of them."""
+    """Return the users who sent messages, each with the log position of their newest message."""
     users: dict[Owner, int] = {}
     for row in messages:
         owner = row.key[:2]

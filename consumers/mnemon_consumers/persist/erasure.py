@@ -1,4 +1,4 @@
-"""Finishes erasures whose rows are deleted already: log, dead letters, triggers and windows in progress."""
+"""End of erasures whose rows are deleted: log, dead letters, triggers and windows in progress."""
 
 from contextlib import aclosing
 
@@ -30,11 +30,10 @@ async def settle_erasures(connection: Client, database: Database, owner: Owner, 
         connection: connection to the server that has the streams.
         database: the database that has the rows.
         owner: the user.
-        position: position up to which the log is projected: everything below was read by then, or never will
-            be.
+        position: position up to which the log is projected; no event below it will be read later.
 
     Returns:
-        False if an erasure is not finished and has to be tried again.
+        False if an erasure is not finished and the call has to be repeated.
 
     Raises:
         DatabaseUnavailable, nats.errors.Error: the call can be repeated.
@@ -70,8 +69,8 @@ async def _settle(
 async def _project_again(connection: Client, database: Database, erased: ErasureScope, after: int) -> None:
     """Project the user's remaining events again, and remove those that the erasure covers from the log.
 
-    An event with the id of an event that is now erased may have been taken for a copy of it: it is written
-    again. An event that a model made of erased messages during the erasure is removed.
+    An event that was taken for a copy of a now erased event with the same id is written again. An event that
+    a model derived from erased messages during the erasure is removed.
     """
     for pattern in user_filters(*erased.owner):
         async with aclosing(read_pages(connection, pattern, after)) as answers:

@@ -1,4 +1,4 @@
-"""Writes each batch of the log in a transaction, publishes who changed and who spoke, acknowledges it."""
+"""Handler of `persist`: writes each batch in a transaction, publishes triggers and notices, acknowledges."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +24,7 @@ from mnemon_infra.delivery import Delivery
 from mnemon_infra.durables import DURABLES
 
 TRIGGERED: Final = "compact", "extract"
-"""Consumers that are triggered for users who sent messages."""
+"""Consumers that get a trigger for users who sent messages."""
 
 
 class PersistConsumer:
@@ -38,7 +38,7 @@ class PersistConsumer:
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
-        """Persist and sweep until the block ends."""
+        """Write events and sweep rows until the block ends."""
         async with self.broker.connect(), self.broker.run():
             yield
 
@@ -52,7 +52,7 @@ class PersistConsumer:
         except DatabaseRefused as error:
             if len(deliveries) == 1:
                 return [Dead("refused_by_database", str(error))]
-            # One event is refused: halving the batch finds it and writes the others.
+            # The database refuses an event: halving the batch finds this event and writes the others.
             half = len(deliveries) // 2
             return [*await self.write_events(deliveries[:half]), *await self.write_events(deliveries[half:])]
         await self._publish_changes(batch.rows)
@@ -73,7 +73,7 @@ class PersistConsumer:
         for tenant, user in rows.find_discarding_owners():
             await publish(work_subject("dedupe", tenant, user), stream=WORK)
         changed = rows.map_owners()
-        # Most batches consist of messages only; then the users who spoke are those who changed.
+        # Most batches consist of messages only; then the senders are the users who changed.
         users = find_senders(rows.messages.values()) if rows.memories or rows.events else changed
         notices = [(changed_subject(*owner), b'{"seq":%d}' % seq) for owner, seq in changed.items()]
         await publish_user_triggers(self.broker.connection, TRIGGERED, users)

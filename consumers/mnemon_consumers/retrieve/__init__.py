@@ -1,1 +1,1 @@
-"""Answers requests of bots for a user's memory."""
+"""The `retrieve` consumer, which answers requests of bots for a user's memory."""

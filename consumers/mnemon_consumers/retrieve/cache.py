@@ -1,4 +1,4 @@
-"""Caches the parts of a user's memory that were read, until the user changes."""
+"""Cache of the parts of users' memory that were read. A change of a user drops the user's parts."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.memory.user_memory import ConversationView
 
 COUNTED_CONVERSATIONS: Final = 10_000
-"""Conversations whose counts are kept; each takes some hundred bytes."""
+"""Maximum number of conversations whose counts are cached; each takes some hundred bytes."""
 
 FOUND_ROWS: Final = 64 * 1024 * 1024
-"""Bytes for rows that searches looked up, of all users: usually enough for more than a thousand."""
+"""Maximum number of bytes of rows that searches looked up; usually enough for over 1,000 users."""
 
 REVISED_TENANTS: Final = 10_000
-"""Tenants whose revisions are kept."""
+"""Maximum number of tenants whose revisions are kept."""
 
 Cached = TypeVar("Cached")
 
@@ -31,7 +31,7 @@ HitShelf = dict[type[HitRows[Any, Any]], HitRows[Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class PositionedValue(Generic[Cached]):
-    """A value, and the log position it reflects."""
+    """A value, and the log position that it reflects."""
 
     value: Cached
     seq: int
@@ -51,11 +51,11 @@ class _Shelves(LRUCache[Owner, Shelf]):
 
 
 class UserCache:
-    """Keeps the shelves of the users that were requested most recently.
+    """Keeps a shelf of cached parts for each of the most recently requested users.
 
-    A read begins by taking the user's shelf, and puts its result on it. If the user changes meanwhile, the
-    cache drops the shelf, and the result, which may be old, lands on a shelf that is no longer in use. Rows
-    that searches looked up have shelves of their own, because their number depends on the searches.
+    A read first takes the user's shelf, and later puts its result on that shelf. If the user changes
+    meanwhile, the cache drops the shelf, so a result that may be old goes to a shelf that is no longer used.
+    Rows that searches looked up have separate shelves, because their number depends on the searches.
     """
 
     def __init__(self, users: int) -> None:
@@ -86,7 +86,7 @@ class UserCache:
                 self._hit_shelves[owner] = shelf
 
     def get_revision(self, tenant: str) -> object:
-        """Return an object that is replaced by another after each change of a user of the tenant."""
+        """Return an object for the state of the tenant's users, which every change of a user replaces."""
         revision: object = self._revisions.setdefault(tenant, object())
         return revision
 
@@ -98,18 +98,18 @@ class UserCache:
         self._revisions.pop(tenant, None)
 
     def clear(self) -> None:
-        """Drop all entries, after notices of changes may have been missed."""
+        """Drop all entries, because notices of changes may have been missed."""
         self._shelves.clear()
         self._hit_shelves.clear()
         self._revisions.clear()
 
 
 class CountCache:
-    """Counts of messages in recently requested conversations; kept when their users change.
+    """Counts of messages in recently requested conversations; a change of the user keeps them.
 
-    Like a shelf, the cache is taken once for a read: a switch of generations replaces it. Settled messages
-    stay the same until they are cleared or erased together with all messages before them. A count is unused
-    once the messages after it are not in the view.
+    Like a shelf, a read takes the cache once, because a switch of generations replaces the cache. Settled
+    messages stay the same until they are cleared or erased together with all messages before them. A
+    count is not used if the view lacks messages after it.
     """
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class CountCache:
         self._long_tails: LRUCache[tuple[Owner, str | None], bool] = LRUCache(COUNTED_CONVERSATIONS)
 
     def find(self, owner: Owner, view: ConversationView, edges: tuple[int, ...]) -> CountedMessages | None:
-        """Find the counts of the messages that the view lacks; None if they have to be counted."""
+        """Return the counts of the messages that the view lacks; None if they have to be counted."""
         if view.complete:
             return CountedMessages()
         counted = self._counted.get((owner, view.conversation))
@@ -129,10 +129,10 @@ class CountCache:
             self._counted[owner, view.conversation] = counted
 
     def has_long_tail(self, owner: Owner, conversation: str | None) -> bool:
-        """Return whether the last request needed more messages; then the next one reads them at once."""
+        """Return whether the last request needed more messages; the next request then reads them at once."""
         return self._long_tails.get((owner, conversation), False)
 
     def note_tail(self, owner: Owner, conversation: str | None, *, is_long: bool) -> None:
-        """Remember whether summaries are behind; the conversation None is the current one."""
+        """Record whether summaries are behind; the conversation None is the current one."""
         if is_long or (owner, conversation) in self._long_tails:
             self._long_tails[owner, conversation] = is_long

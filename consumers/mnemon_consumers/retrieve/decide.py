@@ -1,4 +1,4 @@
-"""Selects from stored content what a bot is shown. No I/O, no clock."""
+"""Selection of the stored content that a bot is shown. No I/O, no clock."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,12 +33,13 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 ContextItem = TypeVar("ContextItem", ContextFact, ContextMessage)
 
 DETECTED_MESSAGES: Final = 50
-"""Newest messages from which the language is detected: as many as are read of every conversation."""
+"""Number of newest messages from which the language is detected; every conversation is read to this
+length."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextSources:
-    """Everything that a context can be made of.
+    """Sources of a context: the parts of memory that were read for it.
 
     Attributes:
         view: the newest messages of the conversation; None if they could not be read.
@@ -47,7 +48,7 @@ class ContextSources:
         facts: all facts of the user, including expired ones.
         summaries: all live summaries of the conversation, oldest first.
         hits: facts, messages and documents found for this turn, best first.
-        incomplete: whether something of this could not be read.
+        incomplete: whether one of these parts could not be read.
     """
 
     view: ConversationView | None = None
@@ -70,7 +71,7 @@ def build_history(rows: Sequence[StoredRow], limit: int) -> list[HistoryMessage]
 
 
 def build_context(known: ContextSources, settings: SettingsV1, now: datetime) -> Context:
-    """Return everything that may be put before a model; facts that are due by `now` have expired."""
+    """Return all items that a model may be shown; facts that are due by `now` have expired."""
     shown, stamps = settings.context, settings.time_stamps
     rows = known.view.messages if known.view else ()
     current = select_unexpired(known.facts, now)
@@ -123,7 +124,7 @@ def select_unexpired(facts: Iterable[FactRecord], at: datetime) -> list[FactReco
 def select_due_messages(
     rows: Sequence[StoredRow], summaries: Sequence[StoredSummary], at_least: int
 ) -> list[StoredRow]:
-    """Return the messages that belong in `recent`: the newest ones, and all that no summary covers."""
+    """Return the messages that belong in `recent`: the newest messages, and all that no summary covers."""
     first_newest = len(rows) - at_least
     return [
         row for place, row in enumerate(rows) if place >= first_newest or not is_covered(row.seq, summaries)
@@ -136,12 +137,12 @@ def format_current_time(settings: SettingsV1, now: datetime) -> str | None:
 
 
 def find_last_user_message(rows: Sequence[StoredRow]) -> str | None:
-    """Return the user's last message in these rows, if there is one."""
+    """Return the user's last message in these rows; None if the user has none."""
     return next((row.content for row in reversed(rows) if row.role == "user"), None)
 
 
 def _select_best(items: Iterable[ContextItem], excluded_ids: set[str], limit: int) -> list[ContextItem]:
-    """Return the first items up to `limit` new ones, and known ones between: their section may lack room."""
+    """Return the first items up to `limit` new items; known items between them count as extra."""
     best: list[ContextItem] = []
     for item in items:
         if item.id not in excluded_ids:

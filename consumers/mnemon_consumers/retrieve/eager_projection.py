@@ -1,4 +1,4 @@
-"""Projects an event ahead of persist, for a change that every later reply has to show."""
+"""Eager projection of an event ahead of persist, for a change that every later reply has to show."""
 
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_contracts.subjects import Owner, changed_subject
@@ -10,10 +10,10 @@ from mnemon_infra.database.projections.writer import write_rows
 
 
 class EagerProjection:
-    """Writes the row of an event in the log, and makes every process drop its cache of the user."""
+    """Writes the row of an event, and makes every process drop its cache of the user."""
 
     def __init__(self, broker: Broker, database: Database, memory: Memory) -> None:
-        """Create it with the `broker` that answers requests."""
+        """Create the projection; `broker` is the broker that answers requests."""
         self._broker = broker
         self._database = database
         self._memory = memory
@@ -21,8 +21,8 @@ class EagerProjection:
     async def project_event(self, owner: Owner, position: int) -> None:
         """Write the row of an event under the user's lock; persist finds the row and keeps it.
 
-        On return the server has the notice for the other processes, ahead of any later request: a server
-        delivers the messages of a connection in order.
+        On return the server has the notice for the other processes. They get the notice before any later
+        request, because a server delivers the messages of a connection in order.
 
         Args:
             owner: the user that the event is about.
@@ -32,7 +32,7 @@ class EagerProjection:
             DatabaseUnavailable, nats.errors.Error: other processes may still show the former state.
         """
         connection = self._broker.connection
-        # The event is read back from the log with its time, so that persist writes the same row.
+        # The event is read from the log for its time, so that persist writes the same row.
         row = build_row(await read_delivery(connection, position))
         if row is None:
             return

@@ -1,4 +1,4 @@
-"""Answers requests: opens the resources of the verbs and serves each verb."""
+"""Handler of `retrieve`: opens the resources of the verbs and serves each verb."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -37,7 +37,7 @@ SERVICE: Final = "mnemon"
 
 
 class RetrieveConsumer:
-    """Answers requests; without `vector_index` there is no search."""
+    """Answers requests of bots; without `vector_index` there is no search."""
 
     def __init__(self, database: Database, vector_index: VectorIndex | None, deployment: Deployment) -> None:
         self._database = database

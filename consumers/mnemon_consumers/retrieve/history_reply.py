@@ -1,7 +1,7 @@
-"""Writes the reply to `history`, the largest of all replies, on the hot path.
+"""Reply to `history`, the largest of all replies, written without validation.
 
-`HistoryReplyV1` reads the result and would write the same bytes, as a property test checks; this module takes
-a tenth of the time.
+`HistoryReplyV1` reads the result. A property test checks that it would write the same bytes, in ten times the
+time.
 """
 
 from datetime import datetime

@@ -1,6 +1,6 @@
-"""Caches rows of PostgreSQL that searches of one user looked up, until the user changes.
+"""Cache of PostgreSQL rows that searches of one user looked up. A change of the user drops the rows.
 
-Each search asks the vector store, which may have new points. It asks PostgreSQL only for rows that the cache
+Each search queries the vector store, which may have new points, and PostgreSQL only for rows that the cache
 lacks.
 """
 
@@ -15,7 +15,7 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.database.messages.lookup import AROUND, MessageLookup, Surroundings
 
 MOST_HELD: Final = 256
-"""Most messages, and most documents, that are cached of one user: those of several searches."""
+"""Maximum number of messages, and of documents, that are cached of one user: enough for several searches."""
 
 ROW_BYTES: Final = 500
 """Bytes that a row takes besides its text."""
@@ -36,13 +36,13 @@ class HitRows(Protocol[RowLookup, Value]):
         """Return the part of the request that has to be looked up; None if nothing is missing."""
 
     def merge(self, lookup: RowLookup, rows: Value, seq: int) -> Self:
-        """Return these rows together with those that were looked up now."""
+        """Return these rows together with newly looked-up rows."""
 
     def trim(self, lookup: RowLookup) -> Self:
-        """Return the rows to cache: all of them, or those requested last if there are too many."""
+        """Return the rows to cache: all rows, or only the last requested rows if there are too many."""
 
     def select(self, lookup: RowLookup) -> Value:
-        """Return what PostgreSQL would answer. All requested rows must be cached."""
+        """Return the same answer as PostgreSQL. All requested rows must be cached."""
 
     @property
     def byte_count(self) -> int:

@@ -1,4 +1,4 @@
-"""Positions of the log that consumers have applied, and the events of a user beyond them."""
+"""Log follower: positions that consumers have applied, and events of a user beyond them."""
 
 import json
 from collections.abc import Callable
@@ -26,11 +26,11 @@ class UserTail(NamedTuple):
 
 
 class LogFollower:
-    """Follows how far `persist` and `index` have come, and which users change.
+    """Follows the applied positions of `persist` and `index`, and the changes of users.
 
     Args:
         settings: settings of all tenants, which limit the wait for a position.
-        users: most users whose newest change is remembered.
+        users: maximum number of users whose newest change is remembered.
     """
 
     def __init__(self, settings: LiveSettings, users: int) -> None:
@@ -65,7 +65,7 @@ class LogFollower:
         await self._indexed.refresh(self._stream_context)
 
     def fix_position(self, position: int) -> None:
-        """Fix both positions instead of following the log: all up to here is indexed, nothing follows."""
+        """Fix both positions instead of following the log, for a snapshot: no event follows the position."""
         self._applied.value = self._indexed.value = position
 
     @property
@@ -90,12 +90,12 @@ class LogFollower:
         return await self._reach(self._applied, owner, min_seq, wait=wait)
 
     async def reach_indexed(self, owner: Owner, min_seq: int | None) -> int:
-        """Return the position up to which everything can be searched, as `reach_applied` does."""
+        """Return the indexed position; waits for `min_seq` as `reach_applied` does."""
         return await self._reach(self._indexed, owner, min_seq)
 
     def has_to_read_tail(self, position: int, min_seq: int | None) -> bool:
-        """Return whether rows as of the applied position may lack events that a request has to see."""
-        # Position 0 is unknown: rows may exist before the first acknowledgement.
+        """Return whether rows as of the applied position may lack events that a request has to reflect."""
+        # Position 0 means unknown: rows may exist before the first acknowledgement.
         return (min_seq is not None and position < min_seq) or (not position and self._is_following)
 
     def covers_changes(self, owner: Owner, position: int) -> bool:

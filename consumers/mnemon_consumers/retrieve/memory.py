@@ -1,4 +1,4 @@
-"""Memory of each user, as verbs and searches read it: cached, and loaded where it is not."""
+"""Memory of each user, for verbs and searches: read from the cache, or loaded."""
 
 import asyncio
 from collections.abc import Hashable, Sequence
@@ -30,18 +30,18 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 LOADED = 50
-"""Least number of messages that are read, so that a somewhat larger request finds them in the cache."""
+"""Minimum number of messages to read, so that a slightly larger request finds them in the cache."""
 
 
 class Memory:
-    """The memory of each user, from the cache or else from the projections and the end of the log.
+    """The memory of each user, from the cache, or from the projections and the log tail.
 
-    Methods `find_cached_*` read only the cache.
+    The methods `find_cached_*` read only the cache.
 
     Args:
         database: the database of the projections.
         settings: settings of all tenants.
-        users: most users whose parts are cached.
+        users: maximum number of users whose parts are cached.
 
     Attributes:
         count_cache: counts of messages from earlier requests.
@@ -62,7 +62,7 @@ class Memory:
         await self._follower.follow(connection, self.drop_user)
 
     def fix_position(self, position: int) -> None:
-        """Fix the positions instead of following the log: all up to here is indexed, nothing follows."""
+        """Fix the positions instead of following the log, for a snapshot: no event follows the position."""
         self._follower.fix_position(position)
 
     @property
@@ -71,7 +71,7 @@ class Memory:
         return self._follower.applied_position
 
     def revision(self, tenant: str) -> object:
-        """Return an object that is replaced by another after each change of a user of the tenant."""
+        """Return an object for the state of the tenant's users, which every change of a user replaces."""
         return self._cache.get_revision(tenant)
 
     def drop_all(self) -> None:
@@ -86,7 +86,7 @@ class Memory:
     def find_cached_messages(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[ConversationView] | None:
-        """Return the newest messages, if they are cached."""
+        """Return the newest messages, if cached."""
         seen: PositionedValue[ConversationView] | None = self._find_cached(
             owner, ("messages", conversation), min_seq
         )
@@ -97,19 +97,19 @@ class Memory:
     def find_cached_profile(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[dict[str, Any]] | None:
-        """Return the user's data, if they are cached."""
+        """Return the user's data, if cached."""
         return self._find_cached(owner, "profile", min_seq)
 
     def find_cached_facts(
         self, owner: Owner, min_seq: int | None
     ) -> PositionedValue[list[FactRecord]] | None:
-        """Return all facts, if they are cached."""
+        """Return all facts, if cached."""
         return self._find_cached(owner, "facts", min_seq)
 
     def find_cached_summaries(
         self, owner: Owner, conversation: str | None, limit: int, min_seq: int | None
     ) -> PositionedValue[list[StoredSummary]] | None:
-        """Return the newest summaries, if they are cached."""
+        """Return the newest summaries, if cached."""
         return self._find_cached(owner, ("summaries", conversation, limit), min_seq)
 
     def get_shelf(self, owner: Owner) -> Shelf:
@@ -158,7 +158,7 @@ class Memory:
     async def load_message_counts(
         self, owner: Owner, query: CountedConversation, min_seq: int | None
     ) -> PositionedValue[list[MessageCount]]:
-        """Count messages; does not wait for `min_seq`, and raises as `load_messages` does."""
+        """Count messages without a wait for `min_seq`; raises as `load_messages` does."""
         return await self._load(owner, self._reader.message_counts, query, min_seq, wait=False)
 
     async def load_task_results(
@@ -210,7 +210,7 @@ class Memory:
         return await self._load_hits(owner, HitMessages, self._reader.surroundings, query, min_seq)
 
     async def reach_indexed_position(self, owner: Owner, min_seq: int | None) -> int:
-        """Return the log position up to which everything can be searched.
+        """Return the log position up to which all events are indexed for search.
 
         The method waits a limited time until `min_seq` is projected and indexed.
 
@@ -223,8 +223,9 @@ class Memory:
         return indexed
 
     async def load_counts(self, owner: Owner, min_seq: int | None) -> PositionedValue[UserCounts]:
-        """Return how much is stored; raises as `load_messages` does."""
-        # Events without a row, such as dead letters, have no notice: ask for the position.
+        """Return counts of stored items; raises as `load_messages` does."""
+        # Events without a row, such as dead letters, cause no notice, so the server is asked for the
+        # position.
         await self._follower.refresh_applied()
         return await self._load(owner, self._reader.counts, owner, min_seq)
 
@@ -257,7 +258,7 @@ class Memory:
         key: Hashable | None = None,
         wait: bool = True,
     ) -> PositionedValue[MemoryT]:
-        """Read a part from the projections, and cache it under the key if there is one."""
+        """Read a part from the projections; cache it if a key is given."""
         position = await self._follower.reach_applied(owner, min_seq, wait=wait)
         shelf = self._cache.get_shelf(owner)
         reading = await self._reader.read(owner, part, query, min_seq, position)
@@ -273,7 +274,7 @@ class Memory:
         query: MemoryQueryT,
         min_seq: int | None,
     ) -> PositionedValue[MemoryT]:
-        """Return rows for a search; only those that are not cached are read."""
+        """Return rows for a search; read only rows that are not cached."""
         shelf = self._cache.get_hit_shelf(owner)
         rows: HitRows[MemoryQueryT, MemoryT] = shelf.get(kind) or kind()
         if (min_seq or 0) > (rows.seq or 0):

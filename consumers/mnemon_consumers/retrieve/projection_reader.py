@@ -1,4 +1,4 @@
-"""Reads the parts of a user's memory from PostgreSQL, and from the log where PostgreSQL is behind."""
+"""Reader of the parts of a user's memory: PostgreSQL, and the log where PostgreSQL is behind."""
 
 from typing import Generic, NamedTuple, TypeVar
 
@@ -27,7 +27,7 @@ class ProjectionReading(NamedTuple, Generic[MemoryT]):
 class ProjectionReader:
     """Reads parts of the memory of users; concurrent reads of one part share a round trip.
 
-    Attributes: one batcher for each part, which `read` takes.
+    Each attribute is the query batcher of one part; `read` takes it as `part`.
     """
 
     def __init__(self, database: Database, follower: LogFollower) -> None:
@@ -60,20 +60,21 @@ class ProjectionReader:
 
         Args:
             owner: the user.
-            part: one of the batchers above.
-            query: the query that it takes.
+            part: one of the batchers among the attributes.
+            query: the query for that batcher.
             min_seq: log position that the answer has to reflect. Events beyond the applied position are read
                 from the log, and applied to the answer as if they were projected.
             position: the applied position.
 
         Raises:
             DatabaseUnavailable: the projections cannot be read now.
-            nats.errors.Error: the log has to be read, and cannot be read now.
+            nats.errors.Error: the log cannot be read now, although events beyond the applied position are
+                needed.
         """
         if self._follower.has_to_read_tail(position, min_seq):
             tail = await self._follower.read_tail(owner, position)
             (value,) = await answer_in_time(simulate_rows(self._database, tail.rows, part.query([query])))
             return ProjectionReading(PositionedValue(value, tail.seq), is_settled=False)
         seen = PositionedValue(await part.load(query), position)
-        # Between a commit and its acknowledgement the value is already right, but the position lags behind.
+        # Between a commit and its acknowledgement the value is already right, but the position is too low.
         return ProjectionReading(seen, self._follower.covers_changes(owner, position))

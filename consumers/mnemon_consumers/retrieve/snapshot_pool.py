@@ -1,4 +1,4 @@
-"""Keeps snapshots open while requests use them."""
+"""Snapshot pool, which keeps snapshots open while requests use them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
@@ -21,16 +21,16 @@ from mnemon_infra.vectors.vector_index import VectorIndex, open_index_as_of
 log = structlog.get_logger("retrieve")
 
 MOST_OPEN: Final = 4
-"""Snapshots that stay open, the most recently requested ones."""
+"""Maximum number of snapshots that stay open; the most recently requested snapshots stay."""
 
 UNUSED_SECONDS: Final = 300.0
-"""Seconds without requests after which a snapshot is closed, at the latest after twice as long."""
+"""Seconds without requests before a snapshot is closed; the close may take up to twice as long."""
 
 CONNECTIONS: Final = 2
-"""Most database connections of a snapshot; without requests it has none."""
+"""Maximum number of database connections of a snapshot; without requests a snapshot has none."""
 
 CACHED_USERS: Final = 1
-"""Users whose rows a snapshot caches, for the rows that one request reads twice."""
+"""Maximum number of users whose rows a snapshot caches: a request may read the same rows twice."""
 
 _VECTOR_ERRORS: Final = (VectorsNotMade, VectorsInUse, VectorsOutdated, VectorsUnavailable)
 
@@ -60,7 +60,7 @@ class SnapshotPool:
     def __init__(
         self, deployment: Deployment, settings: LiveSettings, vector_index: VectorIndex | None
     ) -> None:
-        """`vector_index` is the live vector index; without it snapshots have no search either."""
+        """Create the pool; `vector_index` is the live vector index. Without it snapshots have no search."""
         self._deployment = deployment
         self._settings = settings
         self._vector_index = vector_index
@@ -98,7 +98,7 @@ class SnapshotPool:
             await found.release()
 
     async def close_others(self, positions: Iterable[int]) -> None:
-        """Close all snapshots but these. Requests in progress finish first."""
+        """Close all snapshots except these. Requests in progress finish first."""
         for position in self._open.keys() - set(positions):
             if found := self._open.pop(position, None):
                 await found.release()
@@ -138,7 +138,7 @@ class SnapshotPool:
 
 
 async def _are_complete(database: Database, schema: str, position: int) -> bool:
-    """Return whether the vectors are complete; before that, the process that writes them has them open."""
+    """Return whether the vectors are complete; incomplete vectors are open in the process that fills them."""
     return await VECTORS.load_position(
         database, schema
     ) == position and not await VECTORS.list_owners_to_sweep(database, schema)

@@ -1,4 +1,4 @@
-"""Resolves a former moment to a snapshot, and checks that the snapshot may be used."""
+"""Snapshot resolver: finds the snapshot for a former moment, and checks that it may be used."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ class SnapshotResolver:
     """Finds the snapshot of a former moment. Snapshots are made on command: `mnemon rebuild --until`."""
 
     def __init__(self, broker: Broker, database: Database, live: str, opened: SnapshotPool) -> None:
-        """`live` is the name of the live generation, which `database` reads."""
+        """Create the resolver; `live` is the name of the live generation, which `database` reads."""
         self._broker = broker
         self._database = database
         self._live_schema = live
@@ -55,7 +55,7 @@ class SnapshotResolver:
         Raises:
             InvalidBody: the moment is not in the past, or before `min_seq`.
             Refusal: the snapshot does not exist or is incomplete, or an erasure of the user came later.
-            DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         position, then = await self._resolve_moment(moment)
         if min_seq is not None and min_seq > position:
@@ -92,7 +92,7 @@ class SnapshotResolver:
         return position, taken[1] if taken else datetime.now(UTC)
 
     async def _require_not_erased(self, owner: Owner, position: int) -> None:
-        """Refuse if an erasure came later: a snapshot still has the erased rows, as no process sweeps it."""
+        """Refuse a moment before an erasure: a snapshot is not swept, so it still has the erased rows."""
         erased = await read_last_position(self._broker.connection, thing_filter(*owner, "user"))
         if erased > position:
             raise Refusal(
@@ -124,9 +124,9 @@ class SnapshotResolver:
         return fitting
 
     async def _find_fitting(self, positions: Sequence[int], position: int) -> int | None:
-        """Return the same position, or an earlier one if the log has no event between the two.
+        """Return the position of a fitting snapshot: the same, or an earlier one without events in between.
 
-        Erasures leave gaps in the log, so that a time may come to mean a later position.
+        Erasures leave gaps in the log, so a time may resolve to a later position than before.
         """
         nearest = max((each for each in positions if each <= position), default=None)
         if nearest is None or nearest == position:

@@ -1,4 +1,4 @@
-"""One turn of a context: the request, and the parts of the user's memory that are read for it."""
+"""Turn of a context: the request, and the parts of the user's memory that are read for it."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -31,11 +31,11 @@ from mnemon_infra.database.messages.counts import CountedConversation
 log = structlog.get_logger("context")
 
 TOKENS_PER_MESSAGE: Final = 10
-"""Least tokens of nearly every message: a time stamp alone has as many. The budget divided by it limits how
-many uncovered messages are read; those before them are counted."""
+"""Minimum tokens of nearly every message: a time stamp alone has as many. The budget divided by this number
+is the maximum number of uncovered messages to read; earlier messages are counted."""
 
 MOST_READ: Final = 1000
-"""Most messages that are read, whatever the budget."""
+"""Maximum number of messages to read, for any budget."""
 
 TurnT = TypeVar("TurnT")
 Missing = dict[str, Exception]
@@ -69,7 +69,7 @@ class ContextTurn(NamedTuple):
 
     @property
     def summaries(self) -> tuple[Owner, str | None, int, int | None]:
-        """Arguments that read all live summaries, including those that are accounted for but not shown."""
+        """Arguments that read all live summaries, including summaries that only count for the coverage."""
         limit = max(self.settings.context.summaries, self.settings.compaction.merge_above) + 1
         return self.owner, self.request.conversation, limit, self.request.min_seq
 
@@ -130,7 +130,7 @@ async def read_parts(turn: ContextTurn, until: float, missing: Missing) -> Conte
 
 
 async def read_tail(turn: ContextTurn, parts: ContextParts, until: float, missing: Missing) -> ContextParts:
-    """Read messages back to the newest summary, and count older ones."""
+    """Read messages back to the newest summary, and count older messages."""
     messages, memory = parts.messages, turn.memory
     if messages is None:
         return parts
@@ -152,7 +152,8 @@ async def _count_unread(
     owner, view, memory, cache = turn.owner, seen.value, turn.memory, turn.memory.count_cache
     counted = cache.find(owner, view, edges)
     if counted is None:
-        # The count ends in the middle of the view, so that it serves until as many new messages have come.
+        # The count ends in the middle of the view, so that it stays usable until as many new messages have
+        # arrived.
         below = view.messages[len(view.messages) // 2].seq
         wanted = CountedConversation(*owner, view.conversation, edges, below)
         counts = await memory.load_message_counts(owner, wanted, turn.request.min_seq)

@@ -9,7 +9,8 @@ from mnemon_contracts.base import Contract, Event, Identifier, Json, JsonObject,
 Role = Literal["user", "assistant", "tool", "system"]
 
 FROM_MEMORY: Final = "from_memory"
-"""In the metadata of a message, `true` where its text came from memory: it teaches nothing new."""
+"""Key in the metadata of a message; `true` if the text came from memory, so that no fact is extracted from
+it."""
 
 
 class ToolCall(Contract):

@@ -1,4 +1,4 @@
-"""The contracts as an AsyncAPI 3 document, seen from mnemon: it receives what bots send, and replies."""
+"""AsyncAPI 3 document of the contracts, from the side of mnemon, which receives requests and replies."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Changes that a released contract allows: new optional fields, and words. Nothing else.
+"""Compatibility with released contracts: only new optional fields and new descriptions are allowed.
 
-Both directions break: a narrower contract refuses events that are in the log already, and a wider one lets
-bots send events that running readers refuse. Either needs a new version.
+A narrower contract refuses events that are in the log already. A wider contract lets bots send events that
+running readers refuse. Both changes need a new version.
 """
 
 import json
@@ -34,7 +34,7 @@ def find_breaking_changes(released: Schema, current: Schema) -> list[str]:
 
 
 def _inlined(schema: Any, root: Schema, above: tuple[str, ...] = ()) -> Any:
-    """Replace each reference by its definition, except one that leads into itself."""
+    """Replace each reference by its definition, except a recursive reference."""
     if isinstance(schema, list):
         return [_inlined(item, root, above) for item in schema]
     if not isinstance(schema, Mapping):

@@ -21,7 +21,7 @@ _IN_EVERY_EVENT = Event.model_json_schema(schema_generator=published.SchemaGener
 _IN_EVERY_REPLY = Reply.model_json_schema(schema_generator=published.SchemaGenerator)
 
 Need: TypeAlias = Callable[[JsonSchema, bool], str]
-"""Returns the text of the column that tells whether a field has to be given."""
+"""Function that returns the text of the column "required" for a field."""
 
 
 def render_page(examples: Examples) -> str:
@@ -173,7 +173,7 @@ def _field_rows(
 
 
 def _type(schema: JsonSchema) -> str:
-    """A type in words, such as `integer, 1 to 1000`."""
+    """Return a type in words, such as `integer, 1 to 1000`."""
     match schema:
         case {"anyOf": branches}:
             return " or ".join(_type(branch) for branch in branches if branch != {"type": "null"})

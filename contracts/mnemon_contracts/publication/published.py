@@ -22,25 +22,25 @@ SCHEMAS = Path(__file__).parents[2] / "schemas"
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 SHOWN = "typical"
-"""The example that stands on the page for bot authors; everything published has one of that name."""
+"""Name of the example on the page for bot authors; every published contract has an example of this name."""
 
 JsonSchema: TypeAlias = dict[str, Any]
 Examples: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""By published name, then by the name of the example: the body."""
+"""Example bodies, by published name and by the name of the example."""
 
 
 def event_name(event: EventContract, version: int) -> str:
-    """The published name of one version of an event."""
+    """Return the published name of one version of an event."""
     return f"{event.name}.v{version}"
 
 
 def request_name(verb: VerbContract, version: int) -> str:
-    """The published name of one version of a request."""
+    """Return the published name of one version of a request."""
     return f"ask.{verb.name}.v{version}.request"
 
 
 def reply_name(verb: VerbContract, version: int) -> str:
-    """The published name of one version of a reply."""
+    """Return the published name of one version of a reply."""
     return f"ask.{verb.name}.v{version}.reply"
 
 
@@ -64,7 +64,7 @@ class SchemaGenerator(GenerateJsonSchema):
     """pydantic's generator, without field titles and nested defaults."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
-        """Leave out titles of fields, which only repeat the names."""
+        """Omit titles of fields, which only repeat the names."""
         return False
 
     def encode_default(self, dft: Any) -> Any:
@@ -106,7 +106,7 @@ def typical_example(name: str, examples: Examples) -> Any:
     """Return the example body that the page shows.
 
     Raises:
-        FileNotFoundError: there is none; the message says where it belongs.
+        FileNotFoundError: there is no such example; the message names its path.
     """
     try:
         return examples[name][SHOWN]

@@ -16,7 +16,7 @@ class Settings(Contract):
 
 
 def check_minimum(value: Number, other: str, info: ValidationInfo) -> Number:
-    """Return the value; raise ValueError if it is below another setting's."""
+    """Return the value; raise ValueError if it is below another setting's value."""
     least = info.data.get(other)
     if least is not None and value < least:
         raise ValueError(f"{value} is less than {other}, which is {least}")
@@ -24,7 +24,7 @@ def check_minimum(value: Number, other: str, info: ValidationInfo) -> Number:
 
 
 def check_maximum(value: Number, other: str, info: ValidationInfo) -> Number:
-    """Return the value; raise ValueError if it is above another setting's."""
+    """Return the value; raise ValueError if it is above another setting's value."""
     most = info.data.get(other)
     if most is not None and value > most:
         raise ValueError(f"{value} is more than {other}, which is {most}")

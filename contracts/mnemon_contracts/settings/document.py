@@ -17,17 +17,17 @@ from mnemon_contracts.base import InvalidBody
 from mnemon_contracts.settings.groups import SettingsV1
 
 Document: TypeAlias = Mapping[str, Any]
-"""A JSON object, groups within it; never changed in place."""
+"""A JSON object that contains groups of settings; it is not changed in place."""
 
 NOTHING: Document = MappingProxyType({})
-"""Sets nothing."""
+"""Document that sets no value."""
 
 SHARED_GROUPS = frozenset({"embedding"})
 """Groups that a tenant cannot override, because the vectors of all tenants are in the same collections."""
 
 
 def parse_document(body: bytes | None) -> Document:
-    """Read a stored document; an absent body is an empty document.
+    """Read a stored document; without a body, return an empty document.
 
     Raises:
         InvalidBody: it is no JSON object.
@@ -52,10 +52,10 @@ def encode_document(document: Document) -> bytes:
 
 
 def resolve_settings(default: Document, own: Document = NOTHING) -> SettingsV1:
-    """Return the settings in force: the default, or those of a tenant with settings of its own.
+    """Return the settings in force: the default, or the settings of a tenant that has its own.
 
     Raises:
-        InvalidBody: a value is wrong, or contradicts another one; `field` is its name.
+        InvalidBody: a value is invalid, or contradicts another value; `field` is its name.
     """
     for name in own:
         if name in SHARED_GROUPS:
@@ -92,7 +92,7 @@ def find_settings(name: str) -> list[str]:
     """Return the names of the settings with this name: one, or those of a group.
 
     Raises:
-        InvalidBody: there are none; the message suggests similar names.
+        InvalidBody: no setting has this name; the message suggests similar names.
     """
     found = [each for each in DEFAULTS if each == name or each.startswith(f"{name}.")]
     if not found:

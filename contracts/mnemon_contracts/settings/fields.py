@@ -18,7 +18,7 @@ class SettingField(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group of settings. Settings without a group are in one without a name."""
+    """A group of settings. Settings without a group are in a group without a name."""
 
     name: str
     description: str

@@ -27,10 +27,10 @@ def settings_key(tenant: str | None) -> str:
 
 
 def tenant_of(key: str) -> str | None:
-    """Return the tenant whose settings have this key; None for any other key.
+    """Return the tenant whose settings have this key; None for the default's key and any other key.
 
     Raises:
-        InvalidSubject: the tenant is spelled in another way than `settings_key` has it.
+        InvalidSubject: the key does not have the spelling that `settings_key` gives.
     """
     return decode_token(key.removeprefix(_TENANT_KEY)) if key.startswith(_TENANT_KEY) else None
 
@@ -75,7 +75,7 @@ class TimeStamps(Settings):
 
 
 class Policy(Settings):
-    """Which proposed facts may be kept."""
+    """Rules on which proposed facts may be kept."""
 
     min_length: int = Field(
         default=12, ge=1, le=10_000, description="Length of a fact at least, in characters."
@@ -108,8 +108,9 @@ class Policy(Settings):
 
 
 class Dedupe(Settings):
-    """When two facts say the same. Thresholds decide pairs that alignment leaves undecided; their default is
-    the embedding model's own.
+    """Comparison of facts. Thresholds decide pairs that alignment leaves undecided.
+
+    The default thresholds are those of the embedding model.
     """
 
     update_threshold: float | None = Field(
@@ -145,9 +146,7 @@ class Dedupe(Settings):
 
 
 class FactLimits(Settings):
-    """How many facts a user has at most. Beyond the limit, the oldest of the least important facts are
-    evicted.
-    """
+    """Maximum numbers of facts of a user. Above it, the oldest of the least important facts are evicted."""
 
     per_user: int = Field(default=500, ge=1, le=100_000, description="Facts of one user, at most.")
     profile: int = Field(
@@ -176,7 +175,7 @@ class FactLimits(Settings):
 
 
 class DocumentLimits(Settings):
-    """How large a document may be."""
+    """Maximum sizes of documents."""
 
     characters: int = Field(
         default=1_000_000,
@@ -231,7 +230,7 @@ class Retrieval(Settings):
 
 
 class Sections(Settings):
-    """Tokens of each section of `context`, at most."""
+    """Maximum number of tokens of each section of `context`."""
 
     facts: int = Field(default=250, ge=0, le=100_000, description="Tokens of key facts: the tier `profile`.")
     working: int = Field(
@@ -252,9 +251,7 @@ class Sections(Settings):
 
 
 class Characters(Settings):
-    """Characters of the sections of facts in `context`, at most, in addition to their limit in tokens; left
-    out: no limit.
-    """
+    """Maximum number of characters of each section of facts in `context`, besides the maximum of tokens."""
 
     facts: int | None = Field(
         default=None, ge=1, le=400_000, description="Characters of key facts, the most important first."
@@ -268,7 +265,7 @@ class Characters(Settings):
 
 
 class ContextSettings(Settings):
-    """How `context` is assembled."""
+    """Contents of `context`: sections, format and budget."""
 
     budget: int = Field(
         default=1300,

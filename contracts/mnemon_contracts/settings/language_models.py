@@ -1,4 +1,4 @@
-"""Settings of what language models do: summaries, facts, and what that costs."""
+"""Settings of language models: summaries, extraction of facts, prices and budgets."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Provider = Literal["offline", "openai", "anthropic", "google"]
 
 
 class Compaction(Settings):
-    """When messages become summaries, and which model writes them."""
+    """Summaries: the number of messages after which they are written, and the model that writes them."""
 
     enabled: bool = Field(default=True, description="Write summaries.")
     after_messages: int = Field(
@@ -45,7 +45,7 @@ class Compaction(Settings):
 
 
 class Extraction(Settings):
-    """When facts are extracted from messages, and by which model."""
+    """Extraction of facts from messages: its conditions, and the model that reads the messages."""
 
     enabled: bool = Field(default=True, description="Extract facts in the background.")
     mode: Literal["batch", "online"] = Field(
@@ -121,7 +121,7 @@ class Price(Settings):
 
 
 class Spending(Settings):
-    """Prices of models, and what a tenant may spend."""
+    """Prices of models, and the daily budget of a tenant."""
 
     prices: tuple[Price, ...] = Field(
         default=(), description="Prices of models; calls of a model without a price have no cost."

@@ -1,4 +1,4 @@
-"""Settings that belong together: mnemon as the memory systems whose requirements it meets."""
+"""Presets: settings that belong together, for each memory system whose requirements mnemon meets."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from mnemon_contracts.base import InvalidBody
 
 
 class Preset(NamedTuple):
-    """What a preset makes of mnemon, and its values by the full names of settings."""
+    """A preset: its description, and its values by the full names of settings."""
 
     title: str
     values: Mapping[str, Any]
@@ -113,8 +113,8 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
         ),
     }
 )
-"""Presets by the number of the requirements that they meet. None changes the embedding, which would need new
-vectors.
+"""Presets, by the number of the requirements that they meet. No preset changes the embedding, because that
+would need new vectors.
 """
 
 
@@ -122,7 +122,7 @@ def find_preset(name: str) -> Preset:
     """Return a preset by its name.
 
     Raises:
-        InvalidBody: there is none of this name.
+        InvalidBody: there is no preset of this name.
     """
     if name not in PRESETS:
         raise InvalidBody(name, f"there is no such preset; choose from: {', '.join(PRESETS)}")

@@ -18,9 +18,9 @@ MAX_HISTORY = 1000
 
 
 class AskError(Contract):
-    """Error, if there is no result."""
+    """Error in the place of a result."""
 
-    # Not in the schema of a verb's reply: no verb answers so.
+    # The schema of a verb's reply omits this code: no verb replies with it.
     code: VerbErrorCode | SkipJsonSchema[Literal["unknown_verb"]] = Field(description="Code for programs.")
     message: Text = Field(description="Message for a person; it names the invalid field.")
     retryable: bool = Field(description="Whether the same request may succeed later.")
@@ -41,13 +41,13 @@ class Reply(Contract):
 
 
 class ErrorReply(Reply):
-    """The reply if there is no result."""
+    """Reply without a result; it has only the error."""
 
     error: AskError
 
 
 class RenderedMessage(Contract):
-    """A message as shown to a model."""
+    """A message in the form that a model is shown."""
 
     role: Role = Field(description="Role of the speaker.")
     content: Text = Field(description="Text that the model is shown.")
@@ -55,7 +55,7 @@ class RenderedMessage(Contract):
 
 
 class StoredMessage(RenderedMessage):
-    """A message as stored."""
+    """A stored message."""
 
     seq: Sequence = Field(description="Log position of the event.")
     id: Identifier = Field(description="Event id of the message.")

@@ -240,7 +240,7 @@ def mcp_definition(tool: FunctionTool) -> dict[str, Any]:
 
 
 def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without references and null (optional fields are left out), words before numbers."""
+    """Return a schema without references and null (optional fields may be omitted), words before numbers."""
     if "$ref" in schema:
         definition = definitions[schema["$ref"].rpartition("/")[2]]
         return _plain({**definition, **{key: schema[key] for key in schema if key != "$ref"}}, definitions)
@@ -251,7 +251,7 @@ def _plain(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[st
         # The description of the words precedes that of all choices.
         plain = {**plain, **words[0]} if words else {**_plain(choices[0], definitions), **plain}
     if plain.get("type") == "object":
-        # Any field, any value.
+        # The schema allows any field with any value.
         return {"type": "object", **{key: value for key, value in plain.items() if key == "description"}}
     if "items" in plain:
         plain["items"] = _plain(plain["items"], definitions)

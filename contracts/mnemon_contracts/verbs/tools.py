@@ -20,11 +20,11 @@ MemoryLevel = Literal["short", "medium", "long"]
 SearchScope = Literal[FoundScope, MemoryLevel]
 Importance = Literal["high", "normal", "low"]
 Weight = int | Annotated[Importance, Field(description="How much the fact matters to the user.")]
-"""Importance of a fact, as a number or a word; the definitions for models have the words."""
+"""Importance of a fact, as a number or a word; the function definitions for models have only the words."""
 
 
 class StoredFact(Fact):
-    """A fact as stored."""
+    """A stored fact."""
 
     id: Identifier = Field(description="Short id, unique per user: `pf_001`.")
     saved_at: Moment | None = Field(default=None, description="Time at which it was saved.")
@@ -245,7 +245,7 @@ class DocumentInfo(Contract):
 
 
 class ConversationMessage(StoredMessage):
-    """A message as stored, with its conversation."""
+    """A stored message, with its conversation."""
 
     conversation: Identifier = Field(description="Conversation of the message.")
 
@@ -281,7 +281,7 @@ class GetReplyV1(FactReplyV1):
 
 
 class FactChanges(Contract):
-    """Changes of a fact; fields that are left out stay."""
+    """Changes of a fact; omitted fields do not change."""
 
     text: Text | None = Field(default=None, description="Text of the fact, one sentence.")
     kind: Kind | None = Field(default=None, description="Kind of the fact.")
@@ -297,15 +297,13 @@ class FactChanges(Contract):
 
 
 class UpdateV1(FactChanges):
-    """Change a fact; fields that are left out stay."""
+    """Change a fact; omitted fields do not change."""
 
     id: Identifier = Field(description="Id of the fact.")
 
 
 class UpdateV2(FactChanges):
-    """Change a fact, named by its id or by a query that clearly means one fact; fields that are left out
-    stay.
-    """
+    """Change the fact of an id, or the one fact that a query clearly means; omitted fields do not change."""
 
     id: Identifier | None = Field(default=None, description="Id of the fact.")
     query: Text | None = Field(
@@ -450,7 +448,7 @@ class EraseV1(Contract):
 
 
 class EraseReplyV1(Reply):
-    """What was removed from each store, or what is left."""
+    """Counts of removed items by store, or counts of remaining items."""
 
     removed: JsonObject = Field(default={}, description="Amounts that were removed, by store.")
     pending: tuple[Text, ...] = Field(

@@ -33,12 +33,12 @@ class Correction(NamedTuple):
     """A change to one fact.
 
     Attributes:
-        kind: `merged`: the fact goes into another one; `apart`: it becomes a separate fact; `rewritten`: it
+        kind: `merged`: the fact goes into another fact; `apart`: it becomes a separate fact; `rewritten`: it
             gets another text, tier, importance or date; `evicted`: there is no room for it.
         fact_id: the fact.
         text: the text of the fact; for `apart`, the text that it will have.
-        other: the fact that it goes into, or that it was part of.
-        becomes: the text that the fact, or `other` if it is merged, has afterwards.
+        other: the fact that the fact goes into, or was part of.
+        becomes: the new text of the fact; of `other` if the fact is merged.
     """
 
     kind: CorrectionKind
@@ -76,7 +76,7 @@ class _CorrectionBuilder:
     def build_corrections(self, limits: FactLimits) -> Corrections:
         kept = dict(self._ids)
         for origin, known in self._redecided.facts.facts.items():
-            # A fact that would have ended by now is not restored, and no proposal moves to it.
+            # A fact that would have ended before now is not restored, and no proposal moves to it.
             if origin not in kept and known.is_live(self._now):
                 self._save_fact(origin)
         for proposal_id in self._redecided.decisions:
@@ -164,7 +164,7 @@ class _CorrectionBuilder:
         self._corrections.decided.append((name, event))
 
     def _find_decision(self, writer: FactWriteEvent) -> Decision | None:
-        """Return the decision behind a fact's words; None if a person changed or a model compared them."""
+        """Return the decision that gave a fact its words; None if a person or a comparison changed them."""
         if isinstance(writer, FactMergedV1) or writer.decision is None:
             return None
         return self._replace_origins(writer.decision)

@@ -1,9 +1,9 @@
-"""The facts that a user would have, had other settings decided which facts are the same. No I/O, no clock.
+"""Plan of redecide: the facts that a user would have under other settings. No I/O, no clock.
 
 The plan decides on the proposals again, in the order of their first decisions, each against the facts that
-would have existed by then. It decides only likeness again. What a rule refused stays refused. A fact that a
-command changed, or that was merged after a model compared it, stays changed and a separate fact. A fact that
-has ended stays ended, with everything that had been merged into it.
+would have existed by then. It decides again only which facts are the same. A proposal that a rule refused
+stays refused. A fact that a command changed, or that was merged after a model compared it, stays changed and
+a separate fact. A fact that has ended stays ended, with everything that had been merged into it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,15 +47,15 @@ from mnemon_contracts.settings.groups import FactLimits, Policy, SettingsV1
 from mnemon_infra.models.embedding import Dense
 
 MOST_FACTS: Final = 100_000
-"""Limit on facts while decisions are taken again; the corrections apply the tenant's limits afterwards."""
+"""Maximum number of facts while decisions are taken again; the corrections then apply the tenant's limits."""
 
 NEAREST: Final = 10
-"""Facts near in meaning to compare; the first decisions compared as many."""
+"""Number of facts near in meaning to compare, as in the first decisions."""
 
 _LENIENT_POLICY: Final = Policy(
     min_length=1, max_length=10_000, refuse_questions=False, refuse_commands=False, refuse_secrets=False
 )
-"""Policy that refuses nothing: the rules of today do not refuse a fact that was kept once."""
+"""Policy that refuses nothing: current rules must not refuse a fact that was kept before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class RedecidedFacts:
 
     Attributes:
         facts: the facts that would be kept.
-        decisions: maps each proposal that was decided again to its new decision.
+        decisions: maps each redecided proposal to its new decision.
         writers: maps each fact to the event that would have written it last.
         successors: maps each fact that another one replaced to that other one.
     """

@@ -1,6 +1,6 @@
-"""Redecide, user by user: list what other settings would change, and make the change.
+"""Redecide, user by user: lists the changes under other settings, and makes them.
 
-The change is made under the user's lock, by events that are appended to the log all or none. Rows, vectors
+The change is made under the user's lock: the log gets all of its events, or none. Rows, vectors
 and caches follow from these events as from any other.
 """
 
@@ -26,7 +26,7 @@ from mnemon_infra.models.embedding import Dense, Embedder
 from mnemon_infra.models.wordllama import load_word_similarity
 
 EMBEDDED_AT_ONCE: Final = 500
-"""Texts per request to the embedder."""
+"""Maximum number of texts per request to the embedder."""
 
 
 class Redecider:
@@ -38,7 +38,7 @@ class Redecider:
         self._embedder = embedder
 
     async def find_changes(self, owner: Owner, settings: SettingsV1) -> list[Correction]:
-        """Return what would change, without changing it.
+        """Return the changes that other settings would make, without making them.
 
         Raises:
             EmbeddingUnavailable, nats.errors.Error: the embedder or the log does not answer now.

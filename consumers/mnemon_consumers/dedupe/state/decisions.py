@@ -48,7 +48,7 @@ class KeptFact:
     answer: str | None = None
 
     def is_live(self, now: datetime) -> bool:
-        """Return whether its end has not passed."""
+        """Return whether the fact has no end, or its end has not passed."""
         return self.fact.expires_at is None or self.fact.expires_at > now
 
 
@@ -73,7 +73,7 @@ class UserFacts:
         A fact that is forgotten, expired or evicted stays so, whatever event comes later.
         """
         if isinstance(event, FactComparedV1):
-            self.decided.add(event_id)  # a comparison changes no fact: the events that follow from it do
+            self.decided.add(event_id)  # a comparison changes no fact; the events that it leads to do
             return
         if event_id in self._applied:
             return
@@ -119,7 +119,7 @@ class UserFacts:
         return known if known is not None and known.is_live(now) else None
 
     def next_id(self, tier: Tier) -> str:
-        """Return the id of the next fact of a tier: one above the highest id ever given."""
+        """Return the id of the next fact of a tier: one above the highest id that was ever assigned."""
         prefix = PREFIXES[tier]
         return f"{prefix}_{self._numbers.get(prefix, 0) + 1:03d}"
 
@@ -152,8 +152,8 @@ class UserFacts:
 def join_lineages(one: Lineage, other: Lineage) -> Lineage:
     """Join two lineages: all sources, and the conversation if both have the same one.
 
-    A fact without sources was told to a tool, imported or changed by hand. The result then has no sources
-    either: with the sources of the other fact alone, both would be forgotten with the other's conversation.
+    A fact without sources was saved by a tool, imported or changed by hand. A result with the other fact's
+    sources alone would be forgotten with the other's conversation, so the result then has no sources.
     """
     if not one.sources or not other.sources:
         return _NO_LINEAGE

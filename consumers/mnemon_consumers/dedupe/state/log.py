@@ -43,8 +43,8 @@ ProposalDecision = AcceptedEvent | FactRejectedV1
 class LogState:
     """State of a user's log as a whole.
 
-    A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough:
-    the id only tells which number came next.
+    A fact is identified by its origin, the proposal that made it, under all settings. Its id is not enough,
+    because ids are numbered in the order of saving.
 
     Attributes:
         facts: the facts that are kept.
@@ -71,7 +71,7 @@ class LogState:
         return self.origins[decision.fact_id]
 
     def is_open(self, proposal_id: str) -> bool:
-        """Return whether a proposal may be decided again: not if a rule refused it or its fact has ended."""
+        """Return whether a proposal may be decided again: no rule refused it, and its fact has not ended."""
         decision, _ = self.decisions.get(proposal_id, (None, ""))
         return isinstance(decision, AcceptedEvent) and self._is_kept(decision.fact_id)
 
@@ -116,7 +116,7 @@ def fold_log(log: Iterable[Logged]) -> LogState:
 
 
 def find_proposal_id(event: Event) -> str | None:
-    """Return the id of the proposal that an event decides on; None if it decides on none."""
+    """Return the id of the proposal that an event decides on; None for any other event."""
     match event:
         case FactRejectedV1():
             return event.proposal_id
@@ -138,7 +138,7 @@ def parse_event(name: str, body: dict[str, Any]) -> Event:
 
 
 def build_log_event(owner: Owner, decided: DecisionEvent) -> LogEvent:
-    """Turn a decision into an event for the log, in the current trace."""
+    """Convert a decision into an event for the log, in the current trace."""
     name, event = decided
     event_id = scope_event_id(*owner, str(event.id))
     return LogEvent(memory_subject(*owner, name), event.body(), event_id, tracing.current_traceparent())

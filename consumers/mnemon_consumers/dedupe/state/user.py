@@ -24,10 +24,10 @@ Undecided = Proposal | Comparison
 """An event on which a decision is due."""
 
 TURN: Final = 50
-"""Proposals and comparisons of a user to decide on in one turn; then other users have theirs."""
+"""Maximum number of proposals and comparisons in one turn of a user; then other users have their turns."""
 
 TURN_SECONDS: Final = 2.0
-"""Longest turn in seconds: under a load of requests, each proposal takes long."""
+"""Maximum duration of a turn, in seconds: under a load of requests, each proposal takes long."""
 
 
 @dataclass(slots=True)
@@ -53,11 +53,11 @@ class UserState:
     waiting: dict[str, tuple[int, Undecided]] = field(default_factory=dict)
     meanings: dict[str, Dense] = field(default_factory=dict)
     _worded_by: dict[str, list[str]] = field(default_factory=dict)
-    """Maps each fact to the events that gave it, or a fact merged into it, the words that it has now."""
+    """Maps each fact to the events that gave its current words to it or to a fact merged into it."""
 
     @property
     def wording(self) -> dict[str, str]:
-        """Maps the id of each event to the fact that has the words of that event now."""
+        """Map from the id of each event to the fact that has the words of that event now."""
         return {version: fact_id for fact_id, versions in self._worded_by.items() for version in versions}
 
     @property

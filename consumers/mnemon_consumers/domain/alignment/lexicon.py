@@ -1,4 +1,4 @@
-"""Words that the comparison of facts needs, by language.
+"""Lexicon: the words that the comparison of facts needs, by language.
 
 The folder `words` has two files for each language: grammar and lists (TOML), and a thesaurus with one group
 of words per line.
@@ -50,7 +50,7 @@ EXACT: Final = ("dates", "people", "professions", "ended", "changed", "quit", "s
 """Tables whose words are matched without stemming, because their stems are also those of other words."""
 
 _SHARED_STEM: Final = 3
-"""Russian stems of up to this many letters belong to several words."""
+"""Maximum length, in letters, of a Russian stem that belongs to several words."""
 
 _EXACT_IN_RUSSIAN: Final = (*EXACT, "slots", "stop", "light", "negation")
 
@@ -134,7 +134,7 @@ _LOADING: Final = Lock()
 
 @cache
 def load_lexicon() -> Lexicon:
-    """Return the lexicon of all languages, which is loaded once per process, in 0.7 s, for all threads."""
+    """Return the lexicon of all languages. A process loads it once, in 0.7 s; all threads share it."""
     with _LOADING:
         return _load_entries()
 
@@ -166,7 +166,7 @@ def lookup(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=WORDS)
 def word_entries(forms_of_word: frozenset[str]) -> tuple[Entry, ...]:
-    """Return the entries of a word alone."""
+    """Return the entries that consist of this one word."""
     words = load_lexicon().words
     found = {id(entry): entry for form in forms_of_word for entry in words.get(form, ())}
     return tuple(found.values())
@@ -194,7 +194,7 @@ def _entries(document: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _groups(thesaurus: str, language: str, bare: AbstractSet[str]) -> Iterator[Entry]:
-    """Yield an entry for each word; the words of a line say the same.
+    """Yield an entry for each word of the thesaurus; the words of a line have the same meaning.
 
     The thesaurus has dictionary forms, so adding the stem of each is enough to match other forms.
 

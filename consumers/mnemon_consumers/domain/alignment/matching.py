@@ -19,7 +19,7 @@ SIMILAR: Final = 0.55
 """Similarity above which two English words mean nearly the same; static vectors lack Russian words."""
 
 PREFIX: Final = 5
-"""Smallest number of letters that two words of one root have in common."""
+"""Minimum number of letters that two words of one root have in common."""
 
 
 _EXACT: Final = (TermKind.NUMBER, TermKind.DATE, TermKind.PERSON)
@@ -34,7 +34,7 @@ class Alignment:
         statements: the older and the newer one.
         matched: maps the place of each matched term of the older one to the place of its counterpart.
         pairs: terms of the older and of the newer one that say the same.
-        old, new: terms without a counterpart that matter, in the order of the text.
+        old, new: terms of each statement that matter and have no counterpart, in the order of the text.
         weight: weight of the terms that say the same.
     """
 
@@ -47,12 +47,12 @@ class Alignment:
 
     @property
     def is_substituted(self) -> bool:
-        """Whether the matched words have the same order and something in between was replaced."""
+        """Whether the matched words have the same order, and other words between them were replaced."""
         return _is_substituted(*self.statements, self.matched)
 
     @property
     def kind_pairs(self) -> list[tuple[Term, Term]]:
-        """The pairs in which one term names a thing exactly, and the other one names its kind."""
+        """The pairs in which one term names a thing exactly and the other term names its kind."""
         return [
             (a, b)
             for a, b in self.pairs
@@ -60,13 +60,13 @@ class Alignment:
         ]
 
     def share(self, left: Sequence[Term]) -> float:
-        """Return the part of a side's weight that has a counterpart, 0 to 1."""
+        """Return the share, 0 to 1, of a statement's weight that has a counterpart; `left` has none."""
         total = self.weight + sum(term.weight for term in left)
         return self.weight / total if total else 0.0
 
 
 def align_facts(old: ParsedFact, new: ParsedFact, similarity: WordSimilarity | None = None) -> Alignment:
-    """Match the terms of two statements: first those with a common key, then those that are alike."""
+    """Match the terms of two statements: first terms with a common key, then similar terms."""
     of_old: dict[int, int] = {}
     _match_pairs(_pair_common_keys(old, new), of_old)
     left_old = [i for i, term in enumerate(old.terms) if i not in of_old and _is_comparable(term)]

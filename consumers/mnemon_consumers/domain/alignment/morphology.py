@@ -1,4 +1,4 @@
-"""Dictionary forms and stems of words, by script: Latin words count as English, Cyrillic ones as Russian."""
+"""Dictionary forms and stems of words. Latin script counts as English, Cyrillic script as Russian."""
 
 import re
 import unicodedata
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from pymorphy3 import MorphAnalyzer
 
 FORMS: Final = 3
-"""Readings of a Russian word that count; other readings are rarer than one in ten."""
+"""Maximum number of readings of a Russian word to use; further readings are rarer than one in ten."""
 
 WORDS: Final = 20_000
-"""Words whose forms a process caches: 10 MB."""
+"""Maximum number of words whose forms a process caches, in 10 MB of memory."""
 
 NAME_TAGS: Final = ("Name", "Surn", "Patr", "Geox", "Orgn", "Trad")
 """OpenCorpora's grammemes of proper names."""
@@ -90,7 +90,7 @@ def is_proper_name(word: str) -> bool:
 
 @lru_cache(maxsize=WORDS)
 def name_lemmas(word: str) -> frozenset[str]:
-    """Return the dictionary forms of a lower-case Russian word as a proper name; empty if it is no name.
+    """Return the dictionary forms of a lower-case Russian word as a proper name; empty for other words.
 
     "Валентина" may be a woman, or a man in the genitive: a form that may be the nominative counts as
     nominative.
@@ -103,7 +103,7 @@ def name_lemmas(word: str) -> frozenset[str]:
 
 
 def is_verb(word: str) -> bool:
-    """Return whether a Russian word is a verb; an English word alone does not tell."""
+    """Return whether a Russian word is a verb; False for every English word."""
     return not grammemes(word).isdisjoint(("VERB", "INFN", "GRND", "PRTS"))
 
 

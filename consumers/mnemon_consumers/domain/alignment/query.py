@@ -1,7 +1,7 @@
 """Query fit: whether the words of a query name a fact, and which of several facts they name.
 
-A query must not remove another fact than the intended one. So a word counts as found only if the fact has the
-same word, in another form or in other letters. Vectors and synonyms are not used: vectors treat "rent" and
+A query must not remove another fact than the intended fact. So a fact has a word of the query only if it has
+the same word, in any form or in other letters. Vectors and synonyms are not used: vectors treat "rent" and
 "house" as alike.
 """
 
@@ -13,22 +13,22 @@ from mnemon_consumers.domain.alignment.query_agreement import agrees_in_order, a
 from mnemon_consumers.domain.alignment.query_words import COMMON_WEIGHT, ContentWords, parse_words
 
 LONGEST: Final = 500
-"""Characters of a query that count, from its beginning."""
+"""Maximum number of characters of a query to read, from its beginning."""
 
 NEEDED: Final = 0.999
-"""Smallest fit of a fact that a query names: the fact has all of the query's words."""
+"""Minimum fit of a fact that a query names: the fact has all of the query's words."""
 
 MARGIN: Final = 0.15
-"""Smallest lead in fit of the named fact over the next one."""
+"""Minimum lead in fit of the named fact over the next fact."""
 
 SHARE_BY_ONE: Final = 0.4
-"""Smallest share of a fact's words that a query of one word must account for.
+"""Minimum share of a fact's words that a query of one word must account for.
 
 One word of a long fact seldom names the subject of the fact.
 """
 
 SHARE_BY_SEVERAL: Final = 0.3
-"""Smallest share of a fact's words for a query of two words or more."""
+"""Minimum share of a fact's words that a query of two words or more must account for."""
 
 DISAGREEMENT: Final = 0.5
 """Factor for a fact that agrees in words but not in person, negation or direction."""
@@ -46,7 +46,7 @@ class QueryMatches:
     """The facts that a query may mean.
 
     Attributes:
-        named: the id of the fact that the query clearly means; None if it means none, or more than one.
+        named: the id of the fact that the query clearly means; None without a single such fact.
         ranked: the facts that have at least one of the query's words, best first.
     """
 
@@ -71,7 +71,7 @@ def choose_fact(query: str, facts: Iterable[tuple[str, str]]) -> QueryMatches:
 
 
 def _named(query: ContentWords, known: Mapping[str, ContentWords], fits: Mapping[str, float]) -> str | None:
-    """Return the fact that fits wholly and clearly best, unless the query's words tell too little of it."""
+    """Return the fact that fits fully and clearly best; None if the query has too few of its words."""
     if not fits:
         return None
     best, *others = sorted(fits, key=lambda each: -fits[each])
@@ -89,7 +89,7 @@ def _fit(query: ContentWords, fact: ContentWords) -> float:
     """Measure how well a query names a fact, 0 to 1.
 
     The fit is 1 if the fact has every content word of the query, and agrees with it. A person, a negation or
-    a direction that only one of the two has halves the fit. Numbers and names must be the same.
+    a direction that only the fact or only the query has halves the fit. Numbers and names must be the same.
     """
     found = query.weight_in(fact)
     if not found:

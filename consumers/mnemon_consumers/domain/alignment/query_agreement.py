@@ -1,4 +1,4 @@
-"""Agreement in order and tense of a query and a fact that share words; every doubt counts against it."""
+"""Agreement of a query and a fact in word order and tense. A doubtful case counts as disagreement."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -20,9 +20,10 @@ _TENSES: Final = frozenset(("past", "pres", "futr"))
 
 
 def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
-    """Return whether the words have the same order in both, if the order tells who does what to whom.
+    """Return whether query and fact have the words in the same order, where the order carries meaning.
 
-    The order tells it for names, persons and things that are compared. In Russian, the case tells it too.
+    The order tells subject from object for names, persons and compared things. In Russian, the case does so
+    too.
     """
     pairs = _pairs(query, fact)
     persons = [pair for pair in pairs if any(word.is_name or word.is_person for word in pair)]
@@ -41,7 +42,7 @@ def agrees_in_order(query: ContentWords, fact: ContentWords) -> bool:
 
 
 def agrees_in_tense(asked: ContentWords, fact: ContentWords) -> bool:
-    """Return whether both are about the same time, as far as the query has a verb."""
+    """Return whether query and fact are about the same time, as far as their verbs tell."""
     pairs = _pairs(asked, fact)
     if not all(_has_same_tense(word, other) for word, other in pairs):
         return False

@@ -19,7 +19,7 @@ from mnemon_consumers.domain.alignment.morphology import (
 )
 
 COMMON_WEIGHT: Final = 0.5
-"""Weight of a word that many facts have and that alone names none of them; any other word has 1."""
+"""Weight of a word that many facts have and that alone names no fact; any other word has weight 1."""
 
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*[+#]*")
 _SHORTEST_PREFIX: Final = 5
@@ -96,7 +96,7 @@ class ContentWord(NamedTuple):
         text: in lower case.
         forms: forms by which it is matched.
         weight: weight in the fit.
-        direction: `from` or `to` if one is before it.
+        direction: `from` or `to` if that word precedes it.
         before: the word before it.
         is_person: whether it is a word for a person, such as `mother`.
         is_capital: whether it begins with a capital letter.
@@ -121,7 +121,7 @@ class ContentWord(NamedTuple):
 
     @property
     def is_adjective(self) -> bool:
-        """Whether it only describes what another word names."""
+        """Whether it is an adjective, which only describes the thing that another word names."""
         if is_cyrillic(self.text):
             return not self.is_name and not grammemes(self.text).isdisjoint(("ADJF", "ADJS", "COMP"))
         return self.text in _ADJECTIVE
@@ -152,11 +152,11 @@ class ContentWords:
         return sum(word.weight for word in self.content)
 
     def find(self, word: ContentWord) -> ContentWord | None:
-        """Return the word of this text that is the same; None if there is none."""
+        """Return the word of this text that is the same as a given word; None without a match."""
         return next((each for each in self.content if is_same(each, word)), None)
 
     def weight_in(self, other: "ContentWords") -> float:
-        """Return the weight of the words that another text has too."""
+        """Return the total weight of the words that another text also has."""
         return sum(word.weight for word in self.content if other.find(word))
 
 

@@ -47,11 +47,11 @@ class RelationVerdict:
     Attributes:
         relation: relation of the newer fact to the older one.
         evidence: the reason, for a person. It repeats no word of a fact, because it outlives the facts.
-        score: the share of both that is accounted for, 0 to 1; ranks candidates.
-        is_covered: whether the older fact says all that the newer one does, and more.
-        is_related: whether both say something of the same thing, and nothing contradicts it.
-        is_contradicted: whether a person, a value, a direction or a denial shows that they are not the same.
-        is_open: whether only different words speak against sameness, so that similarity may decide.
+        score: the share of both facts that has a counterpart, 0 to 1; ranks candidates.
+        is_covered: whether the older fact says everything that the newer fact says, and more.
+        is_related: whether both facts are about the same thing, without a contradiction.
+        is_contradicted: whether a person, a value, a direction or a denial shows that the facts differ.
+        is_open: whether the facts differ in wording only, so that similarity may decide.
     """
 
     relation: FactRelation
@@ -64,16 +64,16 @@ class RelationVerdict:
 
 
 SAME_SHARE: Final = 0.5
-"""Smallest share, of each fact, that must have a counterpart for differently worded facts to be the same."""
+"""Minimum share of each fact that must have a counterpart for differently worded facts to be the same."""
 
 UNDECIDED_SHARE: Final = 0.3
-"""Share below which, on either side, two facts are different."""
+"""Minimum share of each fact that must have a counterpart; below it, two facts are different."""
 
 RELATED_SHARE: Final = 0.4
-"""Share from which a fact may replace another one if a model says so."""
+"""Minimum share for a fact to replace another fact if a model says so."""
 
 SUBSTITUTED_SHARE: Final = 0.5
-"""Share from which words in the same order count as the same sentence with something replaced."""
+"""Minimum share for words in the same order to count as the same sentence with a part replaced."""
 
 PARTNERS: Final = ("wife", "husband", "spouse", "partner", "girlfriend", "boyfriend", "fiance", "fiancee")
 """People whose mention tells the marital status."""
@@ -111,7 +111,7 @@ _GENERAL_PEOPLE: Final = frozenset(
 """General words for people, for which the other fact may have a more exact word."""
 
 SUBSET_SHARE: Final = 0.95
-"""Share from which one fact contains the other."""
+"""Minimum share of one fact that the other must have to contain it."""
 
 
 def relate_facts(old: str, new: str, similarity: WordSimilarity | None = None) -> RelationVerdict:
@@ -177,7 +177,7 @@ class _Comparison:
         return RelationVerdict(relation, evidence, self.score, is_related=self._is_related(), is_open=True)
 
     def _is_related(self) -> bool:
-        """Return whether both say something of the same thing, not only of the same person."""
+        """Return whether both facts are about the same thing, not only about the same person."""
         says_same = self.score >= RELATED_SHARE and self._says_same_of_subject()
         return says_same or self._shares_slot()
 
@@ -242,7 +242,7 @@ class _Comparison:
         )
 
     def _is_another_of_a_kind(self) -> bool:
-        """Return whether only one fact is about "the other" or "the second" of two."""
+        """Return whether only one fact is about "the other" or "the second" of two things."""
         others = load_lexicon().grammar["others"]
         return any(
             a.is_head
@@ -399,7 +399,7 @@ class _Comparison:
         return "who does it and to whom is the other way round" if is_swapped else None
 
     def _has_turned(self) -> bool:
-        """Return whether a Russian fact says that something has changed, which explains a contrary word."""
+        """Return whether a Russian fact reports a change, which explains a contrary word."""
         return self.new.is_changed and not (self.old.is_changed or self.new.is_english)
 
     def _is_swapped(self) -> bool:
@@ -453,7 +453,7 @@ class _Comparison:
         return "by" in self.old.raw or "by" in self.new.raw
 
     def _decide_end(self) -> RelationVerdict | None:
-        """Decide if one of the facts denies the other, or says that it is over; None if undecided."""
+        """Decide the relation if one fact denies the other or says that it is over; None if undecided."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_negated == new.is_negated and old.is_ended == new.is_ended:
             return None
@@ -543,7 +543,7 @@ class _Comparison:
         )
 
     def _find_clause_end(self) -> int:
-        """Return the end of the clause that says that something is over: "sold the car and bought a bike"."""
+        """Return the end of the clause that ends a state: "sold the car and bought a bike"."""
         raw = self.new.raw
         if not self.new.is_ended or self.old.is_ended:
             return len(raw)
@@ -556,7 +556,7 @@ class _Comparison:
         return len(raw)
 
     def _is_denied_in_clause(self) -> bool:
-        """Return whether a part of one fact denies all that the other says, or the other way round."""
+        """Return whether a part of either fact denies everything that the other fact says."""
         old, new, left = self.old, self.new, self.alignment
         if old.is_english or self._has_exact_term(left.old) or _list_nouns(left.old):
             return False
@@ -570,7 +570,7 @@ class _Comparison:
         return is_verb_denied and is_about_same and not is_other and self.share_old >= SUBSET_SHARE
 
     def _is_over_for_part(self) -> bool:
-        """Return whether a Russian fact ends only what the other is for: "car loan", "the car is broken"."""
+        """Return whether a Russian fact ends only the purpose of a thing: "car loan", "the car is broken"."""
         left, pairs = (
             self.alignment.old,
             [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT],
@@ -634,7 +634,7 @@ class _Comparison:
         return has_own_verb and any(is_verb(t.text) and _is_denied(new, t) for t in left_new)
 
     def _is_learned(self) -> bool:
-        """Return whether a person has learned what they cannot do according to the older fact."""
+        """Return whether a person has learned an ability that the older fact denies."""
         is_unable = self.old.is_negated and not _ABLE.isdisjoint(self.old.raw)
         is_able = not _LEARNING.isdisjoint(self.new.raw) and not (self.new.is_negated or self.new.is_planned)
         is_whole = (
@@ -680,7 +680,7 @@ class _Comparison:
         )
 
     def _is_resumed(self) -> bool:
-        """Return whether something that was over holds again."""
+        """Return whether the newer fact says that an ended state holds again."""
         pairs = [a for a, _ in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         return (
             self.new.is_resumed
@@ -699,7 +699,7 @@ class _Comparison:
         return any(are_opposite(a, b) for a in old for b in new)
 
     def _decide_feeling(self) -> RelationVerdict | None:
-        """Decide if one of the facts is for something and the other is against something; None otherwise."""
+        """Decide the relation if one fact expresses liking and the other dislike; None otherwise."""
         old, new = (_list_feelings(terms) for terms in (self.alignment.old, self.alignment.new))
         if not self._is_felt_otherwise():
             return None
@@ -708,7 +708,7 @@ class _Comparison:
         return self._decide_different("the feelings are about different things")
 
     def _decide_replacement(self) -> RelationVerdict | None:
-        """Decide if each fact has something that the other one lacks; None if undecided."""
+        """Decide the relation if each fact has terms that the other lacks; None if undecided."""
         left = self.alignment
         if left.new and self._is_named_instead():
             return self._decide_update("the newer one names something else instead")
@@ -747,7 +747,7 @@ class _Comparison:
         return None
 
     def _has_changed_topic(self) -> bool:
-        """Return whether the newer fact says of the same thing, not only the same person, that it changed."""
+        """Return whether the newer fact reports a change of the same thing, not only of the same person."""
         topics = [
             (a, b)
             for a, b in self.alignment.pairs
@@ -767,7 +767,7 @@ class _Comparison:
         return bool(_list_nouns(self.alignment.old)) and self.replacement.is_other_swapped()
 
     def _is_narrower(self) -> bool:
-        """Return whether a word of the older fact tells which of several is meant: "car lease", "lease"."""
+        """Return whether a word of the older fact narrows the thing down: "car lease", "lease"."""
         is_head_shared = any(a.is_head and a.kind is TermKind.WORD for a, _ in self.alignment.pairs)
         is_favourite = "favourite" in self.old.slots & self.new.slots
         is_other = any(term.is_head for term in self.alignment.old) and not is_favourite
@@ -787,7 +787,7 @@ class _Comparison:
         )
 
     def _is_named_instead(self) -> bool:
-        """Return whether a Russian fact names something instead of the thing in the older one."""
+        """Return whether a Russian fact names a replacement of the thing in the older fact."""
         is_current = not (self.old.is_past or self.old.is_ended or self.old.is_planned or self.new.is_planned)
         return (
             is_current
@@ -803,7 +803,7 @@ class _Comparison:
         return any(term.kind in (TermKind.NAME, TermKind.NUMBER, TermKind.DATE) for term in left)
 
     def _drops_amount(self) -> bool:
-        """Return whether a Russian fact that says that something has changed lacks only the older amount."""
+        """Return whether a Russian fact that reports a change lacks only the older amount."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.new.is_english)
         return is_marked and kinds_of(self.alignment.old) == {TermKind.NUMBER}
 
@@ -821,7 +821,7 @@ class _Comparison:
         )
 
     def _is_once_again(self) -> bool:
-        """Return whether only the older fact has an amount, and the newer a single time: "раз в неделю"."""
+        """Return whether only the older fact has an amount, while the newer has "once": "раз в неделю"."""
         left = self.alignment
         is_single = "раз" in self.new.raw and not any(term.kind is TermKind.NUMBER for term in self.new.terms)
         is_amount = kinds_of(left.old) == {TermKind.NUMBER} and self.old.word_after(left.old[0]) in (
@@ -831,7 +831,7 @@ class _Comparison:
         return is_amount and is_single and not left.new
 
     def _is_described(self) -> bool:
-        """Return whether the newer fact tells what a thing is whose existence the older one states."""
+        """Return whether the newer fact describes a thing whose existence the older fact states."""
         old, new, left = self.old, self.new, self.alignment
         if "есть" not in old.raw or new.is_negated or new.is_ended or left.old:
             return False
@@ -982,7 +982,7 @@ def _is_name_beside(statement: ParsedFact, person: Term, name: Term) -> bool:
 
 
 def _are_other_compounds(a: str, b: str) -> bool:
-    """Return whether two Russian compounds name things of one kind: "врач-хирург", "врач-терапевт"."""
+    """Return whether two Russian compounds differ within one kind: "врач-хирург", "врач-терапевт"."""
     if "-" not in a or "-" not in b or not (is_cyrillic(a) and is_cyrillic(b)):
         return False
     first, last = zip(a.rsplit("-", 1), b.rsplit("-", 1), strict=True)

@@ -1,4 +1,4 @@
-"""Attributes with one value at a time: decides whether a newer value replaces an older one."""
+"""Replacement of values: decides whether a newer value of an attribute replaces an older value."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ _REACHING: Final = frozenset(
 """Words that say that a person has reached a level."""
 
 _NEXT: Final = ("for", "to", "a", "an", "в", "во", "на")
-"""Words before the name of the thing for which something else is left."""
+"""Words before the name of the thing for which a person leaves another thing."""
 
 _ONE_PERIOD: Final = ("год", "годик", "полгода", "полтора")
 """Words that tell an age without a number."""
@@ -58,7 +58,7 @@ _MOVING: Final = frozenset(("=перенести", "moved", "transferred"))
 """Verbs whose object only changes its place."""
 
 _ENDS: Final = ("with", "for", "from", "to", "by", "на", "из", "с", "в", "во")
-"""Words that end the object of such a verb."""
+"""Words that end the object of a verb in `_SWAPPING` or `_MOVING`."""
 
 _REMAINING: Final = frozenset(("осталось", "остался", "осталась", "остались"))
 """Past tenses that describe the present."""
@@ -107,20 +107,20 @@ _WORKING: Final = ("work as", "works as", "working as")
 """Phrases before a person's occupation."""
 
 _SWITCHING: Final = frozenset(("switched", "upgraded", "перешел", "перешла", "пересел", "пересела"))
-"""Verbs that say that a person uses something else now."""
+"""Verbs that say that a person uses another thing now."""
 
 _ENTERING: Final = frozenset(("started", "entered", "reached", "пошел", "пошла", "перешел", "перешла"))
 """Verbs that say that the next class or chapter has begun."""
 
 _ADDING: Final = frozenset(("too", "also", "another", "second", "тоже", "также", "еще", "второй", "вторая"))
-"""Words that say that something is added."""
+"""Words that mean an addition."""
 
 _USING: Final = frozenset(("use", "uses", "using", "пользуется", "пользуюсь", "использует", "использую"))
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Two facts, each of which has something that the other one lacks.
+    """Two facts, each of which has terms that the other lacks.
 
     Attributes:
         old, new: the facts.
@@ -147,7 +147,7 @@ class Replacement:
         return [term for term in self.left if term.kind in (TermKind.NUMBER, TermKind.DATE)]
 
     def slot(self) -> str | None:
-        """Return the attribute of a person to which the newer fact gives another value; None without one."""
+        """Return the person's attribute that has another value in the newer fact; None if there is none."""
         left, slots = self.alignment, self.old.slots & self.new.slots
         shared = kinds_of(left.old) & kinds_of(left.new)
         if self.old.is_planned:
@@ -313,7 +313,7 @@ class Replacement:
         return None
 
     def is_value(self) -> bool:
-        """Return whether both facts give a value to the same thing, which has one at a time."""
+        """Return whether both facts give a value to the same thing, which has one value at a time."""
         is_elected = not _ELECTING.isdisjoint(self.new.raw) and not self.old.is_past
         if is_elected and self._is_in_one_role():
             return True
@@ -434,7 +434,7 @@ class Replacement:
         )
 
     def _has_been_changed(self) -> bool:
-        """Return whether a Russian fact says that the only value of something has changed."""
+        """Return whether a Russian fact says that the only value of a thing has changed."""
         is_marked = self.new.is_changed and not (self.old.is_changed or self.old.is_past)
         has_topic = any(a.kind is not TermKind.LIGHT for a, _ in self.alignment.pairs)
         is_value = (
@@ -486,7 +486,7 @@ class Replacement:
         )
 
     def _is_attribute_value(self) -> bool:
-        """Return whether both facts say of the same thing what it is, as in "The manager is Ann"."""
+        """Return whether both facts identify the same thing or person, as in "The manager is Ann"."""
         old, new = self.alignment.old, self.alignment.new
         pairs = [(a, b) for a, b in self.alignment.pairs if a.kind is not TermKind.LIGHT]
         if not all(a.is_head and b.is_head for a, b in pairs) or any(term.is_head for term in self.left):
@@ -565,7 +565,7 @@ class Replacement:
         )
 
     def is_other_swapped(self) -> bool:
-        """Return whether the newer fact swaps something that the older one does not mention."""
+        """Return whether the newer fact swaps a thing that the older fact does not mention."""
         raw = self.new.raw
         verbs = _SWAPPING | _MOVING
         starts = [at for at, word in enumerate(raw) if not ({word} | lookup(word)).isdisjoint(verbs)]
@@ -652,12 +652,12 @@ def _slot_words(slot: str) -> frozenset[str]:
 
 
 def _consists_of(terms: Sequence[Term], slot: str) -> bool:
-    """Return whether all terms are words of a slot, or say that something changes or begins."""
+    """Return whether all terms are words of a slot or words for a change or a beginning."""
     return not _without_changes(terms, slot)
 
 
 def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
-    """Return the terms that are neither words of a slot nor say that something changes or begins."""
+    """Return the terms that are neither words of a slot nor words for a change or a beginning."""
     words = _slot_words(slot)
     return [
         term
@@ -673,7 +673,7 @@ def _without_changes(terms: Sequence[Term], slot: str) -> list[Term]:
 
 
 def _contents(terms: Sequence[Term]) -> list[Term]:
-    """Return the words that are neither units nor say that something changes."""
+    """Return the words that are neither units nor words for a change."""
     bare = ("changed", "units")
     return [t for t in terms if t.kind is TermKind.WORD and not any(is_listed(t, table) for table in bare)]
 
@@ -684,7 +684,7 @@ def _is_reaching(term: Term) -> bool:
 
 
 def _is_growth(old: tuple[Term, ...], new: tuple[Term, ...]) -> bool:
-    """Return whether each side has one number, and that of the newer side is greater."""
+    """Return whether each fact has one number, and the number of the newer fact is greater."""
     if len(old) != 1 or len(new) != 1:
         return False
     before, after = (as_number(min(term.keys)) for term in (old[0], new[0]))
@@ -719,7 +719,7 @@ def _has_own_head(statement: ParsedFact) -> bool:
 
 
 def _is_event_past(statement: ParsedFact) -> bool:
-    """Return whether a fact is about something that happened, and not about what is left of it."""
+    """Return whether a fact is about a past event, and not about a result that remains."""
     is_rest = not _REMAINING.isdisjoint(statement.raw) or any(
         word == "left" and following in ("", "on", "of", "to", "until", "before")
         for word, following in pairwise((*statement.raw, ""))
@@ -746,7 +746,7 @@ def _is_person_in_role(term: Term) -> bool:
 
 
 def _is_occupation(statement: ParsedFact, profession: Term) -> bool:
-    """Return whether a person has the occupation that a word names, and does not only see or know one."""
+    """Return whether a person has the occupation that a word names, rather than meets a person who has it."""
     words = profession.text.split()
     if is_cyrillic(words[-1]):
         tags, before = grammemes(words[-1]), statement.word_before(profession)

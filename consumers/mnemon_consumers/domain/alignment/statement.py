@@ -1,4 +1,4 @@
-"""A parsed fact: its terms, and what the sentence says of them."""
+"""Parsed fact: its terms, and the properties of its sentence such as negation and tense."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TermKind(Enum):
-    """Kind of a term. Its weight is how strongly a term without a counterpart speaks against sameness."""
+    """Kind of a term. The greater its weight, the more a term without a counterpart makes facts differ."""
 
     WORD = 1.0
     NAME = 1.5
@@ -24,7 +24,7 @@ class Term(NamedTuple):
 
     Attributes:
         text: its spelling in the fact, in lower case.
-        keys: two terms with a key in common say the same.
+        keys: two terms with a key in common have the same meaning.
         opposites: poles such as `trade+`, whose counterpart `trade-` says the contrary.
         stages: poles such as `search+`, which `search-` follows in time.
         kinds: poles such as `instrument+` for any of a kind and `instrument-` for one kind of it.
@@ -60,19 +60,19 @@ class ParsedFact:
         tokens: for every token its term's place in `terms`, or the token itself if it has no content.
         slots: attributes to which it gives a value, such as `residence`.
         is_negated: whether it denies something.
-        is_ended: whether it says that something is over.
-        is_changed: whether it says that something has changed.
+        is_ended: whether it says that a state is over.
+        is_changed: whether it reports a change.
         is_planned: whether it is about a plan or a wish.
-        is_resumed: whether it says that something holds again.
+        is_resumed: whether it says that a state holds again.
         is_quit: whether it says that a person has given up a habit.
         is_foreign: whether its language has no words in the lexicon.
-        is_past: whether it is about something that happened.
+        is_past: whether it is about a past event.
         is_english: whether it has no Cyrillic letter.
-        reason_at: the token from which on it gives a reason.
+        reason_at: the place of the token that begins a reason; the token count without a reason.
         raw: its words, in lower case.
         concepts: concepts of all its words and phrases.
         compounds: concepts of its phrases whose words have a meaning of their own.
-        is_copular: whether it says of a thing what it is.
+        is_copular: whether it identifies a thing, as in "The rent is 900".
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""Structure of a sentence, as far as short facts need it: its head, its tense, its prepositions."""
+"""Structure of a sentence: its head, tense and prepositions, as far as short facts need them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -21,13 +21,13 @@ _CONTRARY_ROLES: Final = {
 } | {frozenset(("above", "below"))}
 
 _BETWEEN: Final = 3
-"""Largest number of words between a verb and its particle, or between the two sides of a contrast."""
+"""Maximum number of words between a verb and its particle, or between the two sides of a contrast."""
 
 _PREDICATES: Final = ("VERB", "PRTS", "ADJS", "PRED")
 """OpenCorpora's grammemes of Russian predicates."""
 
 _LOOKED_AT: Final = 6
-"""Tokens among which to look for the verb of a short fact."""
+"""Number of tokens, from the beginning, that are searched for the verb of a short fact."""
 
 
 def contradicts(role: str, other: str) -> bool:
@@ -88,7 +88,7 @@ def _is_verb_form(word: str) -> bool:
 
 
 def is_copular(tokens: Sequence[Token], head: int) -> bool:
-    """Return whether a fact says of a thing what it is: "The rent is 900", "Любимый цвет — синий"."""
+    """Return whether a fact identifies a thing: "The rent is 900", "Любимый цвет — синий"."""
     if not 0 < head < len(tokens):
         return False
     if tokens[head].word in ("—", "–"):
@@ -145,7 +145,7 @@ def _has_subject(words: Sequence[str]) -> bool:
 
 
 def is_past(tokens: Sequence[Token]) -> bool:
-    """Return whether a fact is about something that happened."""
+    """Return whether a fact is about a past event."""
     grammar = load_lexicon().grammar
     before = ""
     for token in tokens[:_LOOKED_AT]:
@@ -161,6 +161,6 @@ def is_past(tokens: Sequence[Token]) -> bool:
 
 
 def reason_start(tokens: Sequence[Token]) -> int:
-    """Return the place of the token from which on a fact gives a reason; the token count if it gives none."""
+    """Return the place of the token that begins the reason in a fact; the token count without a reason."""
     reasons = load_lexicon().grammar["reasons"]
     return next((at for at, token in enumerate(tokens) if token.word in reasons), len(tokens))

@@ -95,7 +95,7 @@ def number_keys(word: str) -> tuple[str, ...] | None:
 
 
 def as_number(key: str) -> float | None:
-    """Return the value of a number's key; None if the key is a time, a version or the like."""
+    """Return the value of a number's key; None for any other key, such as a time or a version."""
     try:
         return float(key)
     except ValueError:

@@ -1,1 +1,1 @@
-"""Policy: which facts may be kept, and for how long."""
+"""Policy: rules on which facts may be kept, and until when."""

@@ -39,7 +39,7 @@ _PROSE: Final = compile_pattern(
 _ARGUMENTS: Final = compile_pattern(
     r"""(?:^|\s)--?[A-Za-z]|&&|\|\s*\w|[\"'`$]\S|://|(?:^|\s)[~.]?/\w|\S/\S|;\s*\w|@\w"""
 )
-"""Signs that a command line has, and a sentence seldom has."""
+"""Patterns of command lines that sentences seldom match."""
 
 _ORDER: Final = compile_pattern(
     r"""(?:(?:please|pls|ok|okay|now|hey|hi|hello|so|then|well|just|assistant|bot|first|also|
@@ -66,7 +66,7 @@ _OVERRIDE: Final = compile_pattern(
     (?:игнорир\w+|забудь(?:те)?|отмени(?:те)?|обойди(?:те)?)\s+(?:\w+\s+){0,3}?
     (?:инструкци\w+|указани\w+|команд\w*|правил\w*|промпт\w*)(?!\w)"""
 )
-"""Attempts to give a later model orders through the memory, anywhere in a text."""
+"""Orders to a model that reads the memory later, anywhere in a text."""
 
 
 def is_command(text: str) -> bool:
@@ -74,5 +74,5 @@ def is_command(text: str) -> bool:
     if _ORDER.match(text) or _OVERRIDE.search(text) or _PROMPT.match(text):
         return True
     typed = _LINE.match(text) or _SUPERUSER.match(text)
-    # "Git push is what he forgets" begins like a command, but says something of a person.
+    # "Git push is what he forgets" begins like a command, but is about a person.
     return typed is not None and (bool(_ARGUMENTS.search(text)) or not _PROSE.search(text))

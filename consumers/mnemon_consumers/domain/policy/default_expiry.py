@@ -8,12 +8,12 @@ from mnemon_contracts.settings.groups import FactLimits
 
 
 def compute_default_expiry(at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the expiry date of a working fact that names none; None by default."""
+    """Return the expiry date of a working fact without a date; None unless `limits` sets a number of days."""
     return None if limits.working_days is None else at + timedelta(days=limits.working_days)
 
 
 def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimits) -> datetime | None:
-    """Return the end of a fact that is kept in a tier from now on: its former end, unless it moves."""
+    """Return the end of a fact in its new tier: the former end, unless the fact moves to another tier."""
     if tier == former.tier:
         return former.expires_at
     if tier == "working":
@@ -25,12 +25,12 @@ def compute_kept_until(former: Fact, tier: Tier, at: datetime, limits: FactLimit
 def compute_rewritten_until(
     former: Fact, text: str, end: datetime | None, tier: Tier, at: datetime, limits: FactLimits
 ) -> datetime | None:
-    """Return the end of a fact in new words: in the tier `working` the end that they name, else its former.
+    """Return the end of a rewritten fact: the end that the new words name, or the former end.
 
     Args:
-        former: the fact in its old words. An end that only the old words named is dropped.
+        former: the fact in its old words. An end that the old words named is dropped.
         text: the new words.
-        end: the end that the new words name, see `find_expiry`.
+        end: the end that the new words name, see `find_expiry`; only the tier `working` uses it.
         tier: the tier in which it is kept from now on.
         at: the time of the change.
         limits: the tenant's limits.

@@ -11,15 +11,16 @@ from mnemon_contracts.events.memory import Reason
 from mnemon_contracts.settings.groups import Policy
 
 CACHED_TEXTS: Final = 256
-"""Texts whose refusal a process caches: a proposal is checked before it is embedded, and once more."""
+"""Maximum number of texts whose refusal a process caches: a proposal is checked twice."""
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
 def find_refusal(text: str, policy: Policy) -> tuple[Reason, str] | None:
-    """Return why a text is not kept, for a program and for a person; None if no rule refuses it.
+    """Return the reason to refuse a text, as a code and as an explanation; None if no rule refuses it.
 
     Secrets are checked first, so that a text which is also too long or too short is reported as a secret. The
-    explanation never repeats a secret. A run of white space counts as one character, and none at the ends.
+    explanation never repeats a secret. A run of white space counts as one character; white space at both ends
+    does not count.
     """
     said = join_lines(text)
     if (what := find_secret(said, policy)) is not None:

@@ -1,4 +1,4 @@
-"""Words of a sentence, and regular expressions written over several lines."""
+"""Wording: splits sentences into words, and compiles regular expressions written over several lines."""
 
 import re
 import unicodedata

@@ -1,1 +1,1 @@
-"""Costs of language models, and budgets."""
+"""Spending: tokens and costs of language models, and daily budgets."""

@@ -1,4 +1,4 @@
-"""Daily budgets: whether a tenant may still ask models today."""
+"""Daily budgets, which limit the spending of a tenant on language models."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from mnemon_infra.telemetry.metrics import BUDGET_USED, BUDGETS_SPENT
 log = structlog.get_logger("spending")
 
 CACHED_TENANTS: Final = timedelta(seconds=5)
-"""Time for which a database answer is used; then it is read again, because other processes spend too."""
+"""Time for which a tenant's spending is cached. Then it is read again, because other processes spend too."""
 
 
 _kept: WeakSet["Budgets"] = WeakSet()
@@ -47,7 +47,7 @@ class _DaySpending:
 
 
 def measure_spending() -> None:
-    """Set the metrics of how much of the budgets in this process is used."""
+    """Set the metrics of the used shares of the budgets in this process."""
     shares: dict[str, float] = {}
     for budgets in _kept:
         for tenant, share in budgets.compute_shares().items():
@@ -73,12 +73,13 @@ class Budgets:
         """Return whether a tenant may ask a model now. A tenant that has spent its budget is logged once a
         day.
 
-        Calls under way count as if they had been answered, with the longest answer.
+        Calls in progress count as if they had been answered, with the longest answer. The first refusal of a
+        day is logged.
 
         Args:
             tenant: the tenant that asks.
-            is_reserved: whether the call in question counts as under way already; then only the amount spent
-                is compared with the limit.
+            is_reserved: whether the call is reserved already; then only the amount spent is compared with the
+                limit.
 
         Raises:
             DatabaseUnavailable: there is a limit, and the amount spent cannot be read.
@@ -129,16 +130,16 @@ class Budgets:
         return self._settings.get_settings(tenant).spending.usd_per_day is not None
 
     def invalidate(self) -> None:
-        """Make the next call read the database again, because it now has the possible costs of batches."""
+        """Make the next check read the database, which now has the possible costs of batches."""
         for spent in self._tenants.values():
             spent.asked_at = None
 
     def record_spending(self, tenant: str, usd: float | None) -> None:
-        """Count at once what this process spends; the log tells other processes."""
+        """Count the cost of an answered call in this process; other processes learn of it from the log."""
         self._today(tenant).usd += usd or 0.0
 
     def compute_shares(self) -> dict[str, float]:
-        """Return the used share of the budget, for each tenant with a budget that asked a model today."""
+        """Return the used share of the budget of each tenant that has a budget and asked a model today."""
         self._begin_day()
         limits = {
             tenant: self._settings.get_settings(tenant).spending.usd_per_day for tenant in self._tenants
@@ -166,7 +167,7 @@ class Budgets:
 
 
 class Reservations:
-    """Calls that count before they are made, until they are released together."""
+    """Reservations of possible costs before calls are made; they are released together."""
 
     def __init__(self, budgets: Budgets) -> None:
         self._budgets = budgets

@@ -14,7 +14,7 @@ from mnemon_infra.models.language.port import ModelRequest, Purpose, Usage
 _PER: Final = 1_000_000
 """Number of tokens to which a price applies."""
 
-# A date or a revision, as in gpt-4o-2024-08-06, claude-sonnet-4-20250514 and gemini-2.0-flash-001: one digit
+# A date or a revision, as in gpt-4o-2024-08-06, claude-sonnet-4-20250514 and gemini-2.0-flash-001. One digit
 # alone, or a word such as `mini`, makes it another model, with another price.
 _REVISION: Final = re.compile(r"(?:[-@:](?:\d{2,}|latest|preview|exp))+")
 
@@ -75,7 +75,7 @@ def estimate_cost(request: ModelRequest, model: str, spending: Spending, *, in_b
 
 
 def find_price(model: str, prices: Iterable[Price]) -> Price | None:
-    """Return the price for exactly this name, else for the longest name of which the model is a revision."""
+    """Return the price for exactly this name, else for the longest name that this model is a revision of."""
     fitting = [price for price in prices if _is_model(model, price.model)]
     return max(fitting, key=lambda price: len(price.model), default=None)
 

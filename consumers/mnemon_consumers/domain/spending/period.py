@@ -27,7 +27,7 @@ class Period:
         since: the beginning of the first day.
         until: the end of today.
         calls: the model calls of these days.
-        settings: the current settings; their prices tell what batches saved.
+        settings: the current settings; their prices give the savings of batches.
         out_of_budget: the tenants that have no budget left today.
         prices: the prices that are set, globally or for the one tenant.
     """
@@ -57,7 +57,7 @@ class Period:
 
 
 async def load_last_days(database: Database, settings: LiveSettings, tenant: str | None, days: int) -> Period:
-    """Load what a tenant, or every tenant, spent today and in the days before.
+    """Load the spending of a tenant, or of every tenant, today and on the days before.
 
     Raises:
         DatabaseUnavailable: the database cannot answer now.

@@ -24,7 +24,7 @@ class Total:
     Attributes:
         calls: number of calls.
         batched: number of calls that were lines of batches.
-        unpriced: number of calls whose model had no price when it was asked; `offline` needs none.
+        unpriced: number of calls whose model had no price at the time; `offline` needs no price.
         input: tokens of the requests, including cached ones.
         cached: tokens of the requests that the provider had cached.
         output: tokens of the answers.
@@ -55,12 +55,12 @@ class Total:
 
     @property
     def cached_share(self) -> float | None:
-        """The share of the requests' tokens that was cached; None if there were none."""
+        """The share of the requests' tokens that was cached; None if the requests had no tokens."""
         return self.cached / self.input if self.input else None
 
     @property
     def known_usd(self) -> float | None:
-        """Cost in US dollars. None, unlike 0, means that the cost is not known, as no call had a price."""
+        """Cost in US dollars; None if no call had a price, so that the cost is unknown."""
         return None if self.calls and self.unpriced == self.calls else self.usd
 
 
@@ -106,7 +106,7 @@ def find_exhausted_budgets(
 
     Args:
         spent: US dollars of today, by tenant.
-        tenants: further tenants, which spent nothing but may have a limit of nothing.
+        tenants: further tenants, which spent nothing but may have a limit of 0.
         spending_of: returns the spending settings of a tenant.
     """
     found = []

@@ -1,4 +1,4 @@
-"""Checks a fact from a model against the messages that it was learned from. No I/O, no clock.
+"""Grounding: checks a fact of a model against the messages that it names as sources. No I/O, no clock.
 
 A name or a number that no source has was most likely made up, or belongs to another person. Dates have other
 rules: a model has to write the date that "yesterday" means, which no message contains.
@@ -17,14 +17,15 @@ from mnemon_consumers.domain.alignment.statement import Term, TermKind
 from mnemon_infra.models.language.port import PromptFact, PromptMessage
 
 DERIVED_DAYS: Final = 366
-"""Days between a message and a date, in either direction, that "in May" or "last year" in it may mean."""
+"""Maximum number of days, in either direction, between a message and a date that its "in May" may mean."""
 
 LIKE_NAMES: Final = 5
 LIKE_SHARE: Final = 0.6
-"""Letters, and share of the longer word, that two forms of a name have in common: Portugal, Portuguese."""
+"""Minimum number of letters, and minimum share of the longer word, that two forms of a name have in common:
+Portugal, Portuguese."""
 
 LONGEST_SOURCE: Final = 4000
-"""Characters of a text that are read; a model is shown no more than these of a message."""
+"""Maximum number of characters of a text to read; the model is shown no more of a message."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _FIGURE: Final = re.compile(r"\d+")
@@ -69,7 +70,7 @@ class CalendarDate:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Words, numbers and dates of the sources of a fact.
+    """Evidence for a fact: words, numbers and dates of its sources.
 
     Attributes:
         words: all forms of their words.
@@ -91,10 +92,10 @@ class Evidence:
 def find_unsupported(
     text: str, sources: Sequence[int], messages: Sequence[PromptMessage], known: Iterable[PromptFact]
 ) -> list[str]:
-    """Find the names and numbers of a fact that its sources do not have, as the fact writes them.
+    """Find the names and numbers of a fact that its sources lack, in the spelling of the fact.
 
     Sources are the messages that the fact names, what the assistant said, the speakers' names, and the known
-    facts that the model was shown. Where a message says "she" or "there", names may stand in any message.
+    facts that the model was shown. If a message says "she" or "there", a name may come from any message.
 
     Args:
         text: the fact.
@@ -146,7 +147,7 @@ def _collect_evidence(texts: Iterable[str], messages: Sequence[PromptMessage]) -
 
 @lru_cache(maxsize=500)
 def _parse_terms(text: str) -> tuple[Term, ...]:
-    # A message has any number of sentences: it bypasses the cache of facts, which holds many short ones.
+    # A message may be long, so it bypasses the cache of parsed facts, which are short.
     return parse_text(text).terms
 
 
@@ -242,7 +243,7 @@ def _is_number_supported(term: Term, evidence: Evidence) -> bool:
         value == 1
         or value in evidence.numbers
         or (12 < value < 24 and round(value - 12, 2) in evidence.numbers)
-        # An age that follows from a year of birth.
+        # An age may follow from a year of birth.
         or any(day.year - year - value in (0, 1) for day in evidence.said_on for year in years)
         for value in values
     )

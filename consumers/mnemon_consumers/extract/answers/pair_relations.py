@@ -1,4 +1,4 @@
-"""Reads from an untrusted answer how pairs of facts relate."""
+"""Relations of fact pairs, read from an untrusted answer."""
 
 from collections.abc import Iterable
 from contextlib import suppress
@@ -34,7 +34,7 @@ class ComparedPair(Contract):
 
 
 def parse_relations(listed: object, pairs: Iterable[FactPair]) -> dict[FactPair, Relation]:
-    """Return the relations of pairs that an answer gives.
+    """Return the relations that an answer gives for pairs of facts.
 
     Args:
         listed: the list of pairs in an answer; any other value has no pairs.

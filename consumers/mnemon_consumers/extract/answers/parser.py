@@ -31,13 +31,14 @@ from mnemon_contracts.fact_pairs import FactPair, Relation
 from mnemon_infra.models.language.port import ModelAnswer, PromptFact, PromptMessage
 
 MOST_FACTS: Final = 50
-"""Most facts of one answer that are proposed."""
+"""Maximum number of facts of one answer that are proposed."""
 
 MOST_CHARACTERS: Final = 10_000
-"""Most characters of a fact that is parsed; the policy sets the length of a fact that is kept."""
+"""Maximum number of characters of a fact to parse; the policy limits the length of a kept fact."""
 
 MOST_OF_AN_ANSWER: Final = 100_000
-"""Most characters of an answer; a longer one is unreadable, because its repair would take seconds."""
+"""Maximum number of characters of an answer; a longer answer is unreadable, as its repair would take
+seconds."""
 
 _NAMED_LIST: Final = re.compile(r"""["']?facts["']?\s*:\s*\[""")
 _NAMED_PAIRS: Final = re.compile(r"""["']?pairs["']?\s*:\s*\[""")
@@ -50,7 +51,7 @@ _THOUGHTS_END: Final = "</think>"
 
 
 class UnreadableAnswer(Exception):
-    """An answer has no list of facts. The message repeats nothing of the answer."""
+    """An answer without a readable list of facts. The error message quotes nothing of the answer."""
 
 
 def _ignore_invalid(value: object, check: ValidatorFunctionWrapHandler) -> Any:
@@ -87,7 +88,7 @@ def _keep_integers(value: object) -> tuple[int, ...]:
 
 
 def _require_type(kind: str, *, or_null: bool = False, **more: Any) -> WithJsonSchema:
-    """Return a schema that is stricter than the parser, in terms that every provider's strict mode knows."""
+    """Return a schema stricter than the parser, in keywords that every provider's strict mode supports."""
     schema = {"type": kind, **more}
     return WithJsonSchema({"anyOf": [schema, {"type": "null"}]} if or_null else schema)
 
@@ -96,7 +97,7 @@ _OR_NONE: Final = WrapValidator(_ignore_invalid)
 
 
 class ProposedFact(Contract):
-    """A fact as a model proposes it. Invalid optional parts are left out."""
+    """A fact as a model proposes it. The parser drops invalid optional fields."""
 
     text: Annotated[Text, AfterValidator(_check_text)] = Field(
         description="The fact: one sentence of 12 to 240 characters, in the user's language."
@@ -123,13 +124,13 @@ class ProposedFact(Contract):
 
 
 class ParsedAnswer(NamedTuple):
-    """Content of an answer.
+    """Content of a model's answer.
 
     Attributes:
         facts: usable facts; their `sources` are log positions.
         repaired: whether the answer was no JSON and was repaired.
-        left_out: number of facts that are not proposed: without text, too long, or beyond the limit.
-        beyond_limit: usable facts among them that are beyond the limit.
+        left_out: number of facts that are not proposed: facts without text, too long, or beyond the limit.
+        beyond_limit: usable facts of `left_out` that are beyond the limit.
         relations: the relations that it gives for pairs that the request asked about.
     """
 
@@ -177,7 +178,7 @@ def parse_answer(
     except (ValueError, RecursionError):
         repaired = True
         listed, end = _repair_list(text, _NAMED_LIST.search(text) or _LIST.search(text))
-        # Only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
+        # Search only after the facts: the sentence of a fact may hold text that looks like a list of pairs.
         compared, _ = _repair_list(text, _NAMED_PAIRS.search(text, end))
     if listed is None:
         raise UnreadableAnswer("there is no list of facts in the answer")
@@ -216,7 +217,7 @@ def _find_fact_list(value: object) -> list[object] | None:
 
 
 def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] | None, int]:
-    """Read a list that has text around it, or is malformed or cut off; return it and its end."""
+    """Read a list that has text around it, or is malformed or cut off; return the list and its end."""
     if begins is None:
         return None, len(text)
     start = begins.end() - 1
@@ -231,7 +232,7 @@ def _repair_list(text: str, begins: re.Match[str] | None) -> tuple[list[object] 
 
 
 def _find_list_end(text: str, start: int) -> tuple[int, bool]:
-    """Find the end of a list, and whether it is closed; otherwise the end of its last complete entry.
+    """Return the end of a list and True, or the end of its last complete entry and False if it is cut off.
 
     Incomplete entries are dropped: a sentence that was cut off may say the opposite of what was meant.
     """
@@ -254,7 +255,7 @@ def _find_list_end(text: str, start: int) -> tuple[int, bool]:
 def _read_fact(
     value: object, messages: Sequence[PromptMessage], known: Collection[PromptFact]
 ) -> ProposedFact | None:
-    """Return a usable fact. Its sources become log positions; without any, all messages are its sources."""
+    """Return a usable fact with log positions as sources. If it names none, all messages are its sources."""
     try:
         fact = ProposedFact.model_validate({"text": value} if isinstance(value, str) else value)
     except (ValidationError, RecursionError):

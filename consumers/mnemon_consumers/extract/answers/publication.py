@@ -34,7 +34,7 @@ log = structlog.get_logger("extract")
 AnsweredRequest = tuple[WindowRequest, ModelAnswer | LineFailed]
 
 RETRY_PAUSES: Final = (30.0, 120.0, 600.0)
-"""Seconds before a window is asked for again, by number of failures; the last one serves all later ones."""
+"""Seconds before a window is retried, by number of failures; the last pause serves all later failures."""
 
 
 class AnswerPublisher:
@@ -46,7 +46,7 @@ class AnswerPublisher:
     async def publish_answers(
         self, connection: Client, answers: Sequence[AnsweredRequest], answering_model: AnsweringModel
     ) -> list[tuple[WindowRequest, WindowJudgement]]:
-        """Append the events of answers to the log, in order of the windows; return each window's outcome.
+        """Append the events of answers to the log, in the order of the windows; return each window's outcome.
 
         A repetition with the same answers changes nothing.
 
@@ -116,12 +116,12 @@ def _mark_trace(judged: WindowJudgement) -> WindowJudgement:
 
 
 def build_retry(window: StoredWindow, now: datetime, *, attempts: int | None = None) -> FailedWindow:
-    """Return the record of a window that failed once more and is asked for again after a pause.
+    """Return the record of a window that failed and is retried after a pause.
 
     Args:
         window: the window.
         now: the current time.
-        attempts: number of failures to record, if this failure does not count.
+        attempts: number of failures to record. Default: one more than before.
     """
     failed = window.attempts + 1 if attempts is None else attempts
     pause = RETRY_PAUSES[min(max(failed, 1), len(RETRY_PAUSES)) - 1]

@@ -31,16 +31,16 @@ from mnemon_infra.database.windows.window_repository import StoredWindow
 from mnemon_infra.models.language.port import LineFailed, ModelAnswer
 
 MOST_IMPORTANCE: Final = 5
-"""Highest importance of a fact with names or numbers that its source messages do not have: the usual one."""
+"""Maximum importance of a fact with names or numbers that its sources lack: the default importance."""
 
 
 MOST_REFUSALS: Final = 1
-"""Further requests for a window that the model refused to answer."""
+"""Maximum number of further requests for a window that the model refused to answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweringModel:
-    """The model that was asked. `batch_id` is the batch of the request; None for a single request."""
+    """The model that answered. `batch_id` is the batch of the request; None for a single request."""
 
     provider: str
     model: str
@@ -56,8 +56,8 @@ class WindowJudgement:
         is_answered: whether the window is complete.
         dead: reason why the window or some of its facts are given up; the dead letter keeps the answer.
         kept: the part of the answer that the dead letter keeps; None keeps all of it.
-        error: reason why the window has to be asked for again; None if it was not asked, or is asked online
-            before the failure counts.
+        error: reason to retry the window; None if no request reached the model, or if an online request
+            follows before the failure counts.
     """
 
     events: Sequence[LogEvent]
@@ -70,7 +70,7 @@ class WindowJudgement:
 def judge_answer(
     question: WindowRequest, outcome: ModelAnswer | LineFailed, answering_model: AnsweringModel
 ) -> WindowJudgement:
-    """Decide the outcome. Windows without a usable answer are given up after the attempts in the settings."""
+    """Decide the outcome of a window; give it up after the attempts that the settings allow."""
     window, paid = question.window, _build_call_events(question, outcome, answering_model)
     unanswered = _build_comparisons(question, {}, answering_model)
     if not question.messages:
@@ -92,7 +92,7 @@ def judge_answer(
         case ModelAnswer(problem=str(problem)):
             dead = Dead("unreadable", problem)
         case ModelAnswer(is_cut=True) if not is_last:
-            # The complete part may be used in the last attempt; before that, the model is asked again.
+            # The last attempt uses the complete part of the answer; before that, the model is asked again.
             dead = Dead("cut_off", "the answer ends for want of tokens")
         case ModelAnswer():
             try:
@@ -116,10 +116,10 @@ def judge_answer(
 
 
 def _check_facts(extracted: ParsedAnswer, question: WindowRequest) -> tuple[ParsedAnswer, list[list[str]]]:
-    """Return the facts, and for each the names and numbers that its source messages do not have.
+    """Return the facts, each with the names and numbers that its source messages lack.
 
-    A fact that has some may be made up. It is kept, but replaces no other fact, and its importance is at most
-    the usual one.
+    A fact with such names or numbers may be made up. It is proposed, but replaces no other fact, and its
+    importance is at most `MOST_IMPORTANCE`.
     """
     known = question.known[: question.settings.extraction.known_facts]
     marks = [find_unsupported(fact.text, fact.sources, question.messages, known) for fact in extracted.facts]
@@ -133,7 +133,7 @@ def _weaken_fact(fact: ProposedFact) -> ProposedFact:
 
 
 def _report_excess(extracted: ParsedAnswer, question: WindowRequest) -> tuple[Dead | None, str | None]:
-    """Return why facts of an answer are left out, and their texts without secrets; None if none are."""
+    """Return why facts of an answer are left out, and their texts without secrets; None if none is."""
     left = extracted.beyond_limit
     if not left:
         return None, None

@@ -26,7 +26,7 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 MOST_LINES: Final = 10_000
-"""Most lines of a batch, even if the provider takes more: they are held in memory during submission."""
+"""Maximum number of lines of a batch, even if the provider accepts more: submission holds them in memory."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Pool:
     """Windows that may share a batch.
 
     Attributes:
-        most: most lines of the batch.
+        most: maximum number of lines of the batch.
         is_ripe: whether a tenant's windows have waited for its `pool_seconds`.
     """
 
@@ -67,7 +67,7 @@ class BatchAssembler:
     async def claim_batches(self) -> None:
         """Claim a batch from each pool that is full or has waited long enough.
 
-        Only one process claims at a time: the others return at once.
+        Only one process claims at a time; in other processes the call returns at once.
 
         Raises:
             DatabaseUnavailable: the call can be repeated.

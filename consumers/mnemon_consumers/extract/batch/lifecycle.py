@@ -1,4 +1,4 @@
-"""Takes batches from their claim to their end. One process at a time handles a batch."""
+"""Lifecycle of batches, from the claim to the end. One process at a time handles a batch."""
 
 import asyncio
 import traceback
@@ -43,24 +43,24 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 BATCHES_AT_ONCE: Final = 2
-"""Batches that a process handles at the same time."""
+"""Maximum number of batches that a process handles at the same time."""
 
 AGE_DIVISOR: Final = 20
 """Divisor of a batch's age: the next check of the batch follows after a twentieth of it."""
 
 LONGEST_PAUSE: Final = 60.0
-"""Most seconds between two checks of a batch."""
+"""Maximum number of seconds between two checks of a batch."""
 
 MOST_READINGS: Final = 8
-"""Most attempts to read results that end too early. After them, missing results count as failed."""
+"""Maximum number of attempts to read results that end too early. Then missing results count as failed."""
 
 GRACE: Final = timedelta(hours=1)
-"""Time during which a process still checks a batch that takes too long before it gives it up: the batch may
-have ended long ago while no process was running."""
+"""Time for which a process checks an overdue batch before it gives the batch up: the batch may have ended
+while no process was running."""
 
 
 class BatchLifecycle:
-    """Takes batches through their states."""
+    """Advances batches from state to state."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class BatchLifecycle:
         except ModelRefused as error:
             if model.batches is not None:
                 raise
-            # The provider turned out to have no batches: from now on its windows are asked for one by one.
+            # The provider has no batches: from now on its windows are requested one by one.
             await self._fail_batch(connection, batch, str(error))
 
     async def _check_progress(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
@@ -178,7 +178,7 @@ class BatchLifecycle:
             await self._results.complete_batch(connection, batch, progress, {})
 
     async def _give_up_overdue(self, connection: Client, batch: StoredBatch) -> bool:
-        """Give up a batch that will have no results; return False if it may still have some."""
+        """Give up a batch that will have no results; return False if results may still come."""
         now = datetime.now(UTC)
         time = batch.deadline_at - batch.created_at
         since = self._since.setdefault(batch.batch_id, now)
@@ -205,7 +205,7 @@ class BatchLifecycle:
         blame: bool = False,
         is_online: bool = False,
     ) -> None:
-        """Release the windows of a batch. `blame`: the provider may have failed because of their content."""
+        """Release the windows of a failed batch. `blame`: the content of the windows may be the cause."""
         now = datetime.now(UTC)
         owners = await self._database.run_query(count_answered_windows(batch.batch_id))
         event = BatchFailedV1(batch_id=batch.batch_id, error=error)
@@ -224,7 +224,7 @@ class BatchLifecycle:
     def _count_failure(self, window: StoredWindow, now: datetime) -> FailedWindow:
         """Count a failure for a window whose batch failed without naming the line that caused it.
 
-        After the last attempt the window is asked for on its own, which shows whether it is the cause.
+        After the last attempt the window gets a request of its own, which shows whether it is the cause.
         """
         most = self._settings.get_settings(window.tenant).extraction.attempts
         attempts = min(window.attempts + 1, most - 1)

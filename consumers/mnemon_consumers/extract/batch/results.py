@@ -1,4 +1,4 @@
-"""Reads the results of a batch, a few lines at a time, and skips those that were read before."""
+"""Reads the results of a batch, a few lines at a time, and skips lines that were read before."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -41,10 +41,10 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 LINES_AT_ONCE: Final = 20
-"""Lines that are taken at a time, so that the other work of the process does not wait long."""
+"""Number of lines to read at a time, so that other work of the process does not wait long."""
 
 Outcomes = Mapping[int, ModelAnswer | LineFailed]
-"""Outcomes by line."""
+"""Outcomes by line number."""
 
 
 class BatchResults:
@@ -65,11 +65,11 @@ class BatchResults:
     async def read_results(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, progress: BatchProgress
     ) -> None:
-        """Read all results of a batch that has ended. Lines without an answer are asked again or given up.
+        """Read all results of a batch that has ended. Lines without an answer are retried or given up.
 
         Raises:
-            ModelUnavailable: some results could not be read; those that were are not read again.
-            DatabaseUnavailable, nats.errors.Error: likewise.
+            ModelUnavailable: some results could not be read. The next call skips the results that were read.
+            DatabaseUnavailable, nats.errors.Error: as for `ModelUnavailable`.
         """
         failed: dict[StoredWindow, FailedWindow] = {}
         page: dict[int, ModelAnswer | LineFailed] = {}
@@ -95,7 +95,7 @@ class BatchResults:
         progress: BatchProgress,
         failed: Mapping[StoredWindow, FailedWindow],
     ) -> None:
-        """Complete a batch of which nothing is left to read.
+        """Complete a batch whose results are all read.
 
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
@@ -133,12 +133,12 @@ class BatchResults:
     async def _take_lines(
         self, connection: Client, batch: StoredBatch, page: Outcomes
     ) -> dict[StoredWindow, FailedWindow]:
-        """Take lines that were not taken before; return those that have to be asked for again."""
+        """Read lines that were not read before; return the windows to retry."""
         windows = list((await self._database.run_query(load_windows_by_line(batch.batch_id, page))).values())
         done = await self._database.run_query(find_answered_windows(windows))
         left = [window for window in windows if window not in done]
         await self._projections.await_clears(connection, {window.owner for window in left})
-        # Users who were erased meanwhile get no events, not even one that says that there is nothing.
+        # Users who were erased meanwhile get no events, not even an event that the window is answered.
         left = await self._database.run_query(drop_erased_windows(left))
         now = datetime.now(UTC)
         asked = await self._database.run_query(
@@ -163,7 +163,7 @@ class BatchResults:
 
 
 def _request_online(window: StoredWindow, now: datetime) -> FailedWindow:
-    """Have a window asked for on its own that no batch reached. This is no failure."""
+    """Return the record that lets a window that no batch reached be requested online; no failure counts."""
     return FailedWindow(window, window.attempts, now, is_online=True)
 
 

@@ -1,4 +1,4 @@
-"""Submits a claimed batch to its provider: once, however often submission is attempted."""
+"""Submits a claimed batch to its provider exactly once, even after interrupted attempts."""
 
 import asyncio
 import json
@@ -45,17 +45,17 @@ from mnemon_infra.settings.store import LiveSettings
 log = structlog.get_logger("extract")
 
 MOST_BYTES: Final = 100_000_000
-"""Most bytes of a batch, even if the provider takes more: they are held in memory during submission."""
+"""Maximum number of bytes of a batch, even if the provider accepts more: submission holds them in memory."""
 
 PAGE: Final = 25
-"""Windows that are read at a time, so that the other work of the process does not wait long."""
+"""Number of windows to read at a time, so that other work of the process does not wait long."""
 
 LINE_OVERHEAD: Final = 2000
-"""Most bytes of a line besides the content of its request."""
+"""Maximum number of bytes of a line besides the content of its request."""
 
 MOST_WINDOWS: Final = 40
-"""Most windows of one event; more windows of a user take several events. The ids of the pairs of a window
-take 20 kB at most."""
+"""Maximum number of windows of one event; more windows of a user take several events. The ids of the pairs of
+a window take at most 20 kB."""
 
 
 PROJECTION_WAIT: Final = 5.0
@@ -63,7 +63,7 @@ PROJECTION_WAIT: Final = 5.0
 
 
 class _AskedWindow(NamedTuple):
-    """A window that a batch asks about; `usd` is its estimated cost, None if its tenant has no budget."""
+    """A window that a batch includes; `usd` is its estimated cost, None if its tenant has no budget."""
 
     window: Window
     usd: float | None
@@ -76,8 +76,8 @@ class BatchSubmitter:
         database: the database of the windows and batches.
         settings: settings of all tenants.
         circuit_breaker: circuit breaker of the models.
-        budgets: what tenants may still spend.
-        on_its_way: time for which an earlier request may still reach the provider.
+        budgets: the budgets of the tenants.
+        on_its_way: time during which an earlier request may still reach the provider.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class BatchSubmitter:
     async def resume_submission(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Continue the submission of a batch that may have been interrupted.
 
-        The method first asks the provider whether it has the batch. If it has none, the batch is submitted
-        once no earlier request for it can still be on its way.
+        The method first asks the provider whether it has the batch. If not, the method submits the batch as
+        soon as no earlier request can still reach the provider.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
@@ -117,8 +117,8 @@ class BatchSubmitter:
     async def submit_batch(self, connection: Client, batch: StoredBatch, model: LanguageModel) -> None:
         """Submit a batch that the provider does not have.
 
-        The log has the windows of the batch first. Whatever happens then, the log tells that the provider may
-        have it.
+        The windows of the batch are appended to the log first. If the process ends then, the log shows that
+        the provider may have the batch.
 
         Raises:
             ModelUnavailable, DatabaseUnavailable, nats.errors.Error: the call can be repeated.
@@ -152,7 +152,7 @@ class BatchSubmitter:
                 self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
         except ModelUnavailable as error:
-            # The provider may have the batch or still receive it: the wait for that starts now.
+            # The provider may have the batch or still receive it: `on_its_way` starts now.
             await self._change_state(batch, "intended")
             self._circuit_breaker.record_failure(batch.provider, batch.model, error)
             raise
@@ -173,9 +173,9 @@ class BatchSubmitter:
     async def _collect_lines(
         self, connection: Client, batch: StoredBatch, batches: BatchApi, reservations: Reservations
     ) -> tuple[list[_AskedWindow], list[BatchRequest]]:
-        """Return the windows to ask about and their requests.
+        """Return the windows of the batch with their requests.
 
-        Other windows leave the batch: they are cleared, exceed its limits, or their tenant's settings or
+        A window leaves the batch if it is cleared, exceeds the batch's limits, or its tenant's settings or
         budget no longer allow the request.
         """
         most_lines, most_bytes = batches.most_lines, min(batches.most_bytes, MOST_BYTES)
@@ -272,7 +272,7 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
 
 
 def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
-    """Return events for each user that name the windows of that user alone."""
+    """Return events for each user; they name only the windows of that user."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
     for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
@@ -296,7 +296,7 @@ def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow])
 def _build_request(question: WindowRequest) -> ModelRequest | None:
     """Return the request for a provider; None if it cannot be built, so that its window leaves the batch."""
     try:
-        # Drop the sources of the text: nothing reads them any more.
+        # Drop the objects from which the text was built: they are not read again.
         return replace(question.build_model_request(), messages=(), known=())
     except Exception as error:
         # The error's text is not logged: it may quote people's messages.
@@ -306,7 +306,7 @@ def _build_request(question: WindowRequest) -> ModelRequest | None:
 
 
 def _estimate_size(request: ModelRequest) -> int:
-    """Return an upper bound for the bytes of a line, whichever way its JSON is written."""
+    """Return an upper bound for the bytes of a line, for any encoding of its JSON."""
     return len(json.dumps([request.instructions, request.text, request.schema])) + LINE_OVERHEAD
 
 

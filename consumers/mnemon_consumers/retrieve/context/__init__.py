@@ -1,1 +1,1 @@
-"""Builds the context for a model: one value, trimmed to a budget, in four formats. No I/O."""
+"""Context for a model: selected items, trimmed to a budget, in one of four formats. No I/O."""

@@ -24,10 +24,10 @@ class FittedContext(NamedTuple):
     Attributes:
         context: the part of it that is shown.
         rendered: its rendered form; empty if nothing fits.
-        tokens: tokens of the whole, at most the budget.
-        sections: a report for each section with content. Their tokens may add up to a few more than the
-            whole; items that another section shows do not count as `left_out`.
-        coverage: account of all messages of the conversation; None if it is unknown.
+        tokens: tokens of the whole context, at most the budget.
+        sections: a report for each section with content. The sum of their tokens may exceed `tokens`
+            slightly. Items that another section shows do not count as `left_out`.
+        coverage: counts of all messages of the conversation; None if the counts are unknown.
     """
 
     context: Context
@@ -48,10 +48,10 @@ def fit_context(
 ) -> FittedContext:
     """Choose the parts of a context that fit in at most `budget` tokens.
 
-    A section takes at most its own tokens; with 0 it is left out. A section of facts also takes at most its
-    `characters`. Recent messages additionally take the tokens that other sections leave. If not everything
-    fits, sections that want more than their share of the budget are limited to it. `count` sees the same
-    texts several times and should remember them.
+    A section takes at most its own tokens; 0 leaves the section out. A section of facts also takes at most
+    its `characters`. Recent messages additionally take the tokens that other sections leave. If not
+    everything fits, a section that needs more than its share of the budget is limited to its share. `count`
+    gets the same texts several times and should cache them.
     """
     chooser = ItemChooser(context, layout, count, cut, characters)
     weights = {section: int(getattr(sections, section)) for section in SECTIONS}
@@ -65,7 +65,7 @@ def fit_context(
         if tokens <= budget:
             sections_shown, coverage = _add_message_counts(context, choice, reports)
             return FittedContext(shown, rendered, tokens, sections_shown, coverage)
-        # The whole has more tokens than its parts together.
+        # The whole context has more tokens than its parts together.
         room -= tokens - budget
 
 
@@ -82,7 +82,7 @@ def _choose_items(chooser: ItemChooser, weights: Mapping[SectionKind, int], room
 def _divide_room(
     requested: Mapping[SectionKind, int], weights: Mapping[SectionKind, int], room: int
 ) -> dict[SectionKind, int]:
-    """Give each section what it wants, if that is within its share by weight; divide the rest by weight."""
+    """Give each section the tokens it needs, up to its share by weight; divide the rest by weight."""
     shares = dict(requested)
     wanting = {section for section, tokens in requested.items() if tokens}
     while wanting:
@@ -119,7 +119,7 @@ def _report_sections(chooser: ItemChooser, choice: SectionSelection) -> dict[Sec
 def _add_message_counts(
     context: Context, choice: SectionSelection, reports: Mapping[SectionKind, ContextSection]
 ) -> tuple[Mapping[SectionKind, ContextSection], ContextCoverage | None]:
-    """Add to the reports the number of messages of the conversation that found no room."""
+    """Add to the reports the number of messages of the conversation for which there was no room."""
     if context.extent is None:
         return reports, None
     shown = [item for item in choice["summaries"].items if isinstance(item, ContextSummary)]
@@ -137,7 +137,7 @@ def _add_message_counts(
 
 
 def _find_shown_messages(context: Context, choice: SectionSelection) -> set[str]:
-    """Return messages that are shown as a whole; a message of which only the tools are named is not."""
+    """Return messages that are shown as a whole, without messages of which only the tools are named."""
     found = {item.id for item in choice["conversation"].items if isinstance(item, ContextMessage)}
     items = Counter(item.id for item in choice["recent"].items if isinstance(item, ContextMessage))
     whole = Counter(item.id for item in context.recent)

@@ -1,4 +1,4 @@
-"""The context of one answer, before it is rendered in a format."""
+"""Contents of a context, before they are rendered in a format."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from mnemon_infra.database.memory.user_memory import StoredRow
 SectionKind: TypeAlias = Literal[
     "facts", "summaries", "user_data", "working", "recent", "relevant", "documents", "conversation"
 ]
-"""A part of the context; `mnemon_contracts.settings.groups.Sections` gives each its tokens."""
+"""A section of the context; `mnemon_contracts.settings.groups.Sections` has the tokens of each section."""
 
 SECTIONS: tuple[SectionKind, ...] = get_args(SectionKind)
 
@@ -27,7 +27,7 @@ class ContextFact(NamedTuple):
     Attributes:
         id: its short id; a context shows each id once.
         changed_at: time of its last save or rewrite.
-        score: how well it answers the query; more is better.
+        score: relevance to the query; a higher score is better.
     """
 
     id: str
@@ -72,7 +72,7 @@ class Passage(NamedTuple):
 
 
 class CurrentTime(NamedTuple):
-    """The date and time at which the context is made, in the form of time stamps."""
+    """The date and time of the context, in the form of time stamps."""
 
     text: str
 
@@ -82,23 +82,23 @@ Item: TypeAlias = ContextFact | ContextMessage | DataField | ContextSummary | Pa
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Everything that may be shown, with a field for each section.
+    """Contents of a context: all items that may be shown, with a field for each section.
 
     Attributes:
         facts: key facts, tier `profile`, in any order.
-        working: facts that hold for now, tier `working`, in any order.
+        working: facts that hold until a date, tier `working`, in any order.
         relevant: facts found for this turn, in any order.
         user_data: fields that a tool or a person set.
         summaries: oldest first.
         recent: the newest messages and those that no summary covers, oldest first.
         documents: passages of documents found for this turn, best first.
         conversation: earlier messages found for this turn, best first.
-        current_time: the current time; None if it is not shown.
+        current_time: the current time; None if the context must not show it.
         language: language of the fixed words.
-        trimmed: whether something is left out for lack of room.
-        incomplete: whether something could not be read or searched.
-        extent: all messages of the conversation, for their account; None if it is unknown.
-        conversation_limit: most messages of `conversation` that are shown; None for no limit.
+        trimmed: whether items are left out for lack of room.
+        incomplete: whether a part could not be read or searched.
+        extent: all messages of the conversation, for the coverage; None if they are unknown.
+        conversation_limit: maximum number of messages of `conversation` to show; None for no limit.
         not_considered: for each section the number of stored items that are not in the fields above.
     """
 
@@ -127,9 +127,9 @@ class Context:
 def build_messages(
     rows: Sequence[StoredRow], stamps: TimeStamps, wording: Wording = ENGLISH
 ) -> list[ContextMessage]:
-    """Return messages in the form that a model sees, with a line after each answer that used tools.
+    """Return messages as a model is shown them, with a line after each answer that used tools.
 
-    A message without words is shown by that line alone, because some models refuse an empty message.
+    A message without words consists of that line alone, because some models refuse an empty message.
     """
     shown: list[ContextMessage] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Accounts for every visible message of a conversation: shown, covered by a shown summary, or left out."""
+"""Coverage: counts every visible message of a conversation as shown, summarised or left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,13 +24,13 @@ class SummaryRange(Protocol):
 
 
 class AccountedMessages(NamedTuple):
-    """Numbers of messages. Each message of the conversation is in exactly one of them.
+    """Numbers of messages. Each message of the conversation is counted in exactly one of them.
 
     Attributes:
-        shown: shown as a whole or in part.
-        summarised: not shown, and covered by a summary that is shown.
-        in_summaries_left_out: not shown, and covered only by summaries that are not shown either.
-        left_out: neither shown nor covered.
+        shown: messages that are shown as a whole or in part.
+        summarised: messages that are not shown, and that a shown summary covers.
+        in_summaries_left_out: messages that are not shown, and that only summaries without room cover.
+        left_out: messages that are neither shown nor covered.
     """
 
     shown: int
@@ -53,7 +53,7 @@ def is_covered(seq: int, summaries: Iterable[SummaryRange]) -> bool:
 
 
 def find_last_covered(summaries: Iterable[SummaryRange]) -> int:
-    """Return the log position up to which summaries reach; 0 without a summary."""
+    """Return the last log position that a summary covers; 0 without a summary."""
     return max((summary.to_seq for summary in summaries), default=0)
 
 
@@ -63,10 +63,10 @@ def has_whole_tail(view: ConversationView, summaries: Iterable[SummaryRange]) ->
 
 
 class CountedMessages(NamedTuple):
-    """Messages of a conversation before a log position, counted instead of read.
+    """Counts of the messages of a conversation before a log position, which are not read.
 
     Attributes:
-        below: that position; 0 if all messages are read.
+        below: the log position; 0 if all messages are read.
         edges: ascending log positions at which a new count begins, see `find_count_edges`.
         counts: the number of messages from each edge to the next, oldest first.
     """
@@ -76,7 +76,7 @@ class CountedMessages(NamedTuple):
     counts: Sequence[MessageCount] = ()
 
     def is_usable(self, view: ConversationView, edges: Iterable[int]) -> bool:
-        """Return whether the view has all later messages, and no summary covers only part of a count."""
+        """Return whether the view has all messages from `below` on, and no summary covers part of a count."""
         return bool(view.messages) and (
             view.messages[0].seq <= self.below
             and all(edge in self.edges for edge in edges if edge < self.below)
@@ -95,9 +95,9 @@ class ConversationExtent:
     Attributes:
         summaries: all live summaries, shown or not.
         messages: log positions of the messages that were read, by event id.
-        counts: the messages before those.
-        located: messages among the counted ones that may be shown: log positions by event id.
-        wordless: messages without words or tools, which have nothing to show.
+        counts: counts of the messages before `read`.
+        located: counted messages that may be shown: log positions by event id.
+        wordless: messages without words or tools, which cannot be shown.
     """
 
     summaries: Sequence[SummaryRange]
@@ -114,7 +114,7 @@ class ConversationExtent:
         counted: CountedMessages,
         message_counts: Mapping[str, int],
     ) -> Self:
-        """Combine the view, the summaries and the counts.
+        """Combine the view, the summaries and the counts into the extent of a conversation.
 
         Args:
             view: the newest messages.
@@ -133,7 +133,7 @@ class ConversationExtent:
         )
 
     def count_unread(self, rows: Iterable[StoredRow]) -> int:
-        """Count the messages that no summary covers and that are not among these rows."""
+        """Count the messages that no summary covers and that these rows lack."""
         uncovered = sum(count for seq, count in self.counts if not is_covered(seq, self.summaries))
         return uncovered - sum(
             row.event_id in self.located and not is_covered(row.seq, self.summaries) for row in rows
@@ -165,5 +165,5 @@ class ConversationExtent:
 
 
 def is_wordless(row: StoredRow) -> bool:
-    """Return whether a message has nothing to show."""
+    """Return whether a message has neither words nor tools to show."""
     return not row.content.strip() and not row.tool_calls

@@ -1,4 +1,4 @@
-"""Detects the language of a context's fixed words, by the script in which the user writes."""
+"""Language of a context's fixed words, detected from the script in which the user writes."""
 
 import re
 from collections import Counter
@@ -9,14 +9,16 @@ from typing import Final
 from mnemon_consumers.retrieve.context.wording import ContextLanguage
 
 ENOUGH_LETTERS: Final = 40
-"""Letters of the user's messages that decide without other texts: more than one foreign word has."""
+"""Minimum number of letters of the user's messages that decide without other texts; no single word has as
+many."""
 
 MOST_CHARACTERS: Final = 400
-"""Characters of each text that count, so that one pasted document does not outweigh the user's words."""
+"""Maximum number of characters of each text to read, so that a pasted document does not outweigh other
+texts."""
 
 CYRILLIC_SHARE: Final = 0.4
-"""Share of Cyrillic letters from which a text counts as Russian. It is less than half, since Russian
-sentences quote English names and code more often than the other way round."""
+"""Minimum share of Cyrillic letters of a Russian text. It is less than half, because Russian sentences often
+quote English names and code, but English sentences seldom quote Russian."""
 
 _CYRILLIC: Final = re.compile("[А-Яа-яЁё]+")
 _LATIN: Final = re.compile("[A-Za-z]+")

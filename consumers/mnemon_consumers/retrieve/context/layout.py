@@ -13,7 +13,7 @@ Count: TypeAlias = Callable[[str], int]
 """Function that counts the tokens of a text."""
 
 PER_MESSAGE = 4
-"""Tokens of a message beyond its content: a chat template marks its role and its ends."""
+"""Tokens of a message besides its content: a chat template marks the role and both ends."""
 
 
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
 
 
 class ContextLayout(Protocol):
-    """A format. The tokens of a section are those of its frame and its items, with an error of a few.
+    """Layout of a format. A section's tokens are those of its frame and items, with an error of a few tokens.
 
     Attributes:
         nothing: the rendered form if nothing fits.
@@ -67,9 +67,9 @@ class TextLayout:
 
     Attributes:
         sections: frames of the sections, in the order of the text.
-        line: function that writes an item; no content can break out of the frame around it.
-        current_time: frame of the current date and time, which end the text.
-        missing: first sentence if nothing but messages is known and everything could be read.
+        line: function that writes an item so that its content cannot break out of the frame.
+        current_time: frame of the current date and time, at the end of the text.
+        missing: first sentence if the whole context was read and has only messages.
     """
 
     sections: Mapping[SectionKind, Frame]
@@ -98,7 +98,7 @@ class TextLayout:
         return count(rendered.text) if rendered.text else 0
 
     def section_tokens(self, section: SectionKind, items: Sequence[Item], count: Count) -> int:
-        # The blank line that separates it from the next section is included.
+        # The tokens include the blank line before the next section.
         return count(f"{self._render_section(section, items)}\n\n") if items else 0
 
     def frame_tokens(self, section: SectionKind, count: Count) -> int:
@@ -114,14 +114,14 @@ class TextLayout:
 
 @dataclass(frozen=True, slots=True)
 class MessageLayout:
-    """Layout of a message for each section, and of recent messages with their own roles.
+    """Layout with one message for each section, and recent messages with their own roles.
 
     Attributes:
         sections: frames of the sections, in the order of the messages.
         line: function that writes an item that is not a message of its own.
-        current_time: frame of the current date and time, which are the last message.
+        current_time: frame of the current date and time, in the last message.
         tool_result: text before the result of a tool.
-        missing: first message if nothing but messages is known and everything could be read.
+        missing: first message if the whole context was read and has only messages.
     """
 
     sections: Mapping[SectionKind, Frame]

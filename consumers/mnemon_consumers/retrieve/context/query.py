@@ -1,21 +1,21 @@
-"""Builds the query that searches for a turn."""
+"""Query with which a turn searches memory."""
 
 from collections.abc import Sequence
 
 from mnemon_consumers.retrieve.context.text import fold_lines
 
 LONGEST_QUERY = 1200
-"""Characters of the whole query."""
+"""Maximum number of characters of the whole query."""
 
 LONGEST_RESULT = 240
-"""Characters of one tool's result; its beginning tells its topic."""
+"""Maximum number of characters of one tool's result; the beginning of a result tells the topic."""
 
 
 def build_query(query: str | None, last_user_message: str | None, task_results: Sequence[str]) -> str | None:
     """Return the query, or else the last message of the user, with results of the current task, newest first.
 
-    The user's words take precedence over results: results take at most half of the length, plus the room that
-    the words leave. Return None if there is no text.
+    Results take at most half of the maximum length, plus the room that the user's words leave. Return None if
+    there is no text.
     """
     asked = fold_lines(query or "") or fold_lines(last_user_message or "")
     results: list[str] = []

@@ -1,4 +1,4 @@
-"""Chooses the items of each section that fit in its tokens."""
+"""Selection of the items of each section that fit in the section's tokens."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,16 +17,18 @@ from mnemon_consumers.retrieve.context.layout import ContextLayout, Count
 from mnemon_contracts.settings.groups import Characters
 
 TextCut: TypeAlias = Callable[[str, int], str]
-"""Function that returns the beginning of a text, of at most so many tokens."""
+"""Function that returns the beginning of a text, up to a number of tokens."""
 
 WORTH_SHOWING: Final = 24
-"""Tokens below which the beginning of a text is not shown, except of the user's newest message."""
+"""Minimum number of tokens of the beginning of a text to show it. The user's newest message has no
+minimum."""
 
 MOST_MISSES: Final = 8
-"""Items that may fail to fit before the search for smaller ones ends, because the room is nearly full."""
+"""Maximum number of items that do not fit before the search for smaller items ends."""
 
 MOST_CHARACTERS: Final = 16
-"""Characters per token: a text with more of them per token of room is too long, and is not counted."""
+"""Maximum number of characters per token: a text with more characters per token of room is too long to
+count."""
 
 DEDUPLICATION_ORDER: Final[tuple[SectionKind, ...]] = (
     "facts",
@@ -42,7 +44,7 @@ NOT_REPEATED_FROM: Final[Mapping[SectionKind, tuple[SectionKind, ...]]] = {
     "relevant": ("facts", "working"),
     "conversation": ("recent",),
 }
-"""Sections that leave out items which other sections show. Those are chosen before them."""
+"""For each section, the sections whose items it leaves out; their items are chosen first."""
 
 
 UNLIMITED: Final = Characters()
@@ -115,14 +117,14 @@ class ItemChooser:
             tokens = self._count_tokens(section, items)
             if tokens <= room:
                 return ChosenItems(items, tokens)
-            # Together the items have more tokens than the sum of their parts.
+            # Together the items may have more tokens than the sum of their tokens.
             allowed -= tokens - room
         return ChosenItems()
 
     def _limit_characters(
         self, section: SectionKind, candidates: Sequence[Item], characters: int
     ) -> Sequence[Item]:
-        """Return whole items whose lines fit in so many characters, in order of preference."""
+        """Return whole items whose lines fit in a number of characters, in order of preference."""
         left = characters - self._layout.frame_tokens(section, len)
         fitting: list[Item] = []
         for item in candidates:
@@ -156,7 +158,7 @@ class ItemChooser:
         return shown
 
     def _choose_until_full(self, section: SectionKind, candidates: Sequence[Item], left: int) -> list[Item]:
-        """Return items in order of preference up to the first that does not fit, and that one's beginning."""
+        """Return items in order of preference up to the first that does not fit, and the beginning of it."""
         shown: list[Item] = []
         for item in candidates:
             tokens = self._count_item(section, item, left)
@@ -168,7 +170,7 @@ class ItemChooser:
         return shown
 
     def _choose_newest(self, messages: Sequence[Item], left: int) -> list[Item]:
-        """Return the user's newest message in any case, and of the other messages the newest that fit."""
+        """Return the user's newest message in any case, and the newest of the other messages that fit."""
         asked = max((at for at, item in enumerate(messages) if _is_from_user(item)), default=None)
         if asked is None:
             return self._choose_until_full("recent", messages[::-1], left)[::-1]
@@ -198,20 +200,21 @@ class ItemChooser:
         return None
 
     def _count_item(self, section: SectionKind, item: Item, room: int) -> int:
-        """Return the exact tokens of an item that may fit, and more than `room` for one that cannot."""
+        """Return the exact tokens of an item that may fit; for an item that cannot fit, more than `room`."""
         longest = room * MOST_CHARACTERS
         return self._layout.item_tokens(
             section, item, lambda text: self._count(text) if len(text) <= longest else room + 1
         )
 
     def _count_tokens(self, section: SectionKind, items: Sequence[Item]) -> int:
-        """Return the tokens with which the same items would be chosen again."""
+        """Return the tokens of a section with which the same items would be chosen again."""
         if not items:
             return 0
         parts = sum(self._layout.item_tokens(section, item, self._count) for item in items)
         parts += self._layout.frame_tokens(section, self._count)
         if section == "recent":
-            # The section is not counted as a whole: it is long, always new, and counted with the context.
+            # The section is not counted as a whole: it is long, changes every time, and is counted with the
+            # context.
             return parts
         return max(parts, self._layout.section_tokens(section, items, self._count))
 

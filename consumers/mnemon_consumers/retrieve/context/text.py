@@ -1,4 +1,4 @@
-"""Formats stored text for a prompt, so that it stays within its line and counts as data."""
+"""Format of stored text in a prompt, so that the text stays within its line and counts as data."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,12 +12,12 @@ from mnemon_infra.database.messages.lookup import VisibleMessage
 
 
 def fold_lines(text: str) -> str:
-    """Put a text on one line, so that it cannot begin another."""
+    """Put a text on one line, so that it cannot begin another line."""
     return " ".join(text.split())
 
 
 def indent_lines(text: str) -> str:
-    """Indent every line but the first, so that none looks like the beginning of a message."""
+    """Indent every line except the first, so that no line looks like the beginning of a message."""
     return "\n  ".join(text.splitlines())
 
 

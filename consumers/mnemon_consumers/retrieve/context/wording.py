@@ -18,7 +18,7 @@ class Wording:
     """Fixed words. The headings are those of the formats `messages` and `markdown`.
 
     Attributes:
-        nothing_saved: the sentence if nothing is known about the user.
+        nothing_saved: the sentence for a user without any saved memory.
     """
 
     key_facts: str = "Key facts"

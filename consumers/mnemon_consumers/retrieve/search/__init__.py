@@ -1,1 +1,1 @@
-"""Finds relevant items: candidates by words and by meaning, fused, looked up and reranked."""
+"""Search: finds candidates by words and by meaning, fuses, looks up and reranks them."""

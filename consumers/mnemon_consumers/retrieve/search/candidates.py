@@ -1,4 +1,4 @@
-"""Finds candidates in the vector store."""
+"""Candidates of a search, found in the vector store."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -11,12 +11,12 @@ from mnemon_infra.vectors.port import Collection, IdFilter, VectorStore
 
 
 class Breadth(NamedTuple):
-    """Numbers of items that a search considers, so that the best are among them.
+    """Numbers of items that a search considers, so that the best items are among them.
 
     Attributes:
-        candidates: candidates found by words, and as many by meaning.
-        reranked: messages among them that are reranked.
-        anchors: messages among those whose neighbours are considered, and may be hits too.
+        candidates: maximum number of candidates found by words, and by meaning.
+        reranked: maximum number of these candidates that are looked up and reranked.
+        anchors: maximum number of reranked messages whose neighbours are reranked too, and may be hits.
     """
 
     candidates: int
@@ -25,7 +25,7 @@ class Breadth(NamedTuple):
 
 
 def choose_breadth(limit: int) -> Breadth:
-    """Return the breadth for so many hits. More candidates find hardly more, and take longer."""
+    """Return the breadth for a number of hits. More candidates take longer and hardly improve the hits."""
     return Breadth(candidates=max(32, limit), reranked=max(24, limit), anchors=8)
 
 

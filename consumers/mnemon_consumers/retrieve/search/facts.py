@@ -1,4 +1,4 @@
-"""Scores how well a fact answers a query now. No I/O, no clock."""
+"""Scores of facts: relevance to a query, importance and freshness. No I/O, no clock."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from mnemon_contracts.settings.groups import Retrieval
 from mnemon_infra.database.facts.fact_repository import FactRecord
 
 HIGH: Final = 8
-"""Importance from which on a fact does not lose freshness."""
+"""Minimum importance of a fact that does not lose freshness."""
 
 NORMAL: Final = 5
 
@@ -37,17 +37,17 @@ def rank_facts(
 
     Args:
         facts: those of the found facts that are still live.
-        candidates: candidates by fact id.
+        candidates: found candidates, by fact id.
         share: share of the query's words that the best candidate by words has.
-        settings: whether and how fast facts lose freshness.
-        now: facts that are due by then have expired.
+        settings: the decay of freshness.
+        now: the current time; facts that are due by then have expired.
     """
     scored = [
         _score_fact(fact, candidates[fact.id], share, settings, now)
         for fact in facts
         if fact.expires_at is None or fact.expires_at > now
     ]
-    # The newer of equal facts comes first.
+    # Of facts with equal scores, the newer comes first.
     return sorted(scored, key=lambda each: (-each.score, -each.fact.seq))
 
 

@@ -1,4 +1,4 @@
-"""Fuses the rankings by words and by meaning into one. No I/O."""
+"""Fusion of the rankings by words and by meaning into one ranking. No I/O."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from mnemon_infra.vectors.port import PointHit
 WORDS, MEANING = 0.5, 0.5
 
 LEAST_SPREAD = 0.2
-"""Least range of cosines: smaller differences are mostly noise and are not scaled up to the full range."""
+"""Minimum range of cosines: smaller differences are mostly noise and are not scaled up to the full range."""
 
 LEAST_SHARE = 0.5
-"""Share of the best term weight that is the bottom of the range, if the list has every item with a word of
-the query: its last item may be one of only two."""
+"""Minimum range of term weights, as a share of the best weight, if the list has every item with a word of the
+query: the list may then have only two items."""
 
 BOTTOM_DISTANCE = 0.02
-"""Distance of the bottom below the last item, as a share of the range, so that a match scores above zero."""
+"""Distance of the bottom below the last item, as a share of the range, so that every match scores above 0."""
 
 
 class FusedCandidate(NamedTuple):
@@ -27,11 +27,11 @@ class FusedCandidate(NamedTuple):
 
     Attributes:
         payload: payload of its point.
-        score: both rankings together, 0 to 1; 1 is the best of both.
+        score: the sum of both rankings, 0 to 1; an item that is best in both has 1.
         words: its scaled score by words, 0 to 1; 0 if words did not find it.
-        meaning: its scaled score by meaning, likewise.
+        meaning: its scaled score by meaning, 0 to 1; 0 if meaning did not find it.
         overlap: its term weight divided by that of the best candidate by words, 0 to 1.
-        similarity: cosine with the query; 0 if nearer items took its place, None if there are no vectors.
+        similarity: cosine with the query; 0 if the ranking by meaning lacks it, None without vectors.
     """
 
     payload: Mapping[str, JsonValue]
@@ -48,14 +48,14 @@ def fuse_rankings(
     """Return all candidates, best first. Without a ranking by meaning, words alone decide.
 
     Each ranking is scaled to 0 to 1 before the two are added: term weights and cosines have no common scale,
-    and ranks alone would lose by how much one item is better than the next. Cosines of a few messages may be
-    nearly equal; scaled to the full range, their noise would outweigh a word that only one of them has.
+    and ranks alone would lose the distances between items. Cosines of a few messages may be nearly equal;
+    scaled to the full range, their noise would outweigh a word that only one message has.
 
     Args:
         by_words: hits by words, best first.
         by_meaning: hits by meaning, best first; None if there is no vector.
-        limit: number of hits that were requested of each; fewer by words are all that have a word of the
-            query.
+        limit: number of hits that were requested of each ranking. If `by_words` has fewer hits, they are all
+            items with a word of the query.
     """
     is_complete = len(by_words) < limit
     words = _scale_scores(by_words, LEAST_SHARE * by_words[0].score if is_complete and by_words else 0.0)
@@ -76,11 +76,11 @@ def fuse_rankings(
 
 
 def compute_relevance(similarity: float | None, overlap: float) -> float:
-    """Return how well an item answers the query, 0 to 1, independent of other items.
+    """Return the relevance of an item to the query, 0 to 1, independent of other items.
 
     The value is the cosine; an item with all words of the query gets half of the distance to 1 added. So a
-    threshold means what one on cosines means, and exact words are found where vectors are weak. Without a
-    cosine the value is the share of the query's words.
+    threshold has the same meaning as a threshold on cosines, and exact words count where vectors are weak.
+    Without a cosine the value is the share of the query's words.
     """
     if similarity is None:
         return overlap
@@ -88,7 +88,7 @@ def compute_relevance(similarity: float | None, overlap: float) -> float:
 
 
 def measure_word_share(query: str, text: str) -> float:
-    """Return the share of the query's words that a text has, 0 to 1, within the characters that are read."""
+    """Return the share of the query's words, 0 to 1, that a text has in its first characters."""
     asked = set(bm25.weigh_query(query[:LOOKED_AT]).indices)
     return (
         len(asked.intersection(bm25.weigh_document(text[:LOOKED_AT]).indices)) / len(asked) if asked else 0.0
@@ -96,7 +96,7 @@ def measure_word_share(query: str, text: str) -> float:
 
 
 def _scale_scores(hits: Sequence[PointHit], least_spread: float) -> dict[int, float]:
-    """Scale scores: 1 for the best, a little for the last or, if lower, for `least_spread` below the best."""
+    """Scale scores: 1 for the best, slightly above 0 for the last or for `least_spread` below the best."""
     if not hits:
         return {}
     best = hits[0].score

@@ -1,4 +1,4 @@
-"""Resolves the parts of a user's memory that a search covers: whole scopes and levels of memory. No I/O."""
+"""Scopes and levels of memory, resolved to the parts of a user's memory that a search covers. No I/O."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
@@ -8,7 +8,7 @@ from mnemon_contracts.verbs.tools import FoundScope, SearchScope
 from mnemon_infra.database.messages.lookup import Surroundings, VisibleMessage
 
 Part = Literal[Tier, "recent", "earlier", "all"]
-"""Facts of a tier; messages within the recent window and before it; or everything in a scope."""
+"""Facts of a tier; messages within `RecentWindow` or before it; or everything in a scope."""
 
 ScopeParts = frozenset[Part]
 
@@ -33,7 +33,7 @@ _NAMED: Final[Mapping[SearchScope, Mapping[FoundScope, ScopeParts]]] = {
 
 
 class RecentWindow(NamedTuple):
-    """Number of newest messages of a conversation that are recent; None is the current conversation."""
+    """The newest messages of a conversation, which count as recent; None is the current conversation."""
 
     conversation: str | None
     messages: int
@@ -52,7 +52,7 @@ def resolve_parts(scopes: Iterable[SearchScope]) -> dict[FoundScope, ScopeParts]
 
 
 def filter_messages(around: Surroundings, is_wanted: Callable[[VisibleMessage], bool]) -> Surroundings:
-    """Return only the wanted messages among those that were found and their neighbours."""
+    """Return the found messages and neighbours that belong to the wanted parts."""
     messages = {seq: each for seq, each in around.messages.items() if is_wanted(each)}
     following = {
         seq: after for seq, after in around.following.items() if seq in messages and after in messages

@@ -1,4 +1,4 @@
-"""Detects what a query names: speakers, dates, and whether it asks for a time. No I/O, no clock."""
+"""Intent of a query: the speakers and dates it names, and whether it asks for a time. No I/O, no clock."""
 
 import re
 from collections.abc import Iterator
@@ -10,10 +10,11 @@ from typing import Final, NamedTuple
 from mnemon_infra.models import bm25
 
 REMEMBERED: Final = 4_000
-"""Texts whose properties are cached: some megabytes, 40 at worst."""
+"""Maximum number of texts whose properties are cached; they take some megabytes, at most 40 MB."""
 
 LOOKED_AT: Final = 10_000
-"""Characters of a text that are read, from its beginning, so that a huge text does not delay others."""
+"""Maximum number of characters of a text to read, from its beginning, so that a huge text delays no
+others."""
 
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -148,11 +149,11 @@ def tells_time(text: str) -> bool:
 
 
 def speaks_of_others(text: str) -> bool:
-    """Return whether a text is about the person addressed and not about the speaker."""
+    """Return whether a text is about the person addressed, and not about the speaker."""
     return _speaks_of_others(text[:LOOKED_AT])
 
 
-# Searches of one user examine the same messages time after time, hence the caches.
+# Searches of one user examine the same messages many times, so their properties are cached.
 @lru_cache(maxsize=REMEMBERED)
 def _tells_time(text: str) -> bool:
     return not TIMES.isdisjoint(split_words(text)) or _YEAR.search(text) is not None

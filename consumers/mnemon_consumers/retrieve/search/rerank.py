@@ -1,7 +1,7 @@
-"""Reranks messages by their neighbours, speakers and dates. No I/O, no clock.
+"""Reranking of messages by their neighbours, speakers and dates. No I/O, no clock.
 
-A message alone says little: the next message has the answer to a question, and the one before names the
-topic. So each message gets a share of the scores of its neighbours and of its session.
+A message alone has little content: the next message has the answer to a question, and the message before it
+names the topic. So each message gets a share of the scores of its neighbours and of its session.
 """
 
 import math
@@ -18,25 +18,25 @@ SESSION_GAP: Final = timedelta(hours=3)
 """Pause between messages that ends a session."""
 
 FADING: Final = 0.5
-"""Share of a neighbour's score: half for the next message, a quarter for the one after it, and so on."""
+"""Share of a neighbour's score: half for the next message, a quarter for the message after it, and so on."""
 
 ANSWER: Final = 1.0
 """Share of a question's score that the message after it gets."""
 
 REACH: Final = 4
-"""Distance in messages up to which messages are neighbours."""
+"""Maximum distance, in messages, between neighbours."""
 
 SESSION: Final = 0.5
-"""Score that the best session adds to its messages."""
+"""Maximum score that a session adds to its messages."""
 
 SESSION_HITS: Final = 5
-"""Best messages of a session that make up its score, each with half the weight of the one before."""
+"""Number of best messages of a session that make up its score; each has half the weight of the better one."""
 
 NAMED: Final = 1.7
 """Factor for messages of a speaker whom the query names."""
 
 NAMED_ON_OTHERS: Final = 1.1
-"""The same factor for messages about the person addressed."""
+"""Factor, instead of `NAMED`, for such messages that are about the person addressed."""
 
 DATED: Final = 1.5
 """Factor for messages sent on a date that the query names."""
@@ -59,15 +59,15 @@ class RankedMessage(NamedTuple):
 def rerank_messages(
     scores: Mapping[str, float], around: Surroundings, intent: QueryIntent, limit: int
 ) -> list[RankedMessage]:
-    """Return the messages that were found and those near them, best first.
+    """Return the found messages and their neighbours, best first.
 
     A message that has only its session in common with the found messages is left out.
 
     Args:
         scores: scores of the messages that were found, by event id.
-        around: those of these messages that may be shown, and their neighbours.
+        around: the messages of `scores` that may be shown, and their neighbours.
         intent: the query.
-        limit: most messages to return.
+        limit: maximum number of messages to return.
     """
     messages = [around.messages[seq] for seq in sorted(around.messages)]
     own = {each.seq: scores.get(each.event_id, 0.0) for each in messages}
@@ -94,7 +94,7 @@ def rerank_messages(
 def _rank_lazily(
     bounds: Sequence[float], is_match: Sequence[bool], ranked: Callable[[int], RankedMessage]
 ) -> Iterator[RankedMessage]:
-    """Yield messages by descending score, newer ones first among equals; rank only those that may be next."""
+    """Yield messages by descending score, newer first among equals; rank only messages that may be next."""
     waiting: list[tuple[float, int, RankedMessage | None]]
     waiting = [(-bound, -place, None) for place, bound in enumerate(bounds) if is_match[place]]
     heapify(waiting)

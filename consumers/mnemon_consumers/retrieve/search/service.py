@@ -1,4 +1,4 @@
-"""Searches a user's facts, messages, documents and summaries."""
+"""Search of a user's facts, messages, documents and summaries."""
 
 import asyncio
 import time
@@ -41,10 +41,11 @@ from mnemon_infra.vectors.vector_index import VectorIndex
 log = structlog.get_logger("search")
 
 EMBEDDING_WAIT: Final = 0.8
-"""Seconds that a search waits for the query's vector: a remote endpoint takes 0.2 to 0.5."""
+"""Maximum wait of a search for the query's vector, in seconds: a remote endpoint takes 0.2 s to 0.5 s."""
 
 EMBEDDING_PAUSE: Final = 5.0
-"""Seconds after a failure during which searches use words only, so that not every turn waits in vain."""
+"""Seconds after a failure during which searches use words only, so that turns do not wait for a failing
+embedder."""
 
 
 class RankedHit(NamedTuple):
@@ -71,7 +72,7 @@ class SearchResult:
     """Hits of a search, best first.
 
     Attributes:
-        hits: hits whose scores compare across scopes, see `relevance`.
+        hits: hits; their scores are comparable across scopes, see `compute_relevance`.
         degraded: scopes that could not be searched, and `embedding` if the search used words only.
         seq: the log position that the hits reflect; 0 if nothing could be read.
     """
@@ -104,7 +105,7 @@ class Search:
     """Finds facts, messages, documents and summaries."""
 
     def __init__(self, database: Database, memory: Memory, vector_index: VectorIndex | None) -> None:
-        """Without `vector_index` no scope can be searched."""
+        """Create the search; without `vector_index` no scope can be searched."""
         self._memory = memory
         self._vectors = vector_index.vectors if vector_index else None
         self._embedder = vector_index.embedder if vector_index else None
@@ -118,7 +119,7 @@ class Search:
         }
 
     def forget(self) -> None:
-        """Have words counted again, after a switch of generations."""
+        """Let words be counted again, after a switch of generations."""
         if self._statistics:
             self._statistics.expire_counts()
 
@@ -141,9 +142,9 @@ class Search:
             owner: the user whose memory is searched.
             query: a sentence, a question or some words.
             scopes: scopes to search, or levels of memory.
-            limit: most hits of each scope.
-            threshold: least score of a hit; None leaves out hits with neither a word of the query nor a
-                similarity that means anything for the embedding model.
+            limit: maximum number of hits of each scope.
+            threshold: minimum score of a hit; None excludes hits with neither a word of the query nor a
+                similarity above the noise of the embedding model.
             settings: settings of the tenant.
             now: facts that are due by then have expired.
             min_seq: log position that the hits have to reflect.
@@ -237,7 +238,7 @@ class Search:
         return hits, seen.seq
 
     async def _filter_tiers(self, question: MemorySearch, tiers: ScopeParts) -> IdFilter:
-        """Return a filter for the facts of some tiers: their points, or all others to exclude, if fewer.
+        """Return a filter for the facts of some tiers: ids to include, or ids to exclude if those are fewer.
 
         Raises:
             DatabaseUnavailable: the facts cannot be read now.
@@ -273,7 +274,8 @@ class Search:
             if each.event_id in found
         ]
         share = _measure_share(question, shown)
-        # Ranks compare within this search only. The best message gets the highest relevance of the hits.
+        # Ranks are comparable only within this search. The best message gets the highest relevance of the
+        # hits.
         best = max(compute_relevance(each.similarity, each.overlap * share) for each, _ in shown)
         scale = best / (ranked[0].score or 1.0)
         hits = [
@@ -308,7 +310,7 @@ class Search:
         }
         seen = await self._memory.load_summaries_by_id(question.owner, tuple(found), question.min_seq)
         share = _measure_share(question, [(found[each.id], each.text) for each in seen.value])
-        # The newer of equal summaries comes first.
+        # Of summaries with equal scores, the newer comes first.
         hits = [
             RankedHit(
                 each.id,
@@ -327,7 +329,8 @@ class Search:
         found = await self._find_candidates(Collection.DOCUMENTS, question)
         ids = tuple(dict.fromkeys(str(each.payload["document_id"]) for each in found))
         seen = await self._memory.load_documents_by_id(question.owner, ids, question.min_seq)
-        # The places of a chunk of a former version do not apply to the present text: skip such chunks.
+        # The places of a chunk of a former version do not apply to the present text, so such chunks are
+        # skipped.
         documents = {document.event_id: document for document in seen.value}
         shown = [
             (each, document, _cut_chunk(document.text, each))

@@ -1,4 +1,4 @@
-"""Counts the words of a tenant's texts for embedding models that weigh a query's words by rarity."""
+"""Word statistics of tenants' texts, for embedding models that weigh a query's words by rarity."""
 
 import asyncio
 import time
@@ -18,14 +18,14 @@ RECOUNT_SECONDS: Final = 300.0
 """Seconds after which the words of a tenant that has changed are counted again on the next request."""
 
 TENANTS: Final = 1000
-"""Tenants whose statistics are cached, the most recently requested ones: 125 KB each at most."""
+"""Maximum number of recently requested tenants whose statistics are cached; each takes at most 125 KB."""
 
 
 class Statistics:
-    """Word statistics of tenants. Queries never wait for them: they do without until a count is complete."""
+    """Word statistics of tenants. Queries do not wait for them: a query before the first count uses none."""
 
     def __init__(self, database: Database, embedder: Embedder, revision_of: Callable[[str], object]) -> None:
-        """`revision_of` returns an object that is replaced after each change of a tenant's users."""
+        """Create the statistics; `revision_of` returns an object that each change of a tenant replaces."""
         self._database = database
         self._embedder = embedder
         self._revision_of = revision_of
@@ -35,7 +35,7 @@ class Statistics:
         self._counting: set[asyncio.Task[None]] = set()
 
     def get_statistics(self, tenant: str) -> CorpusStatistics | None:
-        """Return the last count; start another if it is old and the tenant has changed since."""
+        """Return the last count; start another count if it is old and the tenant has changed since."""
         is_due = time.monotonic() >= self._due.get(tenant, 0.0)
         if is_due and self._counted.get(tenant) is not self._revision_of(tenant):
             self._due[tenant] = time.monotonic() + RECOUNT_SECONDS
@@ -45,7 +45,7 @@ class Statistics:
         return self._known.get(tenant)
 
     def expire_counts(self) -> None:
-        """Have the words of each tenant counted again on its next request."""
+        """Let the words of each tenant be counted again on its next request."""
         self._due.clear()
         self._counted.clear()
 

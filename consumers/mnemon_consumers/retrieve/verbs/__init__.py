@@ -1,1 +1,1 @@
-"""Handlers of the verbs, by topic. Each returns a cached reply, or a coroutine for one."""
+"""Handlers of the verbs, by topic. Each handler returns a cached reply, or a coroutine for a reply."""

@@ -1,4 +1,4 @@
-"""`context`: return what a bot puts before a model."""
+"""`context`: return the context that a bot puts before a model."""
 
 import asyncio
 from collections.abc import Coroutine, Mapping
@@ -33,19 +33,19 @@ from mnemon_infra.settings.store import LiveSettings
 from mnemon_infra.telemetry.metrics import CACHE
 
 SEARCH_TIMEOUT: Final = 1.2
-"""Seconds that an answer waits for the search, enough for one by words after a wait for an embedding."""
+"""Maximum wait for the search, in seconds: enough for a search by words after a wait for an embedding."""
 
 READ_SECONDS: Final = 2.2
-"""Seconds after which parts that are not read yet are missing."""
+"""Maximum wait for the parts of memory, in seconds; parts that are not read by then are missing."""
 
 ANSWER_SECONDS: Final = 2.5
-"""Seconds after which the wait for the search ends, however late it began: a bot waits for three."""
+"""Seconds after the request at which the wait for the search ends in any case: a bot waits for 3 s."""
 
 MOST_REPEATED: Final = 20
-"""Most hits that a search adds for messages that `recent` shows already."""
+"""Maximum number of hits that a search adds for messages that `recent` shows already."""
 
 TASK_RESULTS: Final = 10
-"""Newest results of a task that go into the query, which has no room for more."""
+"""Maximum number of a task's newest results in the query, which has no room for more."""
 
 SEARCHED: Final[Mapping[str, SectionKind]] = {
     "memories": "relevant",
@@ -58,7 +58,7 @@ _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class _CachedReply(NamedTuple):
-    """A cached reply and its conditions: settings, first expiry of a fact, and the time that it shows."""
+    """A cached reply and its conditions: settings, first expiry of a fact, and the time in the reply."""
 
     reply: ContextReplyV1
     settings: SettingsV1
@@ -98,7 +98,7 @@ class ContextVerb:
             return await self._read_reply(ContextTurn(owner, reflected, settings, then, memory, search))
 
     def _find_cached(self, turn: ContextTurn) -> Reply | None:
-        """Return the reply if all its parts are cached; the reply is cached until something changes."""
+        """Return the reply if all its parts are cached; cache the reply until a part changes."""
         owner, request, settings, moment, memory, _ = turn
         shelf = memory.get_shelf(owner)
         place = "context", request.conversation, request.format, request.budget
@@ -131,7 +131,7 @@ class ContextVerb:
         parts = await read_parts(turn, read_by, missing)
         if not any(parts[:4]):
             raise missing["recent"]
-        # The search starts after the reads: it needs the last message, and would slow the reads down.
+        # The search starts after the reads: it needs the last message, and would slow down the reads.
         found_by = min(time() + SEARCH_TIMEOUT, started + ANSWER_SECONDS)
         sections = (SEARCHED[scope] for scope in turn.scopes)
         found, parts = await asyncio.gather(
@@ -142,7 +142,7 @@ class ContextVerb:
 
 
 async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult | None:
-    """Search for what is relevant to the turn; return None if there is no query, no scope or no search."""
+    """Search memory for the turn; return None if there is no query, no scope or no search."""
     owner, request, settings, moment, memory, search = turn
     if search is None or not turn.scopes:
         return None
@@ -156,7 +156,7 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult |
         return None
     retrieval, shown = settings.retrieval, settings.context
     listed = sum(fact.tier != "archive" for fact in parts.facts.value) if parts.facts else 0
-    # Other sections show some of the hits anyway: the limit is raised by their number.
+    # Other sections may show some of the hits, so the limit is raised by their number.
     limit = max(retrieval.limit + listed, shown.conversation_hits + _count_recent(turn, parts))
     return await search.find(
         owner, query, turn.scopes, limit, retrieval.threshold, retrieval, moment, request.min_seq
@@ -164,7 +164,7 @@ async def _search_turn(turn: ContextTurn, parts: ContextParts) -> SearchResult |
 
 
 def _count_recent(turn: ContextTurn, parts: ContextParts) -> int:
-    """Return how many messages `recent` may show; not all of them if summaries are behind."""
+    """Return the number of messages that `recent` may show; fewer than all if summaries are behind."""
     rows = parts.messages.value.messages if parts.messages else ()
     summaries = parts.summaries.value if parts.summaries else ()
     due = decide.select_due_messages(rows, summaries, turn.settings.recent_messages)

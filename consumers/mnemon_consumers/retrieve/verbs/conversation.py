@@ -68,7 +68,8 @@ class ConversationVerbs:
             seen = await self._memory.load_counts(get_owner(address), wanted)
             counts = seen.value
             applied = self._memory.applied_position
-            # Letters are read after the position: a letter is stored before the position passes its event.
+            # Dead letters are read after the position: a dead letter is stored before the position passes its
+            # event.
             letters = await self._log.list_rejected(address)
             return StatusReplyV1(
                 seen_seq=seen.seq,

@@ -1,4 +1,4 @@
-"""Decides the outcome of a user's events. No I/O, no clock."""
+"""Outcomes of a user's events: applied, rejected or waiting. No I/O, no clock."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,10 +8,10 @@ from mnemon_contracts.verbs.ask import EventOutcome, RejectedEvent
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 MOST_REJECTED: Final = 10
-"""Most rejected events of a reply."""
+"""Maximum number of rejected events of a reply."""
 
 _BEFORE_THE_EVENT: Final = 3
-"""Tokens of a subject before the event: its space, the tenant and the user."""
+"""Number of tokens of a subject before the event: namespace, tenant and user."""
 
 
 def list_rejected(letters: Sequence[Letter]) -> tuple[RejectedEvent, ...]:

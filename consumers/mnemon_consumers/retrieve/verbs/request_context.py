@@ -20,7 +20,7 @@ def get_owner(address: Address) -> Owner:
 
 
 def now() -> datetime:
-    """Return the current time; facts that are due by then have expired."""
+    """Return the current time, by which due facts have expired."""
     return datetime.now(UTC)
 
 
@@ -37,6 +37,6 @@ async def await_reply(reply: Coroutine[Any, Any, ReplyValue]) -> ReplyValue:
 
 
 async def await_visibility(read: Awaitable[object]) -> None:
-    """Wait until later reads show a change. Errors are ignored, because the change itself is done."""
+    """Wait until later reads show a change. Errors are ignored, because the change is in the log already."""
     with suppress(DatabaseUnavailable, nats.errors.Error):
         await read

@@ -1,4 +1,4 @@
-"""`search`: return what is relevant to a query."""
+"""`search`: return items that are relevant to a query."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
@@ -24,7 +24,8 @@ from mnemon_infra.database.memory.documents import StoredDocument
 from mnemon_infra.settings.store import LiveSettings
 
 LONGEST_MESSAGE: Final = 4000
-"""Most characters of a message in a hit, so that replies stay small. `history` returns the whole message."""
+"""Maximum number of characters of a message in a hit, so that replies stay small. `history` returns the whole
+message."""
 
 
 class SearchVerb:
@@ -65,7 +66,8 @@ async def _search_view(
     documents = {name: value for name, value in asked.items() if value is not None}
     only_documents: tuple[SearchScope, ...] = ("documents",)
     limit = request.limit if "limit" in request.model_fields_set else retrieval.limit
-    # The position is read first: events that are indexed during the search may be missing from the hits.
+    # The position is read before the search: events that are indexed during the search may be missing from
+    # the hits.
     indexed = await view.memory.reach_indexed_position(owner, min_seq)
     found = await view.search.find(
         owner,
@@ -79,13 +81,13 @@ async def _search_view(
         documents,
         RecentWindow(request.conversation, settings.recent_messages),
     )
-    # A snapshot has a fixed position, even if nothing of it could be read.
+    # A snapshot has a fixed position, even if it could not be read.
     seen = indexed if request.as_of is not None else min(found.seq, indexed)
     return build_search_reply(found, limit, seen, explain=request.explain)
 
 
 def build_search_reply(result: SearchResult, limit: int, seen_seq: int, *, explain: bool) -> SearchReplyV2:
-    """Return the best hits as a reply of either version: requests of version 1 exclude summaries."""
+    """Return the best hits as a reply of either version; requests of version 1 exclude summaries."""
     hits = tuple(
         SearchHitV2.model_construct(
             id=hit.id,

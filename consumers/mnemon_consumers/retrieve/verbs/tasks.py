@@ -1,4 +1,4 @@
-"""`tasks`: list and change what the user means to do. No context includes tasks."""
+"""`tasks`: list and change the tasks of the user. No context includes tasks."""
 
 from collections.abc import Coroutine, Mapping
 from typing import Any

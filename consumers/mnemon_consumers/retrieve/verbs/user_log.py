@@ -1,4 +1,4 @@
-"""Writes the events that requests cause to the log, and reads from it which of them were rejected."""
+"""Log of a user: writes the events of requests, and reads their rejections."""
 
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ class UserLog:
         Args:
             address: address of the request.
             event: the event.
-            event_id: its id, unique among the events of all users; None creates one.
+            event_id: its id, unique among the events of all users; None creates an id.
 
         Raises:
             InvalidBody: the event is too large.
@@ -49,7 +49,7 @@ class UserLog:
         return await read_rejected_events(self._broker.connection, address.tenant, address.user)
 
     async def read_end(self) -> int:
-        """Return the log's last position. Verbs that change something first read everything up to it.
+        """Return the log's last position. Verbs that change memory first read everything up to this position.
 
         Raises:
             nats.errors.Error: the server does not answer.

@@ -12,7 +12,7 @@ _WEEKDAY: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _DAY: Final = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
 _NUMBER: Final = r"(?:\d{1,2}|a|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _NO_MORE: Final = r"(?=$|[,)]| (?:and|at|because|but|for|in|on|or|so|then|to|with)\b)"
-"""Words that may follow a bare month or year; "until June calls" and "till 2000 euros" are no ends."""
+"""Words that may follow a bare month or year; "until June calls" and "till 2000 euros" name no end."""
 
 _DATE: Final = rf"""
     {_DAY} (?:of )?{_SHORT_MONTH}(?:,? 20\d\d)?(?![\w:/])|
@@ -99,7 +99,7 @@ _VERB: Final = compile_pattern(
     (?:\w+(?:[^\Wsui])s|\w+(?:ss|sh|ch|x|z)es|love|like|hate|work|live|want|need|prefer|enjoy|plan)\b
     """
 )
-"""A verb of a clause: one that helps another, or the word that begins the clause."""
+"""A verb of a clause: an auxiliary verb, or the word that begins the clause."""
 
 
 def _in_past(text: str) -> bool:

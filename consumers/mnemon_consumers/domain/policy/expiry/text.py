@@ -19,10 +19,11 @@ from mnemon_consumers.domain.policy.expiry import english, russian
 from mnemon_consumers.domain.policy.expiry.vocabulary import ExpiryLanguage
 
 FARTHEST_WITHOUT_YEAR: Final = timedelta(days=305)
-"""Limit for dates without a year; a date farther ahead may be in the past: "until March", said in March."""
+"""Maximum distance of a date without a year; a date farther ahead may be past: "until March", said in
+March."""
 
 CACHED_TEXTS: Final = 10_000
-"""Texts and dates whose reading a process caches."""
+"""Maximum number of texts and dates whose reading a process caches."""
 
 _LANGUAGES: Final = (english.LANGUAGE, russian.LANGUAGE)
 _PLAIN: Final = str.maketrans({"’": "'", "‘": "'", "ё": "е"})
@@ -48,7 +49,7 @@ def names_end(text: str) -> bool:
 
 
 def find_expiry(text: str, said_at: datetime, zone: str = "UTC") -> datetime | None:
-    """Find the moment from which a text no longer holds, in UTC; None if it names none clearly.
+    """Find the moment, in UTC, from which a text no longer holds; None if the text names no clear end.
 
     Args:
         text: a fact.

@@ -1,4 +1,4 @@
-"""Patterns by which a language names an end, as data."""
+"""Patterns of the expressions for an end in a language."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ class ExpiryLanguage(NamedTuple):
         forbids: by group, words that the rest of the text must not have.
         doubt: words that make the end doubtful, anywhere in the text.
         clause: separators of clauses in a sentence in which NUL replaces the end.
-        verb: a verb of a clause; a word too many only means that a text has no end.
+        verb: a verb of a clause; the effect of a false match is only that a text gets no end.
         in_past: returns whether the words before the end are about the past.
         shown: returns a phrase in the form that dateparser reads.
         ahead: the word that turns a duration into a date.

@@ -1,4 +1,4 @@
-"""Detection of secrets in a text, over all sorts of secrets and all readings of the text."""
+"""Detection of secrets of all sorts in a text, in each of its readings."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,18 +18,18 @@ from mnemon_consumers.domain.policy.wording import join_lines
 from mnemon_contracts.settings.groups import Policy
 
 READABLE: Final = 10_000
-"""Characters of a text to examine; a fact has far fewer."""
+"""Maximum number of characters of a text to examine; a fact has far fewer."""
 
 FEWEST_DIGITS: Final = 4
-"""Fewest digits of a text that is checked for documents."""
+"""Minimum number of digits of a text that is checked for document numbers."""
 
 CARD_DIGITS: Final = 7
 ACCOUNT_DIGITS: Final = 6
-"""Fewest digits of a card's expiry date with its code, and of a bank account's number."""
+"""Minimum number of digits of a card's expiry date with its code, and of a bank account number."""
 
 PIECE: Final = 1_000
 OVERLAP: Final = 300
-"""Characters that a piece to examine shares with the next; no secret is longer."""
+"""Number of characters that a piece to examine shares with the next piece; no secret is longer."""
 
 
 def find_secret(text: str, policy: Policy) -> str | None:
@@ -37,7 +37,7 @@ def find_secret(text: str, policy: Policy) -> str | None:
 
     Args:
         text: text on one line or several; its first 10,000 characters are examined.
-        policy: tells which sorts to look for.
+        policy: the sorts to look for.
 
     Returns:
         None if the text holds no secret, or the policy refuses none.
@@ -52,7 +52,7 @@ def find_secret(text: str, policy: Policy) -> str | None:
 
 
 def _split_pieces(text: str) -> Iterator[str]:
-    """Yield overlapping pieces of a text, because some rules take time by the square of the length."""
+    """Yield overlapping pieces of a text: the time of some rules grows with the square of the length."""
     for start in range(0, max(len(text) - OVERLAP, 1), PIECE - OVERLAP):
         yield text[start : start + PIECE]
 

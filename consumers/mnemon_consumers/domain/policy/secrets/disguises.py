@@ -55,7 +55,7 @@ _ALSO_ALIKE: Final = {"к": "k", "м": "m", "т": "t", "п": "n", "и": "u"}
 
 
 def list_readings(text: str) -> tuple[str, ...]:
-    """Return the text as a reader sees it, and with lookalike and spaced-out letters undone.
+    """Return the text as a reader sees it, and its readings without lookalike and spaced-out letters.
 
     The first reading has compatibility forms, invisible characters and combining marks removed. The others
     exist only if a word mixes scripts or if single letters stand in a row.
@@ -86,7 +86,7 @@ def _remove_marks(text: str) -> str:
 
 
 def _unify_script(text: str) -> list[str]:
-    """Return the text with all mixed words in Latin letters, and in Cyrillic ones, where these differ."""
+    """Return the text with all mixed words in Latin letters, and in Cyrillic letters if that differs."""
     if text.isascii() or not _TWO_SCRIPTS.search(text):
         return []
     to_latin, to_cyrillic = _load_tables()

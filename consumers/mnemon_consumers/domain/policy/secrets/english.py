@@ -59,7 +59,7 @@ _PARTS: Final = split_word_list(
     "characters letters digits symbols words numbers attempts tries times signs capitals"
 )
 _COUNTED_WORDS: Final = 3
-"""Fewest words of a value that begins with a number: "three blind mice"."""
+"""Minimum number of words of a value that begins with a number: "three blind mice"."""
 
 _CLAUSE_END: Final = re.compile(
     r"[,;:](?=\s)|[.!?…]+(?=\s|$)|\s[—–-]\s|\s\(|\s(?:and|but|or|because|so|since|although|"

@@ -1,4 +1,4 @@
-"""Decision whether a sentence gives the value of a credential, or describes the credential."""
+"""Values in sentences: decides whether a sentence gives the value of a credential or describes it."""
 
 import re
 from typing import Final
@@ -55,7 +55,7 @@ def is_value(text: str, *, is_russian: bool, follows_colon: bool) -> bool:
 
 
 def is_certain_value(text: str) -> bool:
-    """Return whether an unmistakable value is later in the clause, after a sign or in quotes."""
+    """Return whether an unmistakable value comes later in the clause, after a sign or in quotes."""
     found = re.search(r"[:(—–=]\s*(\S+)|\s([\"«“„`'‘][^\"»”“`'’]{3,40}[\"»”“`'’])", text[:120])
     if found is None:
         return is_strong(find_first_token(text)) and not UNIT.match(

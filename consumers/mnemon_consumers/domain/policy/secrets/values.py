@@ -110,7 +110,7 @@ HINT: Final = (
     r"имя|кличк\w|фамили\w|прозвищ\w|д(?:ень|ата|нь)\sрождени\w|год\w?(?:\sрождени\w)?|дат\w|город\w?|улиц\w|"
     r"слов\w+|фраз\w+|назван\w+|команд\w|групп\w|песн\w|героин?\w|номер|индекс|цифр\w|сочетани\w)"
 )
-"""Nouns that tell what a value is made of, before the value itself: "his dog's name, biscuit"."""
+"""Nouns before a value that tell its meaning: "his dog's name, biscuit"."""
 
 DATE_HINT: Final = (
     r"(?:birthday|birth\syear|birth\sdate|(?:date|year|day)\sof\s\w+|anniversary|zip\scode|postcode|"
@@ -127,10 +127,10 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 _REMEMBERED: Final = 16
-"""Texts whose words a process caches: all rules ask for the words of the same text, one after another."""
+"""Maximum number of texts whose words a process caches: all rules need the words of the same text in turn."""
 
 _START: Final = 4
-"""Letters at the beginning of a word that choose the rules which may find a secret."""
+"""Number of letters at the beginning of a word that select the rules to run."""
 
 
 def starts(lines: str) -> frozenset[str]:
@@ -201,6 +201,6 @@ def _is_signed_word(token: str) -> bool:
 
 
 def quoted_value(text: str) -> str | None:
-    """Return the words in quotation marks at the beginning of a text; None if there are none."""
+    """Return the quotation at the beginning of a text; None if the text begins with another word."""
     quoted = QUOTED.match(text.lstrip())
     return (quoted[1] or quoted[2]) if quoted else None

@@ -1,4 +1,4 @@
-"""`erase` of one conversation: its messages, and everything that was learned from it alone, for good."""
+"""`erase` of one conversation: removes its messages, and everything learned from it alone, for good."""
 
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -56,7 +56,7 @@ class ConversationEraser:
         self._vector_index = vector_index
 
     async def erase_conversation(self, address: Address, conversation: str) -> EraseReplyV1:
-        """Erase a conversation: everything that the log has of it now.
+        """Erase a conversation, up to the current end of the log.
 
         Raises:
             Refusal: the projections do not have all of it yet.
@@ -79,7 +79,7 @@ class ConversationEraser:
         )
 
     async def verify_conversation(self, owner: Owner, conversation: str, words: str | None) -> EraseReplyV1:
-        """Count what is left of an erased conversation, or all of one that was not erased.
+        """Count the remains of an erased conversation, or everything of a conversation that was not erased.
 
         Raises:
             Refusal: the projections do not have all of it yet.

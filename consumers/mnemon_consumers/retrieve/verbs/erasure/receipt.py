@@ -1,4 +1,4 @@
-"""Collects the parts of a receipt: counts by store, and stores that have not finished an erasure."""
+"""Parts of a receipt: counts by store, and the stores that have not finished an erasure."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final
@@ -24,7 +24,7 @@ from mnemon_infra.vectors import port
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 ERASURE_TIMEOUT: Final = 5.0
-"""Seconds to wait until all stores have finished; after that they continue without a waiting request."""
+"""Maximum wait, in seconds, for all stores to finish; after the reply the stores continue."""
 
 PAUSE: Final = 0.05
 
@@ -35,7 +35,7 @@ PURGED: Final = "log", "dead_letters", "work", "model_batches"
 """Stores that have finished once the row of the erasure is settled."""
 
 GENERATIONS: Final = "generations"
-"""Name for the counts of other generations, if there are any."""
+"""Name for the sum of the counts of other generations."""
 
 
 def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> dict[str, JsonValue]:
@@ -45,12 +45,12 @@ def select_removed(before: Mapping[str, JsonValue], left: Collection[str]) -> di
 
 
 def sum_generations(counts: Mapping[str, int]) -> dict[str, JsonValue]:
-    """Return the total of other generations under one name; nothing if there are none."""
+    """Return the total of other generations under one name; empty without other generations."""
     return {GENERATIONS: sum(counts.values())} if counts else {}
 
 
 async def wait_for_stores(not_done: Callable[[], Awaitable[tuple[str, ...]]]) -> tuple[str, ...]:
-    """Wait for the stores to finish; return those that have not after the longest wait of a bot."""
+    """Wait up to `PATIENCE` for the stores to finish; return the stores that have not finished."""
     waiting = AsyncRetrying(
         retry=retry_if_result(bool),
         stop=stop_after_delay(ERASURE_TIMEOUT),
@@ -75,7 +75,7 @@ async def find_unfinished_stores(
         connection: connection to the broker.
         owner: the user.
         position: log position of the erasure.
-        is_settled: whether its row is settled; None if it has no row yet.
+        is_settled: whether the row of the erasure is settled; None if there is no row yet.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -139,7 +139,7 @@ async def count_points_of(vector_index: VectorIndex, owner: Owner, event_ids: Co
 
 
 async def count_old_points(database: Database, vector_index: VectorIndex, owner: Owner, below: int) -> int:
-    """Count the points of events below a log position that have no rows any more.
+    """Count the points of events below a log position whose rows are gone.
 
     Raises:
         DatabaseUnavailable, VectorsUnavailable: one of the two does not answer.
@@ -147,7 +147,7 @@ async def count_old_points(database: Database, vector_index: VectorIndex, owner:
     count = 0
     for collection in port.Collection:
         async for page in vector_index.vectors.scroll(collection, owner):
-            # Points of messages have a position; others count as old, and the check for a row decides.
+            # Points of messages have a position. Other points count as old, and the check for a row decides.
             old = [each.payload for each in page if int(str(each.payload.get("seq", 0))) < below]
             events = [str(payload["event_id"]) for payload in old]
             known = await database.run_query(find_known_events(*owner, events))

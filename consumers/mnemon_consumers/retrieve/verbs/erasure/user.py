@@ -100,7 +100,7 @@ class EraseVerb:
         return EraseReplyV1(seen_seq=erased.seq if erased else 0, left=left, found=found)
 
     async def _count_contents(self, owner: Owner, erased: Erasure | None) -> dict[str, JsonValue]:
-        """Count by store what a user has below an erasure, or in total without one."""
+        """Count by store the entries of a user below an erasure, or all entries without an erasure."""
         taking = ErasedUser(owner, *erased[:2]) if erased else erase_everything(owner)
         below = taking.below
         rows = await self._database.run_query(count_covered_rows(taking))

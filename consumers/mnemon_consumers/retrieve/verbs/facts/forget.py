@@ -57,7 +57,8 @@ class ForgetVerb:
 
     async def _forget_by_id(self, address: Address, fact_id: str) -> Reply:
         owner = get_owner(address)
-        # The lock keeps dedupe from merging a proposal into the removed fact, which would lose the proposal.
+        # The lock prevents dedupe from merging a proposal into the removed fact, which would lose the
+        # proposal.
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             if seen.value is None:

@@ -1,4 +1,4 @@
-"""Finds the fact that a query clearly means, or the facts that it may mean."""
+"""Query for a fact: finds the fact that a query clearly means, or the facts that it may mean."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from mnemon_infra.database.facts.fact_repository import FactRecord
 from mnemon_infra.settings.store import LiveSettings
 
 CANDIDATES: Final = 5
-"""Most facts that are offered if a query names none."""
+"""Maximum number of facts that a reply offers if a query names no fact clearly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ class QueriedFacts:
 
     Attributes:
         query: words that should name one fact.
-        named: the fact that the query clearly means; None if it means none, or more than one.
+        named: the fact that the query clearly means; None without a single such fact.
         ranked: the facts that have at least one of the query's words, best first.
         facts: all facts of the user, by id.
-        seq: the log position that they reflect.
+        seq: the log position that the facts reflect.
     """
 
     query: str
@@ -57,21 +57,21 @@ class FactQuery:
         """Choose the fact that a query names. The caller holds the user's lock against rewrites.
 
         Raises:
-            DatabaseUnavailable, nats.errors.Error: one of the servers does not answer.
+            DatabaseUnavailable, nats.errors.Error: PostgreSQL or NATS does not answer.
         """
         seen = await self._memory.load_facts(owner, min_seq)
         facts = {fact.id: fact for fact in select_unexpired(seen.value, now())}
-        # Many or long facts take seconds: a thread lets the process answer other requests meanwhile.
+        # Many or long facts take seconds, so a thread lets the process answer other requests meanwhile.
         texts = [(fact.id, fact.text) for fact in facts.values()]
         choice = await asyncio.to_thread(choose_fact, query, texts)
         named = facts[choice.named] if choice.named is not None else None
         return QueriedFacts(query, named, choice.ranked, facts, seen.seq)
 
     async def list_candidates(self, owner: Owner, queried: QueriedFacts) -> tuple[FactCandidate, ...]:
-        """Return the facts to choose from, best first, by their words and by their scores in a search.
+        """Return the facts that a query may mean, best first, by their words and by their scores in a search.
 
         Raises:
-            Refusal: there are no such facts, or facts cannot be searched now.
+            Refusal: no fact fits the query, or facts cannot be searched now.
         """
         settings = self._settings.get_settings(owner[0]).retrieval
         found = await self._search.find(

@@ -40,7 +40,7 @@ from mnemon_infra.vectors.vector_index import VectorIndex, build_points
 from mnemon_infra.vectors.vector_index import build_fact_item as findable
 
 EMBEDDING_TIMEOUT: Final = 1.0
-"""Seconds that a change waits for its vector; after that the index consumer writes it."""
+"""Maximum wait of a change for its vector, in seconds; then the index consumer writes the point."""
 
 
 class FactVerbs:
@@ -103,7 +103,7 @@ class FactVerbs:
         self, address: Address, fact_id: str, changes: FactChanges, expected: type[FactReplyV1]
     ) -> Reply:
         owner = get_owner(address)
-        # The lock serialises all rewrites of the user's facts, so that none undoes another.
+        # The lock serialises all rewrites of the user's facts, so that no rewrite undoes another.
         async with hold_lock(self._database, *owner):
             seen = await self._memory.load_fact_history(owner, fact_id, await self._log.read_end())
             position = await self._rewrite_fact(
@@ -135,7 +135,8 @@ class FactVerbs:
             return seq
         await self._check_change(address, stored.id, fact, former, seq)
         event = FactUpdatedV1(fact_id=stored.id, fact=fact, former=former, lineage=Lineage(extractor="tool"))
-        # The vector comes before the event: a request with the event's position finds the new words.
+        # The vector is written before the event, so that a request with the event's position finds the new
+        # words.
         event_id = str(uuid4())
         await self._make_findable(owner, stored.id, event_id, fact.text)
         position = await self._log.publish_event(address, event, event_id)

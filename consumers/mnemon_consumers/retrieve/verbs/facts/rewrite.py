@@ -1,4 +1,4 @@
-"""Rewrites a fact by hand, and decides when that is refused. No I/O, no clock."""
+"""Rewrite of a fact by hand, and the rules that refuse it. No I/O, no clock."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -38,7 +38,7 @@ def rewrite_fact(former: Fact, request: FactChanges, at: datetime, settings: Set
 
 
 def find_conflict(fact: Fact, former: Fact, others: Iterable[FactRecord], limits: FactLimits) -> str | None:
-    """Return why a fact conflicts with the user's other facts, in words for a person; None if it does not."""
+    """Return the conflict of a fact with the user's other facts, in words for a person; None if none."""
     others = list(others)
     if fact.text != former.text:
         said = split_words(fact.text)

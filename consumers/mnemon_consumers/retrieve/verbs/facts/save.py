@@ -32,7 +32,7 @@ from mnemon_infra.broker.service import Refusal, VerbHandler
 from mnemon_infra.broker.streams.log_reader import read_pages
 
 DECISION_TIMEOUT: Final = 5.0
-"""Seconds to wait for a decision."""
+"""Maximum wait for a decision, in seconds."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.005, 0.5
 
@@ -75,7 +75,7 @@ class SaveVerb:
 
 @asynccontextmanager
 async def _watch_publications(connection: Client, pattern: str) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set on each publication to the pattern; the log has the message soon after."""
+    """Yield an `asyncio.Event` that each publication to the pattern sets just before the log has it."""
     woken = asyncio.Event()
 
     async def wake(_: Msg) -> None:

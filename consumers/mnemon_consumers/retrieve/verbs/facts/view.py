@@ -1,4 +1,4 @@
-"""Shows facts in replies: expiry, pages, and importance in words. No I/O, no clock."""
+"""View of facts in replies: expiry, pages, and importance in words. No I/O, no clock."""
 
 import re
 from bisect import bisect_right
@@ -35,8 +35,8 @@ def build_page(facts: Iterable[FactRecord], limit: int, after: str | None) -> Fa
 
     Args:
         facts: all facts, in any order.
-        limit: most facts of the page.
-        after: `next` of the page before; None for the first page.
+        limit: maximum number of facts of the page.
+        after: `next` of the previous page; None for the first page.
 
     Raises:
         InvalidBody: `after` is no `next` of a page.

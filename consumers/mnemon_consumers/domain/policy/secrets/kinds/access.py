@@ -1,4 +1,4 @@
-"""Detection of credentials told by an action: "logs in with hunter2", "the safe opens with 13-27-42"."""
+"""Detection of credentials given by an action: "logs in with hunter2", "the safe opens with 13-27-42"."""
 
 import re
 from typing import Final
@@ -28,7 +28,7 @@ _EVIDENCE: Final = re.compile(
     r"\d|[\"«“„`'‘_&$@#*]|login|\b(?:types?|enters?|puts?)\s[a-z]+\s(?:when|to\s(?:get|log|unlock|open))",
     re.IGNORECASE,
 )
-"""Cheap check: a value that an action tells has a digit, is quoted, or is typed at a login."""
+"""Cheap check: a value that an action gives has a digit, is quoted, or is typed at a login."""
 
 _SERVICE: Final = compile_pattern(
     r"""\b(?:accounts?|sites|websites|machines|devices|computers|netflix|spotify|gmail|facebook|instagram|
@@ -283,7 +283,7 @@ _DRAWN: Final = starts("pattern gesture drawing word phrase графич сло�
 
 
 def says_access(text: str) -> bool:
-    """Return whether a text tells a credential or a code by the action that uses it."""
+    """Return whether a text gives a credential or a code by the action that uses it."""
     if has_word(text, _DRAWN) and (
         _SHAPE.search(text) or any(_is_word(found["value"]) for found in _BY_WORD.finditer(text))
     ):

@@ -12,7 +12,8 @@ _CARD: Final = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|5[1-5]\d{14}|2[2-7]\d{14}|220[0-4]\d{12,15}|3[47]\d{13}|3[0568]\d{12,17}"
     r"|6\d{15,18}|(?:50|5[6-9]|6\d)\d{11,17}"
 )
-"""Numbers in the ranges of card issuers; others pass the check digit by chance, such as order numbers."""
+"""Numbers in the ranges of card issuers. Other numbers, such as order numbers, pass the check digit by
+chance."""
 
 _NAMED: Final = compile_pattern(
     r"""(?:\b(?:(?:credit|debit|bank|payment|visa|mastercard|amex|maestro)\s?cards?|card\s(?:number|no\.?|
@@ -34,14 +35,14 @@ _EXPIRY_AND_CODE: Final = compile_pattern(
 
 
 def find_card(text: str) -> bool:
-    """Return whether a text holds a card's number, valid or named as one, or its expiry with its code."""
+    """Return whether a text holds a card number, valid or called so, or an expiry date with its code."""
     if any(_find_card_numbers(text)) or _EXPIRY_AND_CODE.search(text):
         return True
     return _NAMED.search(text) is not None and _LOYALTY.search(text) is None
 
 
 def _find_card_numbers(text: str) -> Iterator[str]:
-    """Yield possible card numbers: in one piece, in groups of digits, or in fours with other separators."""
+    """Yield possible card numbers: in one piece, in groups, or in groups of four with other separators."""
     for run in _FOURS.finditer(text):
         number = re.sub(r"\D", "", run[0])
         if _CARD.fullmatch(number) and _passes_luhn(number):

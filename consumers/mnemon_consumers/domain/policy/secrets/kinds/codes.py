@@ -227,7 +227,7 @@ _TOLD: Final = re.compile(
     r"\d\d(?:-\d\d){1,3})[#*]?(?!\w|[.,:/]\d|-\w|\s\d)"
 )
 _NEAR: Final = 80
-"""Largest number of characters between a number and the words that make it a code."""
+"""Maximum number of characters between a number and the words that make it a code."""
 
 _TELLING: Final = split_word_list(
     """with on to via using is are was be as after enter enters entered entering type types typed typing
@@ -285,7 +285,7 @@ _YOURS: Final = compile_pattern(
     (?<!\w)(?:ваш|твой)\sкод(?:\s[^\W\d]{2,15}){0,3}?\s*(?:[:—–-]|это)?\s*)[#*]?\d{4,8}(?!\w|[.,:]\d|
     -\d{3}-)"""
 )
-"""A code in the wording of the message with it: "Your Uber code is 4471"."""
+"""A code in the wording of the message that brings it: "Your Uber code is 4471"."""
 
 _MENTIONED: Final = starts(
     """code pass pin pins pinc puk cvv cvc cvn otp otps totp combo combination authentic authy domofon
@@ -313,7 +313,7 @@ _MONTHS: Final = compile_pattern(
 
 
 def says_code(text: str) -> bool:
-    """Return whether a text gives a code that opens, confirms or recovers something."""
+    """Return whether a text gives a code, such as a PIN, a one-time code or the code of a door."""
     if not (_DIGITS.search(text) or has_number_word(text)) or not has_word(text, _MENTIONED):
         return False
     for noun in _NOUN.finditer(text):
@@ -342,7 +342,7 @@ def says_code(text: str) -> bool:
 
 
 def _speaks_of_access(text: str, *, is_aside: bool) -> bool:
-    """Return whether a text names a code that opens something, or something that is opened or locked.
+    """Return whether a text names a code that opens a thing, or a thing that is opened or locked.
 
     A number after a comma, `is_aside`, needs the name of a code.
     """

@@ -73,7 +73,7 @@ _DETECTORS: Final = {
 """Detectors of detect-secrets that know a provider's format.
 
 The table leaves out detectors that guess from names in source code, because `secret: ...` may be an ordinary
-sentence, those of public addresses, and Artifactory's, which matches "APChemistry".
+sentence; detectors of public addresses; and Artifactory's detector, which matches "APChemistry".
 """
 
 _CONNECTION: Final = re.compile(
@@ -111,7 +111,7 @@ _KEY_LIKE: Final = compile_pattern(
 
 _SHORTEST: Final = 8
 _LONG: Final = 16
-"""Characters of the shortest key with digits or signs, and of the shortest key without."""
+"""Minimum number of characters of a key with digits or signs, and of a key without."""
 
 _LONG_TOKEN: Final = re.compile(r"[!-~]{16,}")
 _HEXADECIMAL: Final = re.compile(r"(?<![0-9A-Za-z])(?:0x)?[0-9a-f]{32,}(?![0-9A-Za-z])", re.IGNORECASE)
@@ -170,7 +170,7 @@ def find_key(text: str) -> str | None:
 
 
 def _has_token(text: str) -> bool:
-    """Return whether a text has a token that is no word, or a very long word; cheaper than a key search."""
+    """Return whether a text has a very long word or a token that is not a word; cheaper than a key search."""
     tokens = [token for token in text.split() if len(token) >= _SHORTEST]
     return (
         any(len(token) >= _LONG or not token.rstrip(".,;!?)").isalpha() for token in tokens)
@@ -191,7 +191,7 @@ def _is_key(value: str) -> bool:
 
 
 def _is_random(token: str) -> bool:
-    """Return whether capitals, small letters and digits alternate as in no name and no path."""
+    """Return whether capitals, small letters and digits alternate more than in a name or a path."""
     if token.startswith("AAAA") or token.count("/") > 3 or token.count("-") > 5:
         return False
     kinds = [sum(map(test, token)) for test in (str.isdigit, str.isupper, str.islower)]

@@ -26,7 +26,7 @@ _ACCESS: Final = compile_pattern(
     (?<!\w)(?:логин\w*|уч[её]тк\w+|доступ\w*|вход\w*|заход\w+|кабинет\w*))(?![^\W_])"""
 )
 _PHONE_DIGITS: Final = 10
-"""Fewest digits of a phone number that is used as a login."""
+"""Minimum number of digits of a phone number that is used as a login."""
 
 _PAIR: Final = re.compile(
     r"(?<![\w/.:@-])(?=(?P<user>[\w.@+-]{3,40})\s?[/:]\s?(?P<value>[^\s/:]{4,40})(?![/\w]))"

@@ -130,7 +130,7 @@ _USING: Final = compile_pattern(
 _ASKING: Final = compile_pattern(
     r"(?<![^\W_])(?:how|whether|if|why|when|where|как|ли|если|почему|зачем|где)\s+(?:[\w'’-]+\s+){0,2}$"
 )
-"""Words before a credential, of a clause that asks or supposes."""
+"""Words before a credential in a question or a conditional clause."""
 
 _SUPPOSING: Final = compile_pattern(r"(?<![^\W_])(?:whether|if|why|ли)\s+(?:[\w'’-]+\s+){0,2}$")
 _LATER: Final = compile_pattern(
@@ -174,7 +174,8 @@ _ADDED: Final = compile_pattern(r"""\s*(?:,|\()\s*(?P<value>["«“„`][^"»”
 _ENDING: Final = compile_pattern(
     r"""[^.;!?"«»“”„`]{0,80}?(?:[:=—–(,]|\s-)\s*["«“„`][^"»”`]{3,60}["»”`]\W*$"""
 )
-"""A quotation after a sign at the end of the sentence: "the password that all know, — «two cats»"."""
+"""A quotation after a dash or a colon at the end of the sentence: "the password that all know, — «two
+cats»"."""
 
 _BECAME: Final = compile_pattern(
     r"""[^.;!?:]{0,30}?\s(?:became|becomes|turned\sinto|(?:has|had)\s(?:always\s)?been|(?:is|was|got|gets|
@@ -352,7 +353,7 @@ def _follows(text: str, noun: re.Match[str], rest: str, *, is_russian: bool) -> 
 
 
 def _strong_at_end(clause: str) -> Iterator[bool]:
-    """Yield for each strong token whether it is near an end of the clause, not governed and no quantity."""
+    """Yield, for each strong token, whether it is near an end of the clause, ungoverned and no quantity."""
     tokens = clause.split()[:8]
     for place, token in enumerate(tokens):
         if is_strong(token):

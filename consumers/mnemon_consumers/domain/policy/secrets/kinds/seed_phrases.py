@@ -10,7 +10,7 @@ from mnemon_consumers.domain.policy.secrets.values import has_word, starts
 from mnemon_consumers.domain.policy.wording import compile_pattern
 
 SHORTEST: Final = 12
-"""Words of the shortest phrase in BIP-39."""
+"""Number of words of the shortest phrase in BIP-39."""
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _NAMED: Final = compile_pattern(
@@ -25,11 +25,11 @@ _MENTIONED: Final = starts("seed recovery backup mnemonic secret wallet сид �
 
 _FEW: Final = 4
 _PLAIN: Final = 6
-"""Consecutive words, in no list and without small words, that count after the name of a seed phrase."""
+"""Minimum number of consecutive words, in no list, that make a seed phrase after its name."""
 
 
 def find_seed_phrase(text: str) -> bool:
-    """Return whether a text holds a seed phrase: twelve words of one list, or a few after its name."""
+    """Return whether a text holds a seed phrase: twelve words of one list, or fewer words after its name."""
     if _measure_longest_row(text, SHORTEST) >= SHORTEST:
         return True
     named = _NAMED.search(text) if has_word(text, _MENTIONED) else None
