@@ -53,7 +53,7 @@ class LaunchOptions:
 
     @classmethod
     def from_line(cls, text: str | bytes) -> Self:
-        """Parse the output of `spelled`."""
+        """Parse the output of `to_line`."""
         said = json.loads(text)
         deployment = Deployment.read(said["deployment"])
         return cls(deployment, Path(said["data"]), said["token"], said["links"])

@@ -170,8 +170,8 @@ async def run_stack(
 
     Raises:
         FolderInUse: another process holds the folder.
-        ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
-        LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
+        ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
+        LogKeyRefused: the deployment's key does not match the folder's log.
         NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.

@@ -94,7 +94,7 @@ async def _load_database_time(connection: Connection) -> float:
 
 
 def _compute_lead(theirs: float, asked: float, answered: float) -> float:
-    """Return the least seconds by which a clock is ahead: the answer may be from any part of the wait."""
+    """Return the minimum seconds by which a clock is ahead, whenever the server read it during the wait."""
     return max(0.0, theirs - answered) - max(0.0, asked - theirs)
 
 

@@ -79,7 +79,7 @@ def _build_encoder(
 
 
 _OTHERS = _build_encoder("english", ascii_folding=True)
-"""Encoder for Latin, numbers, and scripts without an entry below: English stems and stop words leave them."""
+"""Encoder for Latin, numbers, and scripts without an entry below, which English rules leave unchanged."""
 
 _LANGUAGES = (
     (

@@ -33,7 +33,7 @@ TIMEOUT, RETRIES = 10.0, 3
 """Seconds for one attempt, and number of repetitions; between them the SDK waits as the server says."""
 
 REQUESTS = 4
-"""Most batches in flight. A query does not wait for them."""
+"""Maximum number of batches in flight. A query does not wait for them."""
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 """Limits of bytes and texts.
@@ -126,7 +126,7 @@ class _EmbeddingEndpoint:
 
 
 class OpenAIEmbeddings:
-    """A model behind an endpoint. Of a long text the first 8,000 bytes count.
+    """A model behind an endpoint. Only the first 8,000 bytes of a text count.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.

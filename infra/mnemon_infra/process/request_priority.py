@@ -27,7 +27,7 @@ class _Front:
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def rested(self) -> None:
-        """Wait until there have been no requests for `REST` seconds."""
+        """Wait until no request has been in work for `REST` seconds."""
         while (left := self.left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 

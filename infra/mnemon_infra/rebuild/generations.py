@@ -63,7 +63,7 @@ class Site(NamedTuple):
         """Return the generation of this name; None if there is none.
 
         Raises:
-            RebuildBlocked: the schema of this name is not of a rebuild.
+            RebuildBlocked: another program made the schema of this name.
             DatabaseUnavailable: the database cannot answer now.
         """
         found = next((each for each in await self.list_generations() if each.schema == schema), None)
@@ -131,7 +131,7 @@ async def open_generation(
         up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        RebuildBlocked: a schema of its name is not of a rebuild.
+        RebuildBlocked: another program made the schema of this name.
         NameTooLong: the name of the live generation leaves no room for a suffix.
         DatabaseUnavailable: the database cannot do it now.
     """

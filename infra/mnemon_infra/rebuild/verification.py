@@ -17,7 +17,7 @@ MOST_DIFFERENCES: Final = 20
 """Differences that are kept to be shown; all are counted."""
 
 MOST_COMPARISONS: Final = 10
-"""Comparisons of a page that differs, at most, while both generations change."""
+"""Maximum number of comparisons of a page that differs, while both generations change."""
 
 SETTLE_WAIT: Final = 20.0
 """Seconds for `persist` to reach the end of the log, and to sweep."""
@@ -34,7 +34,7 @@ class RowVerification:
         position: the log position up to which both were compared.
         rows: rows of the live generation that were compared, by table.
         counts: differences, by table.
-        first: the first `SHOWN` differences.
+        first: the first `MOST_DIFFERENCES` differences.
         is_settled: `persist` had reached the end of the log, and had no sweep left.
     """
 
@@ -124,7 +124,7 @@ class RowVerifier:
         self._verdict.is_settled = settled
 
     async def _replay_to_applied(self) -> None:
-        """Replay to the live generation's position and no further: it still has what later events remove."""
+        """Replay to the live generation's position and no further, because later events remove content."""
         applied = await self._place.load_applied_position()
         await self._replay.reach(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)

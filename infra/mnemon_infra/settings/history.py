@@ -18,7 +18,7 @@ from mnemon_infra.settings.store import change_settings
 
 
 class NoSuchRevision(Exception):
-    """There is no such revision to go back to: it is of another key, a deletion, or no longer kept."""
+    """The revision cannot be restored: it belongs to another key, is a deletion, or is no longer kept."""
 
 
 class SettingChange(NamedTuple):
@@ -108,7 +108,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         The revision that is in force now.
 
     Raises:
-        NoSuchRevision: the history has no such entry.
+        NoSuchRevision: the revision cannot be restored.
         InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers change the same settings all the time.

@@ -56,7 +56,7 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The present settings: `value` is the default, `of` a tenant's.
+    """The present settings: `value` has the default, and `of` returns those of a tenant.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
     entry is invalid, or does not fit the default any more, has the default.
@@ -256,7 +256,7 @@ async def change_settings(
     Args:
         connection: to the server.
         edit: makes the new document from the present one; called again if that has changed meanwhile.
-        tenant: whose settings; None: the default.
+        tenant: the tenant whose settings change; None for the default.
 
     Returns:
         The revision that is in force now.
@@ -264,7 +264,7 @@ async def change_settings(
     Raises:
         InvalidBody: the outcome is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: other writers were faster, every time.
+        SettingsContended: other writers changed the settings during every attempt.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)

@@ -170,7 +170,7 @@ def count_batch(
 
     Args:
         consumer: the durable.
-        ends: number of messages by outcome of `EVENTS`.
+        ends: number of messages by outcome, in the words of `OUTCOMES`.
         done: deliveries that will not be retried, in the order of the log.
         seconds: time that the batch was in work.
         now: seconds since 1970.

@@ -116,7 +116,7 @@ def derive_traceparent(delivery: "Delivery") -> str | None:
         return delivery.traceparent
     if delivery.stream != LOG:
         return None
-    # The second is part of it, since two deployments have the same positions.
+    # The trace depends on the second of storage too, since two deployments have the same positions.
     place = f"{delivery.stream}:{delivery.sequence}:{int(delivery.stored_at)}"
     own = blake2b(place.encode(), digest_size=24).hexdigest()
     return f"00-{own[:32]}-{own[32:]}-{'01' if _spans.is_sampled(own[:32]) else '00'}"

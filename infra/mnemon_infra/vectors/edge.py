@@ -162,7 +162,7 @@ class _Opened:
         self.vectors = Edge(shards)
 
     async def exchange(self, to: Path) -> None:
-        """Swap the folder for another one, and answer from that one."""
+        """Swap the folder for another one, and answer from the new one."""
         for shard in self._shards.values():
             await shard.rest()
         # No await from here on: readers see either the old shards or the new ones.
@@ -209,7 +209,7 @@ _opened: dict[Path, _Opened] = {}
 
 @asynccontextmanager
 async def open_edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
-    """Open the vectors of a folder, and create it if absent. All who open it in one process share them.
+    """Open the vectors of a folder, and create it if absent. All callers in a process share them.
 
     Raises:
         VectorsInUse: another process has it open.

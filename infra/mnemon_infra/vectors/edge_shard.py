@@ -2,7 +2,7 @@
 
 The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so
 that a call in a thread would block the loop all the same, and wait for its turn besides. Calls are kept short
-instead, and long work (`organising`) is done by another process on a copy.
+instead, and another process does long work (`shard_optimizer`) on a copy.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise `VectorsUnavailable` for errors of the engine that may pass."""
+    """Raise `VectorsUnavailable` for errors of the engine that may be temporary."""
     try:
         yield
     except Exception as error:
@@ -128,7 +128,7 @@ class Shard:
             return True
 
     async def write(self, points: Sequence[Point]) -> None:
-        """Add or replace a few points, after it has given way to other work on the event loop.
+        """Add or replace a few points, after other work on the event loop has had its turn.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.
@@ -142,7 +142,7 @@ class Shard:
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
     async def remove(self, which: Filter) -> None:
-        """Remove points, after it has given way to other work on the event loop.
+        """Remove points, after other work on the event loop has had its turn.
 
         Raises:
             VectorsUnavailable: the engine cannot do it now.

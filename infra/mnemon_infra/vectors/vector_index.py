@@ -27,7 +27,7 @@ IN_PLACE = 20
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Vector store and embedder, which is None for words only. All writers pass the `gate`."""
+    """Vector store and embedder; the embedder is None for words only. All writers pass the `gate`."""
 
     vectors: VectorStore
     embedder: Embedder | None

@@ -69,7 +69,7 @@ async def _request_context(visit: Visit, whose: PageUser, asked: Mapping[str, st
     if (budget := parse_whole_number(asked["budget"])) is not None:
         fields["budget"] = budget
     memory = await whose.connect_memory(visit)
-    # `memory.context` never fails, and would hide an error.
+    # `memory.context` never raises, and would hide an error.
     reply = await memory.ask(whose.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)
     return reply

@@ -95,7 +95,7 @@ class Access:
         return str(self._notices.dumps(notice))
 
     def read_notice(self, cookie: str | None) -> str | None:
-        """Return the notice of a cookie from `seal`; None if it is invalid or too old."""
+        """Return the notice of a cookie from `sign_notice`; None if the cookie is invalid or too old."""
         try:
             return str(self._notices.loads(cookie or "", max_age=_NOTICE_SECONDS))
         except BadSignature:

@@ -236,7 +236,7 @@ _AGAIN = "Then run the command again: it continues where it stopped"
 def follow_memory(
     folder: Path, whose: tuple[str | None, str | None], data: Path | None, as_json: bool
 ) -> NoReturn:
-    """Keep a folder of Markdown files as memory is, until Ctrl-C. Ends the command."""
+    """Keep a folder of Markdown files equal to memory until Ctrl-C, then end the command."""
     if folder == Path("-"):
         refuse(Ending.WRONG_USE, "--follow writes a file per user", "Name a folder: -o DIR")
     perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, whose, as_json))

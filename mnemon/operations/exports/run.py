@@ -1,4 +1,4 @@
-"""Export of many users' memory: which users, as of which log position, and the progress."""
+"""Export of many users' memory as of one log position, with its progress."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -75,7 +75,7 @@ async def write_memories(
     """Write the memory of users, one after another. Users who were erased meanwhile have no lines.
 
     Args:
-        database: where the projections are.
+        database: the database with the projections.
         whose: the users.
         form: writes the lines of one user.
         put: takes each line.

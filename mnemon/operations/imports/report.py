@@ -9,7 +9,7 @@ from typing import Any, Final
 from mnemon.operations.imports.records import ImportDoubt, Incoming, LeftOutRecord, RefusedRecord
 
 MAX_FIRST: Final = 10
-"""Refusals and doubts that the report names, at most of each."""
+"""Maximum number of refusals, and of doubts, that the report names."""
 
 
 @dataclass(slots=True)

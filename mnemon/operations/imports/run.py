@@ -74,7 +74,7 @@ ImportProgress = Callable[[ImportReport], None]
 async def count_records(
     found: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
-    """Count what an import would do, without importing anything.
+    """Count the records as an import would, without importing them.
 
     Args:
         found: the records.
@@ -133,7 +133,7 @@ class RecordImporter:
     In a batch, chat events go first: other events name the log positions of messages.
 
     Args:
-        connection: of the broker.
+        connection: to the broker.
         tenant: the tenant of events that name none.
         report: receives the counts.
         progress: receives the report after each batch.

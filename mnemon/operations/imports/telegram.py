@@ -30,7 +30,7 @@ from mnemon.operations.imports.records import (
 _SINGLE_USER_CHATS: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
 _MAX_HELD_BACK: Final = 50
-"""Messages that the reader holds back, at most, until both sides of a chat have spoken."""
+"""Maximum number of messages that the reader holds back until both sides of a chat have spoken."""
 
 
 @dataclass(slots=True)

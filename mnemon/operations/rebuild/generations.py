@@ -44,10 +44,10 @@ class GenerationReplay(NamedTuple):
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
     async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
-        """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
+        """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` events to replay.
 
         Raises:
-            Exception: the errors of `reach`.
+            Exception: the errors of `replay_to`.
         """
         while True:
             end = await place.load_log_end()

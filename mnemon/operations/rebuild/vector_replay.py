@@ -40,7 +40,7 @@ class VectorReplay:
         """Create a replay.
 
         Args:
-            connection: of the broker.
+            connection: to the broker.
             database: has the rows that belong to the vectors.
             schema: keeps the progress of the vectors.
             finding: the vectors, and the model that makes them.

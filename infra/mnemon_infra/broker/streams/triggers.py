@@ -26,7 +26,7 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 USERS: Final = 1000
-"""Users that one trigger names, at most: all users of a usual batch of messages."""
+"""Maximum number of users that one trigger names: all users of a usual batch of messages."""
 
 KEPT: Final = "24h"
 """Lifetime of a trigger, so that triggers which no consumer takes do not pile up. A user's next message names

@@ -104,7 +104,7 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return those of the summaries that no floor covers."""
+    """Return the summaries that no floor covers."""
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

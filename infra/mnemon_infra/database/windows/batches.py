@@ -1,4 +1,4 @@
-"""Repository of batches that a provider has or is about to have."""
+"""Repository of batches, from the claim of their windows to their end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "completed": ("completed",),
     "failed": ("failed",),
 }
-"""States by the word of a person's filter."""
+"""States that each word of a filter selects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,16 @@ class StoredBatch:
     """A batch.
 
     Attributes:
-        batch_id: mnemon's id of it.
+        batch_id: mnemon's id of the batch.
         provider: the provider.
         model: the provider's name of the model.
         state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
         lines: number of its lines.
-        created_at: when it was created.
-        changed_at: since when it is in its state; of an intended one, when the provider was last asked.
-        deadline_at: from then on unfinished windows are requested online.
+        created_at: the time of its creation.
+        changed_at: the time of its last change of state; for an intended batch, of the last request to the
+            provider.
+        deadline_at: the time from which on unfinished windows are requested online.
         error: the reason for its failure, or for a refused submission.
     """
 

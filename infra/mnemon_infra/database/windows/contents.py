@@ -25,7 +25,7 @@ def _select_spoken() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     lowest = parts.select_floor(timeline, spans, _CONVERSATION)
-    # Materialized: otherwise each of the scans would derive it again.
+    # Materialized: otherwise each of the scans would derive the floor again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
     its = (

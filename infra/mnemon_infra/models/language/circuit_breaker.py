@@ -24,7 +24,7 @@ log = structlog.get_logger("models")
 REFUSAL_PAUSE: Final = 60.0
 """Seconds of pause after a refusal.
 
-It is short for a person who corrects a key, and long enough to keep the log short.
+It is short for a person who corrects a key, and long enough to limit the number of log messages.
 """
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
@@ -47,11 +47,11 @@ class FailingModel(NamedTuple):
 
     Attributes:
         provider: its provider.
-        model: the provider's name of it, if that is known.
+        model: the provider's name of the model, if known.
         setting: the name in the settings; None for the provider's default.
         error: the reason, without key or content.
         is_refused: True if it cannot answer before the cause is corrected; otherwise it may recover.
-        since: when the failures began.
+        since: the time at which the failures began.
     """
 
     provider: str

@@ -12,11 +12,11 @@ ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response, each of which shows that a model has handled the request."""
 
 THOUGHTS = 8_000
-"""Most tokens that a model may think with; Google counts them among those of the answer."""
+"""Maximum number of tokens of thoughts; Google counts them among the tokens of the answer."""
 
 
 def limit_tokens(request: ModelRequest) -> int:
-    """Return the most tokens of thoughts and answer together."""
+    """Return the maximum number of tokens of thoughts and answer together."""
     return request.most_tokens + THOUGHTS
 
 

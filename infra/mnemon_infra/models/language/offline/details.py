@@ -54,7 +54,7 @@ class TokenizedSentence(NamedTuple):
 
     @classmethod
     def of(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
-        """Split a sentence; `names` are known from elsewhere, and count at its beginning too."""
+        """Split a sentence; `names` are known from other texts, and count at its beginning too."""
         spans = _split_tokens(text)
         tokens = [text[start:end] for start, end in spans]
         found = _find_details(tokens, names)

@@ -30,7 +30,7 @@ from mnemon_infra.models.language.port import (
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
 OURS = "mnemon_batch"
-"""Key in a batch's metadata that holds mnemon's id of it."""
+"""Key in a batch's metadata that holds mnemon's id of the batch."""
 
 PAGE = 100
 """Batches on one page of the list; OpenAI allows no more."""

@@ -226,7 +226,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
         who = "a filter of the provider" if end == "content_filter" else "the model"
         return ModelAnswer("", usage, problem=f"{who} will not answer this", is_refused=True)
     is_cut = end == "length"
-    if not isinstance(text, str) or not text:  # a cut one consists of thoughts only
+    if not isinstance(text, str) or not text:  # a cut answer consists of thoughts only
         return ModelAnswer("", usage, is_cut, None if is_cut else "the answer has no text")
     thoughts = _THOUGHTS.match(text)
     return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)
