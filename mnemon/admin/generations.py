@@ -30,9 +30,9 @@ class GenerationRow(NamedTuple):
 
     Attributes:
         listed: the generation.
-        goal: log position to which it is being filled; None if it is complete.
+        goal: log position to which the generation is being filled; None if the generation is complete.
         note: its state and use, for a person.
-        points: number of its points; None if it is not live, or no process can count them.
+        points: number of its points; None if the generation is not live, or no process can count the points.
     """
 
     listed: ListedGeneration

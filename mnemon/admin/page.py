@@ -93,7 +93,7 @@ class Visit:
         return response
 
     def render_error(self, why: PageError) -> Response:
-        """Render a page that tells why the requested one cannot be shown."""
+        """Render a page with the reason why the requested page cannot be shown."""
         return self.render("trouble.html", status=why.status, trouble=why)
 
 

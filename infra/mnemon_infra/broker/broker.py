@@ -1,4 +1,4 @@
-"""Connection of one process role to NATS: built, connected and run by FastStream, with mnemon's options."""
+"""Connection of one process role to NATS, which FastStream builds and runs with mnemon's options."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -50,7 +50,7 @@ _RELEASE = 5.0
 class Stack:
     """A running stack: `deployment` has the addresses of its servers, `servers` those that run in `data`.
 
-    If the broker needs logins, the deployment has that of a worker; the `announced` endpoints have none.
+    If the broker needs logins, the deployment has the worker's login; the `announced` endpoints have none.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ async def run_stack(
         NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
-        SchemaTooNew: the schema is that of a newer version.
+        SchemaTooNew: the schema belongs to a newer version.
         LogLost: the database has an event beyond the end of the log.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)

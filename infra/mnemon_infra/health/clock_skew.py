@@ -24,7 +24,7 @@ class Clocks(NamedTuple):
     Attributes:
         broker: the clock that stamps the events of the log.
         database: the clock of PostgreSQL.
-        log: seconds by which the newest event is ahead of the broker's clock; 0 if it is not.
+        log: seconds by which the newest event is ahead of the broker's clock; 0 if the event is behind.
     """
 
     broker: float

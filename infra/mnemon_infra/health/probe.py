@@ -206,7 +206,7 @@ async def _compute_oldest_age(stream_context: JetStreamContext, info: ConsumerIn
 async def _load_stored_time(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """Return when the stream stored its first message on a pattern, from a position on; None without one."""
+    """Return the time of a stream's first message on a pattern, from a position on; None if absent."""
     try:
         found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:

@@ -27,7 +27,7 @@ USUAL_MODEL = "text-embedding-3-small"
 OPENAI = "https://api.openai.com/v1"
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-"""Dimensions of known models; other models are asked for theirs."""
+"""Dimensions of known models; for other models the first request tells the dimension."""
 
 TIMEOUT, RETRIES = 10.0, 3
 """Seconds for one attempt, and number of repetitions; between them the SDK waits as the server says."""
@@ -221,7 +221,7 @@ class _TextRefused(EmbeddingRefused):
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """Open the model for the duration of the block. A model with an unknown dimension is asked for it first.
+    """Open the model for the duration of the block. A first request finds an unknown dimension.
 
     Raises:
         EmbeddingNotConfigured: there is no key, or one that no request can carry.

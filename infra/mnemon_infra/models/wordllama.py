@@ -80,9 +80,8 @@ class WordLlama:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.
 
-        The same text gives the same vector, whatever texts it is embedded with. Only the first 8,000
-        characters of a text count. A text of nothing but white space gives zeros, which are similar to
-        nothing.
+        The vector of a text does not depend on the other texts. Only the first 8,000 characters of a text
+        count. A text of nothing but white space gives zeros, which are similar to nothing.
         """
         return await _run_or_offload(self._embed, texts)
 

@@ -60,7 +60,7 @@ class Site(NamedTuple):
         return await self.database.run_query(generations.list_generations(self.live))
 
     async def find_generation(self, schema: str) -> Generation | None:
-        """Return the generation of this name; None if there is none.
+        """Return the generation of this name; None if no generation has it.
 
         Raises:
             RebuildBlocked: another program made the schema of this name.

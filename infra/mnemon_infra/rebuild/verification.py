@@ -52,7 +52,7 @@ class RowVerification:
 class RowVerifier:
     """Compares the live generation with a replay, which it brings to the same position.
 
-    Both may change meanwhile: rows that differ are compared again when the other side has caught up.
+    Both may change during the comparison: rows that differ are compared again when both have caught up.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class RowVerifier:
         )
 
     async def catch_up(self) -> None:
-        """Wait for `persist`, `patience` seconds at most, and bring the replay to its applied position.
+        """Wait at most `patience` seconds for `persist`, and bring the replay to its applied position.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: one of the servers does not answer.

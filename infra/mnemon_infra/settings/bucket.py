@@ -100,7 +100,7 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
         connection: to the server.
         key: the key.
         body: the entry's bytes.
-        last: the revision that the newest entry must have; 0 if there must be none.
+        last: the revision that the newest entry must have; 0 if no entry may exist.
 
     Returns:
         The entry's revision.

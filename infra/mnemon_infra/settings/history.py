@@ -39,7 +39,7 @@ class Revision:
     """Changes against the entry before; for the oldest kept entry, all settings in it."""
     deleted: bool = False
     problem: str | None = None
-    """Reason for which the entry could not be in force now; None if it could."""
+    """The reason why the entry is not valid now; None if the entry is valid."""
     by: str | None = None
     """Name of the connection that set it, such as `mnemon-admin`; None if the client gave none."""
 

@@ -255,7 +255,7 @@ async def change_settings(
 
     Args:
         connection: to the server.
-        edit: makes the new document from the present one; called again if that has changed meanwhile.
+        edit: makes the new document from the present one; called again if another writer has changed that.
         tenant: the tenant whose settings change; None for the default.
 
     Returns:
@@ -288,7 +288,7 @@ async def change_settings(
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:
-    """Replace the default by these settings, whatever was set before. It raises as `change_settings` does.
+    """Replace the default by these settings. It raises the same errors as `change_settings`.
 
     Returns:
         Their revision.

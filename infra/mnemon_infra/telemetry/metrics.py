@@ -17,7 +17,7 @@ PROVIDERS: Final = get_args(Provider)
 PURPOSES: Final = "extract", "compact"
 
 OUTCOMES: Final = "applied", "nothing", "retried", "dead"
-"""Outcomes of a delivery: with an effect, without one for a reason, to be retried, or a dead letter."""
+"""Outcomes of a delivery: applied, without effect for a reason, to be retried, or a dead letter."""
 
 REASONS: Final = (
     *("invalid_subject", "unknown_event", "invalid_body", "refused_by_database", "invalid_trigger"),

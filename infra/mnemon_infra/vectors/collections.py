@@ -112,7 +112,7 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
 
 
 async def read_model(client: AsyncQdrantClient, schema: str) -> MadeBy | None:
-    """Return the model that made the vectors of a schema; None if it is not recorded, or there are none.
+    """Return the model that made the vectors of a schema; None without a record or without vectors.
 
     Raises:
         VectorsUnavailable: the server does not answer.

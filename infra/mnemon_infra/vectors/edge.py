@@ -235,7 +235,7 @@ async def open_edge(folder: Path, made_by: MadeBy) -> AsyncIterator[Edge]:
 async def swap_open_folder(folder: Path, to: Path) -> None:
     """Replace a folder that this process has open by another one, while searches continue.
 
-    Writers must pause meanwhile. Afterwards the former folder is at the path of `folder_swap.former_path`.
+    Writers must pause during the swap. Then the former folder is at `folder_swap.former_path`.
 
     Raises:
         VectorsUnavailable: the swap failed; nothing has changed.
@@ -249,7 +249,7 @@ def reopen_folder(folder: Path) -> None:
     """Open a folder of this process again after it was deleted; missing collections are empty.
 
     Raises:
-        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be opened now.
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.
     """
     _opened[folder.resolve()].renew()
 

@@ -22,7 +22,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import load_last_watermark
 
 EXAMINATIONS: Final = 3
-"""Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
+"""Number of times that a user is examined before a deviation is a fault: sweeps run during an audit."""
 
 
 async def examine_summaries(

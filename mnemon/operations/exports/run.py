@@ -72,7 +72,7 @@ async def write_memories(
     written: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another. Users who were erased meanwhile have no lines.
+    """Write the memory of users, one after another. Users who are erased during the export have no lines.
 
     Args:
         database: the database with the projections.

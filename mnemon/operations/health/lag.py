@@ -1,4 +1,4 @@
-"""State of the streams, and lag of the consumers: how far they are behind and how fast they are."""
+"""State of the streams, and lag of the consumers with their rates."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ class Lag(BaseModel):
     is_read: bool = True
     """Whether messages were requested or in work in any of several samples."""
     paused_until: str | None = None
-    """End of the pause of the durable; None if it is not paused."""
+    """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
     """Whether too many dead letters caused the pause; if not, an operator did."""
     per_second: float | None = None

@@ -229,7 +229,7 @@ class RecordImporter:
     async def _load_known(self, owner: Owner) -> ExistingEvents:
         """Return the existing events of a user.
 
-        Keep those of the users in the current batch: sources list users one after another.
+        Keep the events of the users in the current batch: sources list users one after another.
         """
         if owner not in self._users:
             tenant, _ = owner

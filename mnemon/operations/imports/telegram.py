@@ -250,7 +250,7 @@ def _get_text(written: Any) -> str:
 
 
 def _describe_media(message: dict[str, Any]) -> str | None:
-    """Return a short description of the media in a message; None if there is none."""
+    """Return a short description of the media in a message; None without media."""
     for name in _MEDIA:
         if name not in message:
             continue

@@ -72,7 +72,7 @@ async def open_generation(
         kind: the kind of the generation.
         progress: receives the progress.
         up_to: last log position of the generation; None for the end of the log.
-        embedding: the model that makes its vectors; None takes that of the live vectors.
+        embedding: the model that makes its vectors; None takes the model of the live vectors.
 
     Raises:
         RebuildBlocked: another generation or schema has its name.

@@ -1,4 +1,4 @@
-"""Access of a rebuild to the live vectors and to those of other generations."""
+"""Access of a rebuild to the live vectors and to the vectors of other generations."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -59,7 +59,7 @@ async def swap_rows(place: Site, made: GenerationReplay, progress: GenerationPro
     owed = await list_unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
-        # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
+        # Record with the former rows the position of the vectors that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
     await making.swap_rows(place, made.rows, progress, also)

@@ -21,7 +21,6 @@ from mnemon_infra.delivery import Delivery
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
 """Returns whether the projections contain an event, for example after a later replay of the log;
-
 None if that is unknown."""
 
 TIMEOUT: Final = 5.0

@@ -187,7 +187,7 @@ def _contains_words(body: bytes, words: str) -> bool:
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
-    """Count the triggers of a pattern that were stored before a time. Each subject has one at most."""
+    """Count the triggers of a pattern that were stored before a time. Each subject has at most one."""
     count = 0
     for subject in await list_waiting(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile

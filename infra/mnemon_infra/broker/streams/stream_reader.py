@@ -89,7 +89,7 @@ async def read_stream(
 
 
 async def find_position(connection: Client, moment: datetime) -> int:
-    """Return the log position of the last event before a moment; 0 if there is none.
+    """Return the log position of the last event before a moment; 0 without such an event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -180,7 +180,7 @@ class _Pages:
 
 
 def consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among those sent to its consumer, and how many are still to come."""
+    """Return the number of a message among all of its consumer, and the number of messages after it."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`
         fields = fields[2:]

@@ -103,7 +103,7 @@ def _upsert_erasure() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
     new = insertion.excluded
     changed = {name: new[name] for name in ("seq", "at", "is_settled")}
-    # Of two erasures at the same position the earlier one counts, whichever is written first.
+    # The earlier of two erasures at the same position counts, in any order of writing.
     is_it = or_(new.seq > erasures.c.seq, and_(new.seq == erasures.c.seq, new.at < erasures.c.at))
     return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 

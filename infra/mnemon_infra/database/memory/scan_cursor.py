@@ -85,5 +85,5 @@ async def list_users_after(connection: Connection, tenant: str, reached: str, at
 
 
 async def record_scan(connection: Connection, reached: TenantScan) -> None:
-    """Record how far a scan has come."""
+    """Record the last user that a scan has handled."""
     await _REACHED.execute_each(connection, [reached._asdict()])

@@ -180,7 +180,7 @@ def _describe(error: Exception) -> str:
 
 
 def _format_column(table: str, there: Sequence[str], names: Sequence[str]) -> Composable:
-    """Return the first of some columns that a table has, as text; NULL without any."""
+    """Return the first of these columns that a table has, as text; NULL if the table has none of them."""
     found = next((each for each in names if each in there), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 

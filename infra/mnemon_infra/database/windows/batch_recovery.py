@@ -102,7 +102,7 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
 
     Args:
         database: the live generation; the log must be projected.
-        deadline_of: returns for a tenant how long a batch may take.
+        deadline_of: returns the maximum duration of a batch of a tenant.
 
     Returns:
         The number of batches inserted.

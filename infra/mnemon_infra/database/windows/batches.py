@@ -16,8 +16,8 @@ from mnemon_infra.database.tables import IS_OPEN, batches
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
 """State of a batch.
 
-`claimed`: the submission has not begun. `intended`: it has begun, and the provider may have the batch.
-`submitted`: the provider has it. `completed` and `failed`: it is over.
+`claimed`: the submission has not begun. `intended`: the submission has begun, and the provider may have the
+batch. `submitted`: the provider has it. `completed` and `failed`: the batch is over.
 """
 
 STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
@@ -141,7 +141,7 @@ async def list_open_batches(connection: Connection) -> list[str]:
 
 @query
 async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | None:
-    """Return the current row of a batch; None if there is none."""
+    """Return the current row of a batch; None if no batch has this id."""
     found = await _ONE.fetch(connection, of_batch=batch_id)
     return StoredBatch(*found[0]) if found else None
 

@@ -83,8 +83,8 @@ async def load_window_messages(
 async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows that have a projected answer in the log.
 
-    A window that failed for good and was reopened is not one of them: it has one attempt more than its
-    answer.
+    The set leaves out a window that was reopened after its answer `dead`, because its attempts exceed those
+    of the answer.
     """
     places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
     found = await _NOTED.fetch_each(connection, places)

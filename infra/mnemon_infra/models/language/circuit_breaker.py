@@ -30,7 +30,7 @@ It is short for a person who corrects a key, and long enough to limit the number
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds of pause by the number of consecutive failures; the last value holds for all later ones.
 
-The first failure causes no pause: it may be the fault of the request, and others need not wait for that.
+The first failure causes no pause: its cause may be the request, and other requests need not wait.
 """
 
 LONGEST_PAUSE: Final = 300.0
@@ -43,14 +43,14 @@ _Key = tuple[Provider, str | None]
 
 
 class FailingModel(NamedTuple):
-    """A model that has not answered since a moment.
+    """A model whose requests have failed since a moment.
 
     Attributes:
         provider: its provider.
         model: the provider's name of the model, if known.
         setting: the name in the settings; None for the provider's default.
         error: the reason, without key or content.
-        is_refused: True if it cannot answer before the cause is corrected; otherwise it may recover.
+        is_refused: True if the model cannot answer before the cause is corrected; False if it may recover.
         since: the time at which the failures began.
     """
 

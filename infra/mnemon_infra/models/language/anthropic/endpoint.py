@@ -178,10 +178,10 @@ def build_params(
 
 
 def parse_message(message: Message) -> ModelAnswer:
-    """Parse a message, which may have no text: it is paid for all the same.
+    """Parse a message, which may have no text: the call costs money even then.
 
     Raises:
-        AttributeError, TypeError: it is not a message.
+        AttributeError, TypeError: the value is not a message.
     """
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:

@@ -21,10 +21,10 @@ def limit_tokens(request: ModelRequest) -> int:
 
 
 def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a response, which may have no text: it is paid for all the same.
+    """Parse a response, which may have no text: the call costs money even then.
 
     Raises:
-        LookupError, AttributeError, TypeError: it is not an answer.
+        LookupError, AttributeError, TypeError: the response is not an answer.
     """
     if not ANSWERING & response.keys():
         raise LookupError("no field of an answer")

@@ -38,7 +38,7 @@ _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 class GoogleEndpoint:
     """The API at one address.
 
-    The SDK's own retries are off: they ignore how long the server asks to wait, and they log its words.
+    The SDK's own retries are off: they ignore the wait that the server requests, and they log its words.
     Messages of errors contain neither the key nor these words, because some servers repeat the key.
     """
 

@@ -72,8 +72,8 @@ class Utterance(NamedTuple):
         place: its number among all of them.
         day: when it was said, if that is known.
         speaker: how a summary names its speaker, if that is known.
-        is_answer: it is the assistant's.
-        is_wish: it is a question that is not the assistant's.
+        is_answer: whether the assistant is the speaker.
+        is_wish: whether the sentence is a question of a speaker other than the assistant.
         sentence: its words.
         stems: the stems of its words, without stop words.
         worth: how informative it is.
