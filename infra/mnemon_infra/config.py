@@ -39,7 +39,7 @@ class Deployment(BaseSettings):
     )
     embedding_url: str | None = Field(
         default=None,
-        description="Endpoint that embeds, compatible with OpenAI's, such as http://host:11434/v1.",
+        description="URL of an embedding endpoint with OpenAI's API, such as http://host:11434/v1.",
     )
     embedding_api_key: SecretStr | None = Field(
         default=None,
@@ -48,22 +48,29 @@ class Deployment(BaseSettings):
 
     model_url: str | None = Field(
         default=None,
-        description="Language models that answer as OpenAI's do, such as http://host:11434/v1.",
+        description="URL of an endpoint with OpenAI's API, such as http://host:11434/v1.",
     )
     model_api_key: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MNEMON_MODEL_API_KEY", "OPENAI_API_KEY", "model_api_key"),
     )
-    anthropic_url: str | None = Field(default=None, description="Where Anthropic's models are asked.")
+    anthropic_url: str | None = Field(
+        default=None, description="URL of Anthropic's API, or of a compatible endpoint."
+    )
     anthropic_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("ANTHROPIC_API_KEY", "anthropic_api_key")
     )
-    google_url: str | None = Field(default=None, description="Where Google's models are asked.")
+    google_url: str | None = Field(
+        default=None, description="URL of Google's API, or of a compatible endpoint."
+    )
     google_api_key: SecretStr | None = Field(
         default=None, validation_alias=AliasChoices("GEMINI_API_KEY", "GOOGLE_API_KEY", "google_api_key")
     )
     model_timeout: float = Field(
-        default=60, gt=0, le=3600, description="Seconds that a language model is waited for, each try."
+        default=60,
+        gt=0,
+        le=3600,
+        description="Seconds to wait for an answer of a language model, per attempt.",
     )
     model_requests: int = Field(
         default=8, ge=1, le=1000, description="Calls of language models in flight per process."
@@ -79,15 +86,23 @@ class Deployment(BaseSettings):
     pg_password: str | None = Field(default=None, validation_alias=AliasChoices("PG_PASSWORD", "pg_password"))
 
     database_schema: str = Field(default="mnemon", pattern=r"^[a-z_][a-z0-9_]{0,62}$")
-    pg_pool_min: int = Field(default=1, ge=0, description="Connections kept open per process.")
-    pg_pool_max: int = Field(default=10, ge=1, description="Connections at most per process.")
+    pg_pool_min: int = Field(default=1, ge=0, description="Connections to keep open per process.")
+    pg_pool_max: int = Field(default=10, ge=1, description="Connections per process, at most.")
 
-    persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction at most.")
-    persist_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long a batch may collect.")
+    persist_batch: int = Field(default=1000, ge=1, le=5000, description="Messages per transaction, at most.")
+    persist_linger_ms: int = Field(
+        default=20, ge=1, le=5000, description="Milliseconds that a batch collects messages."
+    )
     persist_writers: int = Field(default=2, ge=1, le=16, description="Batches in flight per process.")
-    index_batch: int = Field(default=500, ge=1, le=5000, description="Events that are indexed at a time.")
-    index_linger_ms: int = Field(default=20, ge=1, le=5000, description="How long such a batch may collect.")
-    index_writers: int = Field(default=2, ge=1, le=16, description="Such batches in flight per process.")
+    index_batch: int = Field(
+        default=500, ge=1, le=5000, description="Events per batch of the index, at most."
+    )
+    index_linger_ms: int = Field(
+        default=20, ge=1, le=5000, description="Milliseconds that a batch for the index collects events."
+    )
+    index_writers: int = Field(
+        default=2, ge=1, le=16, description="Batches for the index in flight per process."
+    )
     dedupe_users: int = Field(
         default=2, ge=1, le=64, description="Users whose facts are decided on at the same time, per process."
     )
@@ -95,42 +110,44 @@ class Deployment(BaseSettings):
         default=60,
         ge=1,
         le=86_400,
-        description="How often expired facts are removed; set by the last to start.",
+        description="Seconds between removals of expired facts; the process that started last sets it.",
     )
     extract_seconds: float = Field(
         default=5,
         ge=1,
         le=3600,
-        description="How often batches are looked after; set by the last to start.",
+        description="Seconds between checks of batches; the process that started last sets it.",
     )
     extract_resume_seconds: float = Field(
         default=60,
         ge=0,
         le=86_400,
-        description="How long a batch that a killed process was submitting may take to appear.",
+        description="Seconds that a batch may take to appear after the process that submitted it was killed.",
     )
     dead_limit: int = Field(
         default=1000,
         ge=1,
-        description="Dead letters of one consumer within a minute, beyond which it stops for a while.",
+        description="Dead letters within a minute at which a consumer pauses.",
     )
     admin_token: SecretStr | None = Field(
-        default=None, min_length=16, description="What the admin page asks for; without it: a kept one."
+        default=None,
+        min_length=16,
+        description="Key for the admin page; without it, a generated key is kept.",
     )
     metrics_port: int | None = Field(
         default=None, ge=1, le=65_535, description="Port of `/metrics`, `/healthz` and `/readyz`."
     )
-    metrics_host: str = Field(default="127.0.0.1", description="Address that they are shown at.")
-    cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve keeps at hand.")
+    metrics_host: str = Field(default="127.0.0.1", description="Address at which the metrics port listens.")
+    cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve caches.")
 
-    def spelled(self) -> str:
+    def to_json(self) -> str:
         """Return all values as JSON, secrets included, for another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return json.dumps(values, default=_plain)
 
     @classmethod
-    def read(cls, text: str | bytes) -> Self:
-        """Load a deployment from the JSON of `spelled`, which has all values: the environment is not read."""
+    def from_json(cls, text: str | bytes) -> Self:
+        """Load a deployment from the JSON of `to_json`, which has all values: the environment is not read."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")

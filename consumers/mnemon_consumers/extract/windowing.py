@@ -18,8 +18,8 @@ from mnemon_infra.broker.streams.log_writer import LogEvent, append_events
 from mnemon_infra.broker.streams.schedules import schedule_once
 from mnemon_infra.database.engine import Connection, Database
 from mnemon_infra.database.locks import try_locks
-from mnemon_infra.database.messages.unsummarised import (
-    UnsummarisedQuery,
+from mnemon_infra.database.messages.uncovered_messages import (
+    UncoveredQuery,
     list_long_conversations,
     load_uncovered_messages,
 )
@@ -67,7 +67,7 @@ class WindowCutter:
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        heard = [owner for owner in users if self._settings.of(owner[0]).extraction.enabled]
+        heard = [owner for owner in users if self._settings.get_settings(owner[0]).extraction.enabled]
         later: set[Owner] = set()
         for begin in range(0, len(heard), CHECKED_AT_ONCE):
             some = {owner: users[owner] for owner in heard[begin : begin + CHECKED_AT_ONCE]}
@@ -91,7 +91,9 @@ class WindowCutter:
         new = [owner for owner in users if users[owner] > self._checked.get(owner, (now, 0))[1]]
         looked = [owner for owner in new if self._checked.get(owner, (now, 0))[0] <= now]
         wanted = [
-            UnsummarisedQuery(*owner, self._settings.of(owner[0]).extraction.after_messages, users[owner])
+            UncoveredQuery(
+                *owner, self._settings.get_settings(owner[0]).extraction.after_messages, users[owner]
+            )
             for owner in looked
         ]
         found = await self._database.run_query(list_long_conversations(wanted, "windows"))
@@ -119,7 +121,7 @@ class WindowCutter:
         Raises:
             DatabaseUnavailable, nats.errors.Error: the call can be repeated.
         """
-        wanted = [owner for owner in owners if self._settings.of(owner[0]).extraction.enabled]
+        wanted = [owner for owner in owners if self._settings.get_settings(owner[0]).extraction.enabled]
         users = wanted
         up_to = await read_applied_position(connection.jetstream())
         looked_at: dict[Owner, datetime] = {}
@@ -146,7 +148,7 @@ class WindowCutter:
     ) -> list[Owner]:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
-        wanted = [UnsummarisedQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
+        wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
         found = await load_uncovered_messages(wanted, "windows")(held)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
@@ -155,7 +157,7 @@ class WindowCutter:
             owner = whose.tenant, whose.user
             for stretch in stretches:
                 done = cut_windows(
-                    stretch.messages, now, self._settings.of(owner[0]).extraction, rested=rested
+                    stretch.messages, now, self._settings.get_settings(owner[0]).extraction, rested=rested
                 )
                 for each in done.ranges:
                     window = StoredWindow(*owner, stretch.conversation, each.from_seq, each.to_seq)
@@ -198,10 +200,10 @@ class WindowCutter:
         await connection.jetstream().publish(work_subject("extract", *owner), b"", stream=WORK)
 
     def _find_idle_time(self, tenant: str) -> timedelta:
-        return timedelta(seconds=self._settings.of(tenant).extraction.idle_seconds)
+        return timedelta(seconds=self._settings.get_settings(tenant).extraction.idle_seconds)
 
     def _find_page_size(self, tenant: str) -> int:
-        of = self._settings.of(tenant).extraction
+        of = self._settings.get_settings(tenant).extraction
         return max(PAGE * of.window_messages, 2 * of.after_messages)
 
 

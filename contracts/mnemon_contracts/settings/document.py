@@ -26,7 +26,7 @@ SHARED_GROUPS = frozenset({"embedding"})
 """Groups that a tenant cannot override, because the vectors of all tenants are in the same collections."""
 
 
-def read_document(body: bytes | None) -> Document:
+def parse_document(body: bytes | None) -> Document:
     """Read a stored document; an absent body is an empty document.
 
     Raises:

@@ -69,10 +69,10 @@ async def connect(url: str, *, name: str) -> Client:
     """
     patches.apply()
     await check_server(url)
-    return await nats.connect(split_servers(url), name=name, **OPTIONS, **read_login(url))
+    return await nats.connect(split_servers(url), name=name, **OPTIONS, **parse_login(url))
 
 
-def read_login(url: str) -> dict[str, Any]:
+def parse_login(url: str) -> dict[str, Any]:
     """Return the arguments of `nats.connect` that log in to a server.
 
     Raises:
@@ -116,7 +116,7 @@ async def check_server(url: str) -> None:
     async def note(error: Exception) -> None:
         failures.append(error)
 
-    options = read_login(url)
+    options = parse_login(url)
     first_attempt = {
         **OPTIONS,
         **options,

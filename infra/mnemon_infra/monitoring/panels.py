@@ -70,20 +70,20 @@ def _called(by: str) -> str:
 
 
 _GLANCE: Final = (
-    _stat("Processes that are ready", "sum(mnemon_ready)"),
+    _stat("Ready processes", "sum(mnemon_ready)"),
     _stat(
-        "Processes that are not",
+        "Processes that are not ready",
         "count(up{job='mnemon'}) - sum(mnemon_ready)",
-        text="Or cannot be asked; /readyz of each has the reason",
+        text="Or that do not answer; /readyz of each has the reason",
     ),
-    _stat("Oldest message that waits", "max(mnemon_consumer_oldest_seconds)", "s"),
+    _stat("Oldest waiting message", "max(mnemon_consumer_oldest_seconds)", "s"),
     _stat("Requests a second", f"sum(rate(mnemon_requests_total{_RATE}))"),
     _stat("Dead letters kept", "max(mnemon_stream_messages{stream='DEAD'})", text="mnemon dead list"),
     _stat(
-        "Nearest budget",
+        "Largest budget share",
         "max(mnemon_budget_used_ratio)",
         "percentunit",
-        "Of the tenant that has used most of its day's budget: mnemon usage",
+        "Share of today's budget, of the tenant with the largest share: mnemon usage",
     ),
 )
 
@@ -98,7 +98,7 @@ _EVENTS: Final = (
         [_most("mnemon_consumer_pending + mnemon_consumer_ack_pending", "consumer")],
         text="Not delivered yet, or in work",
     ),
-    Panel("Age of the oldest that waits", [_most("mnemon_consumer_oldest_seconds", "consumer")], "s"),
+    Panel("Age of the oldest waiting message", [_most("mnemon_consumer_oldest_seconds", "consumer")], "s"),
     Panel(
         "From publish to applied",
         [
@@ -106,16 +106,16 @@ _EVENTS: Final = (
             *_quantiles("mnemon_event_age_seconds", where="{consumer='index'}", called="searchable"),
         ],
         "s",
-        "Age of an event when persist and index are done with it",
+        "Age of an event when persist and index have handled it",
     ),
     Panel(
-        "Tried again and given up a second",
+        "Retried and dead a second",
         [_rate("mnemon_events_total", "consumer, outcome", "{outcome=~'retried|dead'}")],
     ),
     Panel(
         "Messages of a batch",
         [_mean("mnemon_batch_messages", "consumer")],
-        text="On average: full batches mean that there is more to do",
+        text="Average; full batches mean that messages are waiting",
     ),
     Panel("A batch takes", _quantiles("mnemon_batch_seconds", "consumer"), "s"),
     Panel(
@@ -137,7 +137,7 @@ _EVENTS: Final = (
         "Rebuild",
         [(f"{_REBUILT} or on() vector(0)", _called("part"))],
         "percentunit",
-        "How far the next generation of rows and vectors is, while there is one",
+        "Log position of the next generation's rows and vectors, during a rebuild",
     ),
 )
 
@@ -147,12 +147,12 @@ _ANSWERS: Final = (
     Panel("Errors a second", [_seldom("mnemon_requests_total", "verb, outcome", "{outcome!='ok'}")]),
     Panel("Replies with a part missing", [_seldom("mnemon_degraded_answers_total", "verb, part")]),
     Panel(
-        "At hand",
+        "Cache hit ratio",
         [_share("mnemon_cache_lookups_total", "kept", "{outcome='hit'}")],
         "percentunit",
-        "What needed no look into the database",
+        "Share of lookups that the cache of retrieve answered",
     ),
-    Panel("Points that can be found", [_most("mnemon_vectors_points", "collection")]),
+    Panel("Searchable points", [_most("mnemon_vectors_points", "collection")]),
 )
 
 _COST, _COST_CALLED = _rate("mnemon_model_cost_usd_total", "provider, purpose")
@@ -166,7 +166,7 @@ _MODELS: Final = (
     Panel(
         "Texts embedded a second",
         [_seldom("mnemon_embedding_texts_total", "job")],
-        text="By an endpoint; what is embedded in the process itself is not counted",
+        text="By an endpoint; texts embedded in the process itself are not counted",
     ),
     Panel("Embedding endpoint", [_seldom("mnemon_embedding_calls_total", "outcome")]),
 )
@@ -185,7 +185,7 @@ _PROCESSES: Final = (
 
 ROWS: Final[Sequence[tuple[str, Sequence[Panel]]]] = (
     ("At a glance", _GLANCE),
-    ("The way of an event", _EVENTS),
+    ("Event processing", _EVENTS),
     ("Answers", _ANSWERS),
     ("Language models", _MODELS),
     ("Processes", _PROCESSES),

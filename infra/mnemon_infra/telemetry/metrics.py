@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Final, get_args
 
 from mnemon_contracts.registry import VERBS
-from mnemon_contracts.settings.models import Provider
+from mnemon_contracts.settings.language_models import Provider
 from mnemon_contracts.streams import DEAD, LOG, WORK
 from mnemon_contracts.verbs.ask import ErrorCode
 from mnemon_infra.delivery import Delivery
@@ -47,10 +47,12 @@ BATCHES = Histogram(
     (1, 5, 20, 50, 100, 200, 500, 1000, 5000),
     consumer=DURABLES,
 )
-BATCH_SECONDS = Histogram("mnemon_batch_seconds", "How long a batch is in work", _SHORT, consumer=DURABLES)
+BATCH_SECONDS = Histogram(
+    "mnemon_batch_seconds", "Seconds from the start of a batch to its end", _SHORT, consumer=DURABLES
+)
 EVENT_AGES = Histogram(
     "mnemon_event_age_seconds",
-    "From the moment that the stream took a message until a consumer is done with it",
+    "Seconds from the storage of a message in its stream to the end of its delivery",
     _AGES,
     consumer=DURABLES,
 )
@@ -61,13 +63,15 @@ DEAD_LETTERS = Counter(
 REQUESTS = Counter(
     "mnemon_requests", "Requests, by how they were answered", verb=VERBS, outcome=("ok", *get_args(ErrorCode))
 )
-REQUEST_SECONDS = Histogram("mnemon_request_seconds", "Until a request is answered", _SHORT, verb=VERBS)
+REQUEST_SECONDS = Histogram(
+    "mnemon_request_seconds", "Seconds until a request is answered", _SHORT, verb=VERBS
+)
 DEGRADED = Counter(
     "mnemon_degraded_answers", "Answers with a part missing, by the part", verb=VERBS, part=PARTS
 )
 CACHE = Counter(
     "mnemon_cache_lookups",
-    "What was at hand of a user: a whole context, or a part of the memory",
+    "Cache lookups for a whole context of a user, or for a part of the memory",
     kept=("context", "part"),
     outcome=("hit", "miss"),
 )
@@ -80,7 +84,7 @@ MODEL_CALLS = Counter(
     outcome=("answered", "unavailable", "busy", "refused", "request_refused", "failed"),
 )
 MODEL_SECONDS = Histogram(
-    "mnemon_model_call_seconds", "How long a call takes", _LONG, provider=PROVIDERS, purpose=PURPOSES
+    "mnemon_model_call_seconds", "Seconds that a call takes", _LONG, provider=PROVIDERS, purpose=PURPOSES
 )
 MODEL_TOKENS = Counter(
     "mnemon_model_tokens",
@@ -91,7 +95,7 @@ MODEL_TOKENS = Counter(
 )
 MODEL_COST = Counter(
     "mnemon_model_cost_usd",
-    "What they cost at the prices that are set, in US dollars",
+    "Cost of these tokens at the configured prices, in US dollars",
     provider=PROVIDERS,
     purpose=PURPOSES,
 )
@@ -102,19 +106,21 @@ MODELS_FAILING = Gauge(
 )
 EMBEDDING_CALLS = Counter(
     "mnemon_embedding_calls",
-    "Requests to an endpoint that embeds; what is embedded in this process is not counted",
+    "Requests to an embedding endpoint; texts embedded in this process are not counted",
     outcome=("answered", "unavailable", "refused"),
 )
-EMBEDDING_SECONDS = Histogram("mnemon_embedding_call_seconds", "How long such a request takes", _SHORT)
-EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that were embedded by it")
+EMBEDDING_SECONDS = Histogram(
+    "mnemon_embedding_call_seconds", "Seconds that a request to an embedding endpoint takes", _SHORT
+)
+EMBEDDING_TEXTS = Counter("mnemon_embedding_texts", "Texts that the embedding endpoint has embedded")
 
 BUDGET_USED = Gauge(
-    "mnemon_budget_used_ratio", "Of today's budget, by the tenant that has used most of its own"
+    "mnemon_budget_used_ratio", "Used share of today's budget, of the tenant with the largest share"
 )
 BUDGETS_SPENT = Gauge("mnemon_budgets_spent", "Tenants that have spent today's budget, as known here")
 
 RUNNING = Gauge("mnemon_consumer_running", "Consumers that this process runs", consumer=PROCESSES)
-READY = Gauge("mnemon_ready", "Whether this process can do its work: 1, or 0 where /readyz has the reason")
+READY = Gauge("mnemon_ready", "1 if this process is ready, else 0; /readyz tells the reason")
 PENDING = Gauge("mnemon_consumer_pending", "Messages not delivered yet", consumer=DURABLES)
 IN_WORK = Gauge(
     "mnemon_consumer_ack_pending", "Messages delivered and not acknowledged yet", consumer=DURABLES
@@ -125,18 +131,20 @@ OLDEST = Gauge(
     "Age of the oldest message that is not ended; 0 for none",
     consumer=DURABLES,
 )
-PAUSED = Gauge("mnemon_consumer_paused", "1 while the server gives it nothing", consumer=DURABLES)
+PAUSED = Gauge(
+    "mnemon_consumer_paused", "1 while the server delivers nothing to the consumer", consumer=DURABLES
+)
 STREAM_MESSAGES = Gauge("mnemon_stream_messages", "Messages that a stream has", stream=(LOG, WORK, DEAD))
 STREAM_BYTES = Gauge("mnemon_stream_bytes", "Bytes that a stream has", stream=(LOG, WORK, DEAD))
 LOG_POSITION = Gauge("mnemon_log_position", "The log's last position")
 DATABASE_BYTES = Gauge(
     "mnemon_database_bytes",
-    "What a generation of the rows takes on the disk",
+    "Bytes of a generation of the rows on disk",
     generation=("live", "former", "next", "as of"),
 )
 REBUILT = Gauge(
     "mnemon_rebuild_position",
-    "How far the next generation is made, while there is one",
+    "Log position that the next generation has reached, during a rebuild",
     part=("rows", "vectors"),
 )
 POOL = Gauge(
@@ -146,11 +154,9 @@ POOL = Gauge(
     state=("idle", "used"),
 )
 POOL_WAITING = Gauge(
-    "mnemon_database_waiting", "Who waits for a connection", pool=("consumers", "compact", "extract")
+    "mnemon_database_waiting", "Callers that wait for a connection", pool=("consumers", "compact", "extract")
 )
-POINTS = Gauge(
-    "mnemon_vectors_points", "Points that can be found", collection=("memories", "messages", "documents")
-)
+POINTS = Gauge("mnemon_vectors_points", "Searchable points", collection=("memories", "messages", "documents"))
 BUILD = Gauge("mnemon_build_info", "Always 1")
 """Its label is the version: `exposition` adds it."""
 

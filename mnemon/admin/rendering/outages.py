@@ -38,7 +38,7 @@ def describe_error(error: Exception) -> PageError | None:
             )
         case SettingsContended():
             return PageError(
-                409, "Somebody else changed it at the same time", str(error), "Go back and try again."
+                409, "Another request changed it at the same time", str(error), "Go back and try again."
             )
         case SettingsNotProvisioned() | StreamsMissing():
             return PageError(503, "The streams do not exist", str(error), "Run `mnemon provision`.")

@@ -22,7 +22,7 @@ from mnemon_infra.database.windows.spending import sum_spending_by_tenant
 from mnemon_infra.settings.bucket import SettingsNotProvisioned
 from mnemon_infra.settings.store import LiveSettings
 
-_PATIENCE = 5.0
+_EXAMINATION_TIMEOUT = 5.0
 """Seconds for the whole examination."""
 
 
@@ -72,7 +72,7 @@ class ModelsState(_FrozenState):
 async def examine_models(deployment: Deployment) -> ModelsState:
     """Examine the work of `extract` and `compact`; a server that does not answer is part of the result."""
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_EXAMINATION_TIMEOUT):
             async with await connect(str(deployment.nats_url), name="mnemon-status") as connection:
                 return await _load_state(connection, deployment)
     except (BrokerUnreachable, DatabaseUnavailable, SettingsNotProvisioned, nats.errors.Error) as error:
@@ -89,11 +89,13 @@ async def _load_state(connection: Client, deployment: Deployment) -> ModelsState
         in_hand = await database.run_query(load_backlog(now, midnight))
         spent = await database.run_query(sum_spending_by_tenant(midnight))
         tenants = {
-            *settings.tenants(),
+            *settings.list_tenants(),
             *(each.tenant for each in await database.run_query(load_tenant_backlogs(now))),
         }
-        failing = await find_failing_models(connection, tenants, settings.of, settings.value)
-    broke = find_exhausted_budgets(spent, settings.tenants(), lambda tenant: settings.of(tenant).spending)
+        failing = await find_failing_models(connection, tenants, settings.get_settings, settings.value)
+    broke = find_exhausted_budgets(
+        spent, settings.list_tenants(), lambda tenant: settings.get_settings(tenant).spending
+    )
     return ModelsState(
         windows=WindowsState(
             due=in_hand.due, later=in_hand.later, in_batches=in_hand.in_batches, dead_today=in_hand.dead

@@ -112,7 +112,7 @@ class ConversationExtent:
         view: ConversationView,
         summaries: Sequence[SummaryRange],
         counted: CountedMessages,
-        found: Mapping[str, int],
+        message_counts: Mapping[str, int],
     ) -> Self:
         """Combine the view, the summaries and the counts.
 
@@ -120,7 +120,7 @@ class ConversationExtent:
             view: the newest messages.
             summaries: all live summaries.
             counted: counts of older messages; some messages of the view may be among them.
-            found: messages of the same conversation that a search found, log positions by event id.
+            message_counts: messages of the same conversation that a search found, log positions by event id.
         """
         below = counted.below
         rows = {row.event_id: row.seq for row in view.messages}
@@ -128,7 +128,7 @@ class ConversationExtent:
             summaries,
             {event_id: seq for event_id, seq in rows.items() if seq >= below},
             counted.counts,
-            {event_id: seq for event_id, seq in {**found, **rows}.items() if seq < below},
+            {event_id: seq for event_id, seq in {**message_counts, **rows}.items() if seq < below},
             frozenset(row.event_id for row in view.messages if is_wordless(row)),
         )
 

@@ -103,11 +103,11 @@ _Answer: TypeAlias = tuple[list[RankedHit], int]
 class Search:
     """Finds facts, messages, documents and summaries."""
 
-    def __init__(self, database: Database, memory: Memory, finding: VectorIndex | None) -> None:
-        """Without `finding` no scope can be searched."""
+    def __init__(self, database: Database, memory: Memory, vector_index: VectorIndex | None) -> None:
+        """Without `vector_index` no scope can be searched."""
         self._memory = memory
-        self._vectors = finding.vectors if finding else None
-        self._embedder = finding.embedder if finding else None
+        self._vectors = vector_index.vectors if vector_index else None
+        self._embedder = vector_index.embedder if vector_index else None
         self._statistics = Statistics(database, self._embedder, memory.revision) if self._embedder else None
         self._embeds_again_at = 0.0
         self._scopes: Mapping[FoundScope, Callable[[MemorySearch], Coroutine[Any, Any, _Answer]]] = {
@@ -212,7 +212,7 @@ class Search:
             question.owner,
             question.asked.text,
             question.meaning,
-            question.breadth.each_way,
+            question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
             ids,
         )
@@ -257,8 +257,8 @@ class Search:
             places = frozenset(point_id(*question.owner, "message", each) for each in recent)
             ids = IdFilter(places, is_excluded="earlier" in parts)
         candidates = await self._find_candidates(Collection.MESSAGES, question, ids)
-        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.looked_up]}
-        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.surrounded)
+        found = {str(each.payload["event_id"]): each for each in candidates[: question.breadth.reranked]}
+        wanted = MessageLookup(*question.owner, tuple(found), question.breadth.anchors)
         seen = await self._memory.load_surroundings(question.owner, wanted, question.min_seq)
         scores = {name: each.score for name, each in found.items()}
         around = seen.value

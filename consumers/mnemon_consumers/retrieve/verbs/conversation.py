@@ -4,7 +4,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from mnemon_consumers.retrieve import decide
-from mnemon_consumers.retrieve.cache import Seen
+from mnemon_consumers.retrieve.cache import PositionedValue
 from mnemon_consumers.retrieve.history_reply import FastHistory
 from mnemon_consumers.retrieve.memory import Memory
 from mnemon_consumers.retrieve.snapshot_resolver import SnapshotMoment, SnapshotResolver
@@ -27,7 +27,7 @@ class ConversationVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
@@ -85,7 +85,7 @@ class ConversationVerbs:
         return await_reply(read())
 
 
-def _build_history_body(seen: Seen[ConversationView], limit: int) -> bytes:
+def _build_history_body(seen: PositionedValue[ConversationView], limit: int) -> bytes:
     """Return the last messages of a conversation as the body of a reply."""
     return FastHistory(
         seen.seq, seen.value.conversation, decide.build_history(seen.value.messages, limit)

@@ -26,7 +26,7 @@ class DocumentVerb:
         self._settings = settings
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
@@ -72,7 +72,7 @@ class DocumentVerb:
     async def _add_document(self, address: Address, request: DocumentV1) -> Reply:
         if not (request.text and request.text.strip()):
             raise InvalidBody("text", "the text of the document, whole; it has no word")
-        limit = self._settings.of(address.tenant).documents.characters
+        limit = self._settings.get_settings(address.tenant).documents.characters
         if len(request.text) > limit:
             raise InvalidBody(
                 "text",

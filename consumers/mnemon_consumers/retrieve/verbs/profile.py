@@ -20,7 +20,7 @@ class ProfileVerbs:
         self._log = log
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"profile": self.profile}
 
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

@@ -163,7 +163,7 @@ async def drop_erased_windows(connection: Connection, held: Sequence[StoredWindo
     return [
         window
         for window in held
-        if not any(each.has_stretch(window.conversation, window.from_seq) for each in of[window.owner])
+        if not any(each.removes_window(window.conversation, window.from_seq) for each in of[window.owner])
     ]
 
 

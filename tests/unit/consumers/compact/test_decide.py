@@ -14,9 +14,9 @@ from mnemon_consumers.compact.decide import (
     choose_next_step,
 )
 from mnemon_contracts.events.memory import SummaryMergedV1, SummaryWrittenV1
-from mnemon_contracts.settings.models import Compaction
+from mnemon_contracts.settings.language_models import Compaction
 from mnemon_infra.database.memory.summaries import StoredSummary
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 PLACE = ("acme", "anna", "trip")
 AT = datetime(2026, 3, 1, tzinfo=UTC)

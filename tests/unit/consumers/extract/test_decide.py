@@ -19,9 +19,9 @@ from mnemon_consumers.extract.decide import (
 )
 from mnemon_consumers.extract.prompt import PROMPT_VERSION
 from mnemon_contracts.events.memory import FactProposedV1, Window, WindowAnsweredV1
-from mnemon_contracts.settings.models import Extraction
+from mnemon_contracts.settings.language_models import Extraction
 from mnemon_infra.broker.streams.log_writer import LogEvent
-from mnemon_infra.database.messages.unsummarised import SpokenRow
+from mnemon_infra.database.messages.uncovered_messages import SpokenRow
 
 NOW = datetime(2026, 11, 21, 18, 5, tzinfo=UTC)
 IDLE = timedelta(seconds=60)

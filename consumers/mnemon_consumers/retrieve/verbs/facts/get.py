@@ -41,7 +41,7 @@ class GetVerb:
         self._memory = memory
 
     @property
-    def answers(self) -> Mapping[str, VerbHandler]:
+    def handlers(self) -> Mapping[str, VerbHandler]:
         return {"get": self.get}
 
     def get(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:

@@ -21,12 +21,12 @@ class _FoundStatement(NamedTuple):
         return (slot, self.speaker) if slot else None
 
 
-def find_facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
+def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -> list[dict[str, Any]]:
     """Return users' new statements about themselves, each as the JSON object that a prompt asks for."""
     kept: list[_FoundStatement] = []
-    facts_known = [KnownStatement.of(fact) for fact in known]
-    for found in _find_statements(said):
-        earlier = [KnownStatement.of(PromptFact("", other.statement.text)) for other in kept]
+    facts_known = [KnownStatement.from_fact(fact) for fact in known]
+    for found in _find_statements(messages):
+        earlier = [KnownStatement.from_fact(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
         # The last statement counts for a slot with one value.
@@ -35,8 +35,8 @@ def find_facts(said: Sequence[PromptMessage], known: Sequence[PromptFact]) -> li
     return [_build_fact(found, facts_known) for found in kept]
 
 
-def _find_statements(said: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
-    users = [(number, message) for number, message in enumerate(said, 1) if message.role == "user"]
+def _find_statements(messages: Sequence[PromptMessage]) -> Iterator[_FoundStatement]:
+    users = [(number, message) for number, message in enumerate(messages, 1) if message.role == "user"]
     several = len({message.name for _, message in users}) > 1
     for number, message in users:
         for statement in find_statements(message):
