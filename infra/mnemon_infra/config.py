@@ -176,7 +176,7 @@ class Deployment(BaseSettings):
     def _is_an_address(cls, dsn: str | None) -> str | None:
         if dsn is None:
             return None
-        # Not imported above: that takes a second, and commands that use NATS only do not need it.
+        # Import SQLAlchemy here: the import takes a second, and commands that use NATS only do not need it.
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
 

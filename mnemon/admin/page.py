@@ -26,7 +26,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 log = structlog.get_logger("admin")
 
 PAGE_TIMEOUT: Final = 20.0
-"""Seconds that a page may take. Its requests to servers time out earlier, unless a server hangs."""
+"""Maximum seconds for a page. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
 """Field of every form with a value that other sites cannot know."""

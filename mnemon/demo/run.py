@@ -53,7 +53,7 @@ class DemoProgress(Protocol):
         """Report that servers or consumers answer, and the seconds of their start."""
 
     def report_published(self, events: int, of: int) -> None:
-        """Report the number of events that were sent, and that of all events of the sample."""
+        """Report the number of events that were sent, and the number of all events of the sample."""
 
     def report_persisted(self, position: int, of: int) -> None:
         """Report the number of persisted events; the log has an event that was sent twice only once."""

@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 from mnemon_contracts.subjects import Address, Owner
 
 AT_ONCE: Final = 8
-"""Requests of one user that are worked on at the same time. Further requests of the user wait for these;
-requests of other users do not."""
+"""Maximum number of requests of one user that are in work at the same time.
+
+Further requests of the user wait for these; requests of other users do not.
+"""
 
 BURST: Final = 1.0
 """Burst of a tenant after a pause: as many requests at once as its rate allows in these seconds."""

@@ -18,7 +18,7 @@ PAUSE = 0.5
 """Seconds before a fetch is retried after a closed connection or an unavailable service."""
 
 IDLE_WAIT = 1.0
-"""Seconds that an idle consumer waits for a message; also how late it may notice a change of its server."""
+"""Seconds that an idle consumer waits for a message; it notices a change of its server as late."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg

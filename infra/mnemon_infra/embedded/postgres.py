@@ -25,7 +25,7 @@ USER = "postgres"
 
 _SOCKET_PORT = 5432
 _SOCKET_PATH_LIMIT = 103
-"""Bytes of a socket's path, on the operating system that allows the fewest."""
+"""Maximum bytes of a socket's path, on the operating system that allows the fewest."""
 
 
 class Postgres(ServerProcess):

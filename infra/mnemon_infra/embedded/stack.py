@@ -197,7 +197,7 @@ async def run_stack(
         if broker:
             located = located.model_copy(update={"nats_url": broker.url_as("worker")})
         stack = Stack(data, located, servers, endpoints)
-        # In this order: if the schema is that of a newer version, the streams do not change either.
+        # In this order: if the schema belongs to a newer version, the streams do not change either.
         await _migrate(located)
         await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
         await ends.enter_async_context(stack.keep_servers())

@@ -71,7 +71,7 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
         DatabaseUnavailable: the database does not answer.
         nats.errors.Error: the server does not answer.
     """
-    # In this order: an event that is ended later may get its row later.
+    # In this order: an event that `persist` ends later may get its row later.
     applied = await read_applied_position(connection.jetstream())
     newest = await database.run_query(find_newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))

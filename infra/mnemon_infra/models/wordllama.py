@@ -30,10 +30,10 @@ similarity separates Russian pairs that are alike from others, so similarity dec
 """
 
 LONGEST = 8_000
-"""Characters of a text that are read: a mean of more tokens has no particular meaning."""
+"""Maximum characters of a text that are read: a mean of more tokens has no particular meaning."""
 
 AT_ONCE = 256
-"""Texts in one call of the tokenizer, which holds the interpreter lock while it takes them over."""
+"""Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
 
 IN_PLACE = 8_000
 """Maximum characters that are embedded in the caller's thread, in 2 ms; more go to another thread."""
@@ -146,7 +146,7 @@ def load_wordllama() -> WordLlama:
 
 
 WORDS = 20_000
-"""Words whose vectors a process caches: 20 MB."""
+"""Maximum number of words whose vectors a process caches: 20 MB."""
 
 
 @cache

@@ -21,7 +21,7 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Events that may be left when the writers have to wait: they wait for tenths of a second."""
+"""Maximum number of events that are left when writers have to wait, for tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
 """Seconds to wait for a moment without writers: work that asks a model locks tables that the swap moves."""
@@ -87,7 +87,7 @@ async def open_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, for reading.
 
     Raises:
-        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+        BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
     """
     connection = await connect(str(deployment.nats_url), name="mnemon-rebuild")
     database = Database(deployment, name="mnemon-rebuild")
@@ -104,7 +104,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, and lock out other rebuilds.
 
     Raises:
-        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+        BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
         RebuildBlocked: another rebuild runs on this database.
     """
     async with (

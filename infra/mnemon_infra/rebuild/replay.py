@@ -20,10 +20,10 @@ from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 EVENTS_PER_PAGE: Final = 2000
-"""Events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
+"""Maximum number of events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
 
 WRITERS: Final = 2
-"""Pages that are written at the same time: one is parsed while the other is stored."""
+"""Maximum number of pages that are written at the same time: one is parsed while another is stored."""
 
 SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""

@@ -14,7 +14,7 @@ from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
 MOST_DIFFERENCES: Final = 20
-"""Differences that are kept to be shown; all are counted."""
+"""Maximum number of differences that are kept to be shown; all are counted."""
 
 MOST_COMPARISONS: Final = 10
 """Maximum number of comparisons of a page that differs, while both generations change."""

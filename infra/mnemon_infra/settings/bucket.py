@@ -195,5 +195,5 @@ def parse_default(body: bytes | None) -> Document:
 
 
 def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
-    """Log that an entry is ignored, and why."""
+    """Log the reason why an entry is ignored."""
     log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))

@@ -45,7 +45,7 @@ CHECK_INTERVAL = 5.0
 """Seconds between two checks that the bucket exists and that the watch on it is alive."""
 
 ATTEMPTS = 50
-"""Attempts at a change that other writers overtake."""
+"""Maximum number of attempts at a change, as other writers may change the same settings first."""
 
 BACK_OFF = 0.002
 """Seconds by which the wait grows with each attempt: a copy of the bucket may be behind."""

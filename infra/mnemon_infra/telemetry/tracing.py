@@ -35,7 +35,7 @@ _AT_A_TIME: Final = 25
 _ENDPOINTS: Final = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 _spans: "SpanFactory | None" = None
-"""None if tracing is off."""
+"""Factory of the spans of this process; None if tracing is off."""
 
 
 def is_configured(environment: Mapping[str, str]) -> bool:

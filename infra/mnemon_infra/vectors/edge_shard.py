@@ -37,7 +37,7 @@ _FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
-"""Points of one write: about two milliseconds of the event loop."""
+"""Maximum number of points of one write: about two milliseconds of the event loop."""
 
 
 def require_room(folder: Path, needed: int = 0) -> None:

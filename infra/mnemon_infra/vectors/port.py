@@ -114,7 +114,7 @@ class VectorStore(Protocol):
     """
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
-        """Write points, each in place of the one with the same id."""
+        """Write points; each replaces the point with the same id."""
 
     async def search(
         self,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 CONCURRENCY: Final = 4
-"""Documents that are on their way at the same time."""
+"""Maximum number of documents that are on their way at the same time."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ AuditProgress = Callable[[int, int], None]
 
 
 SUMMARY_BATCH: Final = 1000
-"""Summaries without content that the audit examines together."""
+"""Maximum number of summaries without content that the audit examines together."""
 
 
 class NotProvisioned(Exception):

@@ -27,7 +27,7 @@ _VERSION: Final = 1
 
 _PLAIN: Final = set(f"{ascii_lowercase}{digits}-_.@+=".encode())
 _NAME_LIMIT: Final = 200
-"""Characters of a name without its ending; file systems take 255."""
+"""Maximum number of characters of a name without its ending; file systems take 255."""
 _DIGEST_LENGTH: Final = 32
 
 

@@ -42,7 +42,7 @@ class ExportCounts:
 
 
 async def wait_until_projected(connection: Client) -> int:
-    """Wait until the rows have all events that the log has now; return the log position of the last one.
+    """Wait until the rows have all events of the log as of now; return the last log position.
 
     Raises:
         NotProjected: the rows do not have them within `PROJECTION_TIMEOUT`.

@@ -95,7 +95,7 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
 
 @asynccontextmanager
 async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
-    """Open the generation that was live before the last swap; give its vectors the name of the next ones.
+    """Open the generation that was live before the last swap; name its vectors as the next generation's.
 
     Raises:
         RebuildBlocked: no former generation can take over.

@@ -74,7 +74,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """Conditions on dead letters. A field that is None is no condition."""
+    """Conditions on dead letters. A field of None sets no condition."""
 
     consumer: str | None = None
     reason: str | None = None

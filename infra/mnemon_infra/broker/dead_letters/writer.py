@@ -51,7 +51,7 @@ async def store_letter(
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
     if size + HEADROOM > connection.max_payload:
         longest = max(letter, key=lambda name: len(str(letter[name])))
-        # A character takes eight bytes at most in JSON.
+        # A character takes at most eight bytes in JSON.
         beginning = str(letter[longest])[: (connection.max_payload - HEADROOM) // 16]
         body = json.dumps({**letter, longest: beginning}, ensure_ascii=False).encode(errors="replace")
         headers["Mnemon-Left-Out"] = f"the end of {longest}"

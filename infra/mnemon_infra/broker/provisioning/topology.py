@@ -23,7 +23,7 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
-"""Revisions that the bucket keeps of the general settings, and of each tenant's settings."""
+"""Maximum number of revisions that the bucket keeps of the general settings, and of each tenant's."""
 
 STREAMS = (
     StreamConfig(

@@ -44,7 +44,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
     subject names the user and the event.
 
     Raises:
-        nats.errors.Error: the server has not answered for `PATIENCE` seconds, or the log is absent.
+        nats.errors.Error: the server has not answered for `TAIL_TIMEOUT` seconds, or the log is absent.
     """
     while True:
         consumer = await _open(connection, pattern, after)

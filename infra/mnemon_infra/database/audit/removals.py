@@ -20,7 +20,7 @@ from mnemon_infra.database.projections.sweep import (
 from mnemon_infra.database.tables import memory_events, messages
 
 OWNERS_PER_QUERY: Final = 16
-"""Users that one query checks."""
+"""Maximum number of users that one query checks."""
 
 _OWNERS: Final = """
     SELECT tenant, user_id FROM clears

@@ -24,7 +24,7 @@ PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
 
 
 class OpenedPairs(NamedTuple):
-    """Pairs that dedupe left undecided when it wrote a fact; they sort by log position."""
+    """Pairs that dedupe left undecided when it wrote a fact; instances sort by log position."""
 
     seq: int
     fact_id: str

@@ -19,10 +19,10 @@ from mnemon_infra.database.projections.sweep import is_below_floor
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000
-"""Rows that one fetch reads."""
+"""Maximum number of rows that one fetch reads."""
 
 USERS: Final = 500
-"""Users that one query lists."""
+"""Maximum number of users that one query lists."""
 
 _UP_TO: Final = parameter("up_to", int)
 

@@ -19,7 +19,7 @@ from mnemon_infra.database.tables import messages, profile_sets
 _AT_MOST = parameter("at_most", int)
 
 BEGINNING = 1000
-"""Characters of a tool's result that are read: callers only need to know what a result is about."""
+"""Maximum number of characters of a tool's result that are read: enough to show its topic."""
 
 
 class NewestMessagesQuery(NamedTuple):
@@ -41,7 +41,7 @@ class TaskResultsQuery(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A stored message; they sort by log position."""
+    """A stored message; instances sort by log position."""
 
     seq: int
     event_id: str

@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 ExternalConnection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 PAGE: Final = 1000
-"""Rows that one fetch reads."""
+"""Maximum number of rows that one fetch reads."""
 
 _CONNECT_SECONDS: Final = 10
 

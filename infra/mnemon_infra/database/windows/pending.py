@@ -75,7 +75,7 @@ def _select_due(*only: ColumnElement[bool]) -> Select[Any]:
 def _select_of_user() -> Select[Any]:
     """Select the first waiting window of each conversation, if it is due.
 
-    Later windows wait for it, so that facts arrive in order.
+    Later windows wait for the first one, so that facts arrive in order.
     """
     earlier = windows.alias("earlier")
     waits_before = exists().where(

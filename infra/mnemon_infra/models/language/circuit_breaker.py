@@ -34,10 +34,10 @@ The first failure causes no pause: its cause may be the request, and other reque
 """
 
 LONGEST_PAUSE: Final = 300.0
-"""Longest pause in seconds, whatever the provider asks for."""
+"""Maximum pause in seconds, even if the provider requests a longer one."""
 
 REPORTED_FOR: Final = 600.0
-"""Seconds after which a failed model without requests is no longer reported: the settings name another."""
+"""Seconds after which a failed model without requests is no longer reported: no settings name it then."""
 
 _Key = tuple[Provider, str | None]
 

@@ -33,7 +33,7 @@ SLACK = timedelta(minutes=10)
 """Tolerance for a provider's clock that is behind ours."""
 
 PAGE = 100
-"""Batches on one page of the list."""
+"""Maximum number of batches on one page of the list."""
 
 _ERRORS: tuple[str, ...] = get_args(ErrorType)
 _FAILURES = ("api_error", "overloaded_error", "timeout_error", "unknown")

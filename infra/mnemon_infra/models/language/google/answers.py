@@ -45,7 +45,7 @@ def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
 
 
 def _parse_usage(given: object) -> Usage:
-    """Return the usage. Cached tokens are part of the input; thoughts are paid for like the answer."""
+    """Return the usage. Cached tokens are part of the input, and thoughts are part of the output."""
     if not isinstance(given, Mapping):
         return Usage()
     thoughts = Usage.from_counts(0, 0, given.get("thoughtsTokenCount")).output

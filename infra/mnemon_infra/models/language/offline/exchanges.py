@@ -20,7 +20,7 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Weights of questions: a user's question states a wish, an assistant's offers more."""
+"""Weights of questions: a user's question states a wish, and an assistant's question is an offer."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50

@@ -23,7 +23,7 @@ _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6
 """Words per exchange that are tried, largest first."""
 
 _OF_THE_USER: Final = 0.6
-"""The user's share of an exchange with an answer; all of it if it is too small for both."""
+"""The user's share of an exchange with an answer; the whole exchange if two shares have no room."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4

@@ -33,7 +33,7 @@ OURS = "mnemon_batch"
 """Key in a batch's metadata that holds mnemon's id of the batch."""
 
 PAGE = 100
-"""Batches on one page of the list; OpenAI allows no more."""
+"""Maximum number of batches on one page of the list; OpenAI allows no more."""
 
 SLACK = timedelta(minutes=10)
 """Tolerance for a provider's clock that is behind ours."""
