@@ -183,7 +183,7 @@ async def _flood_requests(connection: Client) -> AsyncIterator[None]:
     async def ask(caller: int) -> None:
         body = json.dumps({"query": make_question(caller)}).encode()
         while True:
-            reply = ContextReplyV1.read((await connection.request(subject, body, timeout=60)).data)
+            reply = ContextReplyV1.parse((await connection.request(subject, body, timeout=60)).data)
             if reply.error:
                 await asyncio.sleep(REFUSED)
 

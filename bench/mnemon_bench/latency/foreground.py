@@ -148,7 +148,7 @@ async def measure_contexts(connection: Client, speaker: int, requests: int) -> l
         begun = time.perf_counter()
         message = await connection.request(subject, body, timeout=30)
         taken.append((time.perf_counter() - begun) * 1000)
-        reply = ContextReplyV1.read(message.data)
+        reply = ContextReplyV1.parse(message.data)
         if reply.error or reply.degraded:
             raise RuntimeError(f"context: {message.data.decode()}")
     return taken

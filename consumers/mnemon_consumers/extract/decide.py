@@ -33,12 +33,12 @@ class Range(NamedTuple):
     Attributes:
         from_seq: its first message.
         to_seq: its last message.
-        read: its messages that are worth reading; if there are none, no model is asked.
+        messages: its messages that are worth reading; if there are none, no model is asked.
     """
 
     from_seq: int
     to_seq: int
-    read: Sequence[SpokenRow]
+    messages: Sequence[SpokenRow]
 
 
 class WindowCut(NamedTuple):

@@ -128,20 +128,22 @@ class OnlineRequester:
         if not wanted:
             return set()
         at_most = max(1, self._at_once // len(wanted))
-        async with self._database.transaction() as held:
-            taken = await lock_windows_of_users(held, wanted, datetime.now(UTC), at_most)
+        async with self._database.transaction() as transaction:
+            taken = await lock_windows_of_users(transaction, wanted, datetime.now(UTC), at_most)
             # A process that ended may have appended an answer already.
             known = await self._projections.find_answered_users(
                 connection, {window.owner for window in taken}
             )
             taken = [window for window in taken if window.owner in known]
-            done = await find_answered_windows(taken)(held)
-            await mark_answered(held, done)
+            done = await find_answered_windows(taken)(transaction)
+            await mark_answered(transaction, done)
             to_ask = [window for window in taken if window not in done]
-            asked = await build_window_requests(held, to_ask, self._settings, datetime.now(UTC), AskedPairs())
+            asked = await build_window_requests(
+                transaction, to_ask, self._settings, datetime.now(UTC), AskedPairs()
+            )
             with self._budgets.open_reservations() as reservations:
                 asking = (self._request_answer(connection, question, reservations) for question in asked)
-                await self._settle_answers(connection, held, await asyncio.gather(*asking))
+                await self._settle_answers(connection, transaction, await asyncio.gather(*asking))
         return {window.owner for window in taken}
 
     async def _request_answer(
@@ -178,7 +180,7 @@ class OnlineRequester:
         return _Response(question, (model.provider, model.model), outcome)
 
     async def _settle_answers(
-        self, connection: Client, held: Connection, responses: Sequence[_Response]
+        self, connection: Client, transaction: Connection, responses: Sequence[_Response]
     ) -> None:
         now = datetime.now(UTC)
         answering = {each.model for each in responses if isinstance(each.outcome, ModelAnswer)}
@@ -197,7 +199,7 @@ class OnlineRequester:
             by_model.setdefault(each.model or ("", ""), []).append((each.question, outcome))
         answered = []
         for (provider, model), answers in by_model.items():
-            there = await self._drop_removed(connection, held, answers)
+            there = await self._drop_removed(connection, transaction, answers)
             for question, judged in await self._publish_answers(
                 connection, there, AnsweringModel(provider, model)
             ):
@@ -205,21 +207,21 @@ class OnlineRequester:
                     answered.append(question.window)
                 else:
                     failed.append(build_retry(question.window, now))
-        await mark_answered(held, answered)
-        await requeue_windows(held, failed)
+        await mark_answered(transaction, answered)
+        await requeue_windows(transaction, failed)
 
     async def _drop_removed(
         self,
         connection: Client,
-        held: Connection,
+        transaction: Connection,
         answers: Sequence[tuple[WindowRequest, ModelAnswer | LineFailed]],
     ) -> list[tuple[WindowRequest, ModelAnswer | LineFailed]]:
         """Drop answers about users who were erased meanwhile, and messages of windows that were cleared."""
         owners = {question.window.owner for question, _ in answers}
         await self._projections.await_clears(connection, owners)
-        there = set(await drop_erased_windows([question.window for question, _ in answers])(held))
+        there = set(await drop_erased_windows([question.window for question, _ in answers])(transaction))
         answers = [each for each in answers if each[0].window in there]
-        rows = await load_window_messages([question.window for question, _ in answers])(held)
+        rows = await load_window_messages([question.window for question, _ in answers])(transaction)
         return [
             (question if left else replace(question, messages=()), outcome)
             for (question, outcome), left in zip(answers, rows, strict=True)

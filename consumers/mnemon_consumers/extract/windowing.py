@@ -127,11 +127,11 @@ class WindowCutter:
         looked_at: dict[Owner, datetime] = {}
         busy: set[Owner] = set()
         while users:
-            async with self._database.transaction() as held:
-                free = await try_locks(held, [(*owner, "extract") for owner in users])
+            async with self._database.transaction() as transaction:
+                free = await try_locks(transaction, [(*owner, "extract") for owner in users])
                 busy |= {owner for owner, is_free in zip(users, free, strict=True) if not is_free}
                 mine = [owner for owner, is_free in zip(users, free, strict=True) if is_free]
-                users = await self._cut_page(connection, held, mine, up_to, rested, looked_at)
+                users = await self._cut_page(connection, transaction, mine, up_to, rested, looked_at)
         if not rested:
             looked_at = await self._find_unsettled(connection, wanted, up_to) | looked_at
         await self._schedule_checks(connection, looked_at)
@@ -140,7 +140,7 @@ class WindowCutter:
     async def _cut_page(
         self,
         connection: Client,
-        held: Connection,
+        transaction: Connection,
         owners: Sequence[Owner],
         up_to: int,
         rested: bool,
@@ -149,7 +149,7 @@ class WindowCutter:
         """Cut a page of each conversation; return the users who have more."""
         now = datetime.now(UTC)
         wanted = [UncoveredQuery(*owner, self._find_page_size(owner[0]), up_to) for owner in owners]
-        found = await load_uncovered_messages(wanted, "windows")(held)
+        found = await load_uncovered_messages(wanted, "windows")(transaction)
         more: list[Owner] = []
         to_read: list[StoredWindow] = []
         nothing: list[StoredWindow] = []
@@ -161,14 +161,14 @@ class WindowCutter:
                 )
                 for each in done.ranges:
                     window = StoredWindow(*owner, stretch.conversation, each.from_seq, each.to_seq)
-                    (to_read if each.read else nothing).append(window)
+                    (to_read if each.messages else nothing).append(window)
                 if done.ranges and len(stretch.messages) == whose.at_most:
                     more.append(owner)
                 elif done.look_at is not None:
                     look_at[owner] = min(done.look_at, look_at.get(owner, done.look_at))
         await append_events(connection, [_build_nothing_event(window) for window in nothing])
-        await insert_windows(held, nothing, now, answered=True)
-        await insert_windows(held, to_read, now)
+        await insert_windows(transaction, nothing, now, answered=True)
+        await insert_windows(transaction, to_read, now)
         return list(dict.fromkeys(more))
 
     async def _find_unsettled(

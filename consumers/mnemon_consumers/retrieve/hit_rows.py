@@ -159,11 +159,11 @@ def _list_anchors(lookup: MessageLookup) -> Sequence[str]:
     return lookup.event_ids[: lookup.anchor_count]
 
 
-def _walk_neighbours(beside: Mapping[int, int], seq: int) -> Iterator[int]:
+def _walk_neighbours(neighbours: Mapping[int, int], seq: int) -> Iterator[int]:
     for _ in range(AROUND):
-        if seq not in beside:
+        if seq not in neighbours:
             return
-        seq = beside[seq]
+        seq = neighbours[seq]
         yield seq
 
 

@@ -262,8 +262,8 @@ class Memory:
         shelf = self._cache.get_shelf(owner)
         reading = await self._reader.read(owner, part, query, min_seq, position)
         if key is not None and reading.is_settled:
-            shelf[key] = reading.seen
-        return reading.seen
+            shelf[key] = reading.result
+        return reading.result
 
     async def _load_hits(
         self,
@@ -285,7 +285,7 @@ class Memory:
             CACHE.add("part", "miss")
             position = await self._follower.reach_applied(owner, min_seq, wait=False)
             reading = await self._reader.read(owner, part, missing, min_seq, position)
-            rows = rows.merge(missing, reading.seen.value, reading.seen.seq)
+            rows = rows.merge(missing, reading.result.value, reading.result.seq)
             if reading.is_settled:
                 shelf[kind] = rows.trim(query)
                 self._cache.weigh_hit_shelf(owner, shelf)

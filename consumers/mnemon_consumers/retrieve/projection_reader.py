@@ -20,7 +20,7 @@ MemoryT = TypeVar("MemoryT")
 class ProjectionReading(NamedTuple, Generic[MemoryT]):
     """A part of a user's memory, and whether it stays the same until the user changes."""
 
-    seen: PositionedValue[MemoryT]
+    result: PositionedValue[MemoryT]
     is_settled: bool
 
 

@@ -133,7 +133,7 @@ async def open_row_generation(
     Raises:
         RebuildBlocked: another program made the schema of this name.
         NameTooLong: the name of the live generation leaves no room for a suffix.
-        DatabaseUnavailable: the database cannot do it now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, kind, up_to)
     left = await place.find_generation(schema)

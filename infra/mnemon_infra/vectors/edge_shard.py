@@ -131,7 +131,7 @@ class Shard:
         """Add or replace a few points, after other work on the event loop has had its turn.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         async with self._turn():
             self.engine.update(UpdateOperation.upsert_points(list(points)))
@@ -145,7 +145,7 @@ class Shard:
         """Remove points, after other work on the event loop has had its turn.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         removal = UpdateOperation.delete_points_by_filter(which)
         async with self._turn():
@@ -162,7 +162,7 @@ class Shard:
         """Stop all background work and flush to disk; searches continue.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         if self._organising:
             self._organising.cancel()

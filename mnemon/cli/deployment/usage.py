@@ -116,23 +116,23 @@ def _total_to_json(total: "Total") -> dict[str, Any]:
     return asdict(total) | {"usd": total.known_usd, "cached_share": total.cached_share}
 
 
-def _show_usage(found: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
-    last = found.until - timedelta(days=1)
-    period = f"{found.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if found.since < last else "") + " (UTC)"
-    if not found.total.calls:
+def _show_usage(usage: "Period", by: "Sequence[UsageGrouping]", data: Path | None) -> None:
+    last = usage.until - timedelta(days=1)
+    period = f"{usage.since:%Y-%m-%d}" + (f" to {last:%Y-%m-%d}" if usage.since < last else "") + " (UTC)"
+    if not usage.total.calls:
         typer.echo(f"no calls of language models, {period}")
     else:
-        rows = [(*key, *_format_total(total)) for key, total in found.by(by).items()]
-        rows.append(("total", *[""] * (len(by) - 1), *_format_total(found.total)))
+        rows = [(*key, *_format_total(total)) for key, total in usage.by(by).items()]
+        rows.append(("total", *[""] * (len(by) - 1), *_format_total(usage.total)))
         show_table((*by, "calls", "batched", "input", "cached", "output", "US$"), rows)
         typer.echo(f"\nperiod        {period}")
-        typer.echo(f"cached        {found.total.cached_share or 0:.0%} of the input tokens")
-        if found.total.batched:
-            typer.echo(f"batches       {found.total.saved:,.4f} US$ saved, at the current prices")
-    for each in found.out_of_budget:
+        typer.echo(f"cached        {usage.total.cached_share or 0:.0%} of the input tokens")
+        if usage.total.batched:
+            typer.echo(f"batches       {usage.total.saved:,.4f} US$ saved, at the current prices")
+    for each in usage.out_of_budget:
         show_out_of_budget(*each)
-    if found.unpriced_models:
-        _show_how_to_price(found, data)
+    if usage.unpriced_models:
+        _show_how_to_price(usage, data)
 
 
 def _format_total(total: "Total") -> tuple[object, ...]:

@@ -26,11 +26,11 @@ _EXAMINATION_TIMEOUT = 5.0
 """Seconds for the whole examination."""
 
 
-class _FrozenState(BaseModel):
+class _FrozenModelState(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class WindowsState(_FrozenState):
+class WindowsState(_FrozenModelState):
     """Numbers of windows that `extract` has to read."""
 
     due: int = 0
@@ -41,7 +41,7 @@ class WindowsState(_FrozenState):
     """Windows that were given up today (UTC); each has a dead letter."""
 
 
-class BatchesState(_FrozenState):
+class BatchesState(_FrozenModelState):
     """Unfinished batches in one state, with the age of the oldest."""
 
     state: str
@@ -50,7 +50,7 @@ class BatchesState(_FrozenState):
     age_seconds: float
 
 
-class OutOfBudgetState(_FrozenState):
+class OutOfBudgetState(_FrozenModelState):
     """A tenant that has spent its budget of today (UTC), in US dollars."""
 
     tenant: str
@@ -58,7 +58,7 @@ class OutOfBudgetState(_FrozenState):
     usd_per_day: float
 
 
-class ModelsState(_FrozenState):
+class ModelsState(_FrozenModelState):
     """State of the work for language models; `error` is set, and the rest empty, if it cannot be read."""
 
     error: str | None = None

@@ -74,7 +74,7 @@ async def as_one_worker_decides(connection: Client) -> State:
         known = UserFacts()
         async for page in read_pages(connection, f"memory.{TENANT}.{user}.fact.proposed.v1", 0):
             for delivery in page:
-                event = FactProposedV1.read(delivery.body)
+                event = FactProposedV1.parse(delivery.body)
                 vectors = await embedder.embed(
                     [event.text, *(each.fact.text for each in known.facts.values())]
                 )

@@ -77,7 +77,7 @@ def test_settings_of_an_older_version_are_read() -> None:
     older = (
         b'{"recent_messages":7,"time_stamps":{"enabled":false,"zone":"UTC"},"wait_for_log_ms":100,"gone":1}'
     )
-    settings = SettingsV1.read(older)
+    settings = SettingsV1.parse(older)
     assert (settings.recent_messages, settings.time_stamps.enabled) == (7, False)
     assert settings.limits == SettingsV1().limits
     assert resolve_settings(parse_document(older)) == settings

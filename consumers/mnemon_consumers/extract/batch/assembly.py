@@ -112,11 +112,11 @@ class BatchAssembler:
         log.info("batch claimed", batch=batch_id, lines=len(held), model=pool.model)
 
     def _build_batch(
-        self, batch_id: str, pool: _Pool, held: Sequence[StoredWindow], now: datetime
+        self, batch_id: str, pool: _Pool, windows: Sequence[StoredWindow], now: datetime
     ) -> StoredBatch:
         hours = min(
             self._settings.get_settings(tenant).extraction.deadline_hours
-            for tenant in {each.tenant for each in held}
+            for tenant in {each.tenant for each in windows}
         )
         return StoredBatch(
             batch_id=batch_id,
@@ -124,7 +124,7 @@ class BatchAssembler:
             model=pool.model,
             state="claimed",
             provider_batch_id=None,
-            lines=len(held),
+            lines=len(windows),
             created_at=now,
             changed_at=now,
             deadline_at=now + timedelta(hours=hours),

@@ -271,10 +271,10 @@ def build_user_events(batch: StoredBatch, owners: Iterable[Owner], name: str, bo
     ]
 
 
-def _build_intentions(batch: StoredBatch, asked: Iterable[_AskedWindow]) -> list[LogEvent]:
+def _build_intentions(batch: StoredBatch, asked_windows: Iterable[_AskedWindow]) -> list[LogEvent]:
     """Return events for each user that name the windows of that user alone."""
     by_user: dict[Owner, list[_AskedWindow]] = {}
-    for each in asked:
+    for each in asked_windows:
         by_user.setdefault((each.window.tenant, each.window.user), []).append(each)
     events = []
     for owner, windows in by_user.items():

@@ -85,7 +85,7 @@ class MemorySearch(NamedTuple):
     """A request to search one user's memory. `meaning` is None if the search uses words only."""
 
     owner: Owner
-    asked: QueryIntent
+    intent: QueryIntent
     meaning: Dense | None
     limit: int
     settings: Retrieval
@@ -210,7 +210,7 @@ class Search:
             self._vectors,
             collection,
             question.owner,
-            question.asked.text,
+            question.intent.text,
             question.meaning,
             question.breadth.candidates,
             question.documents if collection is Collection.DOCUMENTS else None,
@@ -264,7 +264,7 @@ class Search:
         around = seen.value
         if ids is not None:
             around = filter_messages(around, lambda each: (each.event_id in recent) is not ids.is_excluded)
-        ranked = rerank_messages(scores, around, question.asked, question.limit)
+        ranked = rerank_messages(scores, around, question.intent, question.limit)
         if not ranked:
             return [], seen.seq
         shown = [
@@ -361,12 +361,12 @@ def _read_position(chunk: FusedCandidate, edge: Literal["start", "end"]) -> int:
     return position
 
 
-def _measure_share(question: MemorySearch, shown: Sequence[tuple[FusedCandidate, str]]) -> float:
+def _measure_share(question: MemorySearch, candidates: Sequence[tuple[FusedCandidate, str]]) -> float:
     """Return the share of the query's words that an item with overlap 1 has."""
-    if not shown:
+    if not candidates:
         return 0.0
-    best, text = max(shown, key=lambda each: each[0].overlap)
-    return min(1.0, measure_word_share(question.asked.text, text) / best.overlap) if best.overlap else 0.0
+    best, text = max(candidates, key=lambda each: each[0].overlap)
+    return min(1.0, measure_word_share(question.intent.text, text) / best.overlap) if best.overlap else 0.0
 
 
 def _list_score_parts(candidate: FusedCandidate | None) -> dict[str, float]:

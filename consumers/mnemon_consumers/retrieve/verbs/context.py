@@ -82,7 +82,7 @@ class ContextVerb:
         return {"context": self.context}
 
     def context(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
-        request = ContextV1.read(body or b"{}")
+        request = ContextV1.parse(body or b"{}")
         owner, settings = get_owner(address), self._settings.get_settings(address.tenant)
         if request.as_of is not None:
             return await_reply(self._read_as_of(request.as_of, owner, request, settings))

@@ -31,7 +31,7 @@ class ConversationVerbs:
         return {"history": self.history, "status": self.status}
 
     def history(self, address: Address, body: bytes) -> bytes | Coroutine[Any, Any, bytes]:
-        request = HistoryV1.read(body or b"{}")
+        request = HistoryV1.parse(body or b"{}")
         owner = get_owner(address)
         if request.as_of is not None:
             return await_reply(self._read_history_as_of(owner, request, request.as_of))
@@ -56,7 +56,7 @@ class ConversationVerbs:
             return _build_history_body(seen, request.limit)
 
     def status(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = StatusV1.read(body or b"{}")
+        request = StatusV1.parse(body or b"{}")
 
         async def read() -> Reply:
             end = await self._log.read_end()

@@ -30,7 +30,7 @@ class DocumentVerb:
         return {"document": self.document}
 
     def document(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = DocumentV1.read(body or b"{}")
+        request = DocumentV1.parse(body or b"{}")
         match request.action:
             case "list":
                 return await_reply(self._list_documents(address, request, request.min_seq))

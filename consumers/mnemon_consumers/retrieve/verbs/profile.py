@@ -24,7 +24,7 @@ class ProfileVerbs:
         return {"profile": self.profile}
 
     def profile(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = ProfileV1.read(body or b"{}")
+        request = ProfileV1.parse(body or b"{}")
 
         async def read_or_set() -> Reply:
             min_seq = request.min_seq

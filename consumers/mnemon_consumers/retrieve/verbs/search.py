@@ -43,7 +43,7 @@ class SearchVerb:
         return {"search": self.search}
 
     def search(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = SearchV1.read(body).upcast() if address.version == 1 else SearchV2.read(body)
+        request = SearchV1.parse(body).upcast() if address.version == 1 else SearchV2.parse(body)
         owner = get_owner(address)
         settings = self._settings.get_settings(address.tenant)
 

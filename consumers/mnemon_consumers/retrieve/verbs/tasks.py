@@ -29,7 +29,7 @@ class TaskVerb:
         return {"tasks": self.tasks}
 
     def tasks(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = TasksV1.read(body or b"{}")
+        request = TasksV1.parse(body or b"{}")
         match request.action:
             case "list":
                 return await_reply(self._list_tasks(address, request.min_seq))

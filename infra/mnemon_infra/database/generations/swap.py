@@ -46,7 +46,7 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
 
     Raises:
         TablesBusy: nothing is locked.
-        DatabaseUnavailable: the database cannot do it now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))

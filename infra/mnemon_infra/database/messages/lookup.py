@@ -166,10 +166,10 @@ def _choose_surrounded(lookup: MessageLookup, rows: Iterable[tuple[Any, ...]]) -
 
 
 def _make_surroundings(
-    messages: Iterable[VisibleMessage], beside: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
+    messages: Iterable[VisibleMessage], neighbours: Iterable[tuple[VisibleMessage, Iterable[tuple[Any, ...]]]]
 ) -> Surroundings:
     around = Surroundings({each.seq: each for each in messages}, {})
-    for message, rows in beside:
+    for message, rows in neighbours:
         stretch = sorted((message, *map(_make_message, rows)))
         # Two scans contributed to each side: keep the nearest messages.
         place = stretch.index(message)

@@ -54,7 +54,7 @@ class EraseVerb:
         return {"erase": self.erase}
 
     def erase(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = EraseV1.read(body or b"{}")
+        request = EraseV1.parse(body or b"{}")
         if request.text is not None and not request.verify:
             raise InvalidBody("text", "goes with `verify` only")
         if request.conversation is not None:

@@ -48,7 +48,7 @@ class ForgetVerb:
         return {"forget": self.forget}
 
     def forget(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = ForgetV1.read(body)
+        request = ForgetV1.parse(body)
         if request.id is not None and request.query is None:
             return await_reply(self._forget_by_id(address, request.id))
         if request.query is not None and request.id is None:

@@ -69,7 +69,7 @@ class FactVerbs:
         return {"read": self.read, "update": self.update}
 
     def read(self, address: Address, body: bytes) -> Reply | Coroutine[Any, Any, Reply]:
-        request = ReadV1.read(body or b"{}")
+        request = ReadV1.parse(body or b"{}")
         owner = get_owner(address)
 
         def reply(seen: PositionedValue[list[FactRecord]]) -> Reply:
@@ -90,9 +90,9 @@ class FactVerbs:
 
     def update(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
         if address.version == 1:
-            by_id = UpdateV1.read(body)
+            by_id = UpdateV1.parse(body)
             return await_reply(self._update_by_id(address, by_id.id, by_id, FactReplyV1))
-        request = UpdateV2.read(body)
+        request = UpdateV2.parse(body)
         if request.id is not None and request.query is None:
             return await_reply(self._update_by_id(address, request.id, request, UpdateReplyV2))
         if request.query is not None and request.id is None:

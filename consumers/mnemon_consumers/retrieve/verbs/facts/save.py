@@ -50,7 +50,7 @@ class SaveVerb:
         return {"save": self.save}
 
     def save(self, address: Address, body: bytes) -> Coroutine[Any, Any, Reply]:
-        request = SaveV1.read(body)
+        request = SaveV1.parse(body)
         proposal = FactProposedV1.create_strict(
             text=request.text,
             kind=request.kind,

@@ -45,8 +45,12 @@ def _find_statements(messages: Sequence[PromptMessage]) -> Iterator[_FoundStatem
                 yield _FoundStatement(statement, number, speaker)
 
 
-def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
-    statement, rule, speaker = found.statement, found.statement.rule, found.speaker
+def _build_fact(found_statement: _FoundStatement, known: Sequence[KnownStatement]) -> dict[str, Any]:
+    statement, rule, speaker = (
+        found_statement.statement,
+        found_statement.statement.rule,
+        found_statement.speaker,
+    )
     return {
         "text": statement.write_fact(speaker),
         "memory_type": rule.kind,
@@ -55,5 +59,5 @@ def _build_fact(found: _FoundStatement, known: Sequence[KnownStatement]) -> dict
         "expires_at": statement.ends_on.isoformat() if statement.ends_on else None,
         # If several people speak, the owner of the known facts is unknown.
         "supersedes": None if speaker else find_replaced(statement, known),
-        "sources": [found.number],
+        "sources": [found_statement.number],
     }
