@@ -6,7 +6,7 @@ _PART_MISSING = 3
 
 
 def main() -> None:
-    """Run the command, or print how to install its dependencies: the base install has only those of a bot."""
+    """Run the command, or print how to install its dependencies: the base install lacks them."""
     try:
         from mnemon.cli.app import app
 

@@ -56,7 +56,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
 
     Args:
         memory: client of the tenant that the users belong to. It must stay open as long as the agent runs.
-        budget: tokens of a context at most; None takes the budget of the settings.
+        budget: maximum tokens of a context; None takes the budget of the settings.
     """
 
     state_schema = _State
@@ -127,7 +127,7 @@ class MemoryMiddleware(AgentMiddleware[_State, MemoryUser, Any]):
         """Publish a message.
 
         Returns:
-            Its log position; None if it has no text, or if the server did not confirm it in time.
+            The log position; None if the message has no text, or if the server did not confirm it in time.
         """
         if not message.text:
             return None

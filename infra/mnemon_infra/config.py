@@ -141,13 +141,13 @@ class Deployment(BaseSettings):
     cached_users: int = Field(default=10_000, ge=1, description="Users whose memory retrieve caches.")
 
     def to_json(self) -> str:
-        """Return all values as JSON, secrets included, to be passed to another mnemon process only."""
+        """Return all values as JSON, secrets included, for another mnemon process only."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return json.dumps(values, default=_plain)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Load a deployment from the JSON of `to_json`. It is complete: the environment changes nothing."""
+        """Load a deployment from the JSON of `to_json`, which has all values: the environment is not read."""
         return cls(**json.loads(text))
 
     @field_validator("embedding_url", "model_url", "anthropic_url", "google_url")
@@ -176,7 +176,7 @@ class Deployment(BaseSettings):
     def _is_an_address(cls, dsn: str | None) -> str | None:
         if dsn is None:
             return None
-        # Not imported above: that takes a second, and commands that use NATS only do not need it.
+        # Import SQLAlchemy here: the import takes a second, and commands that use NATS only do not need it.
         from sqlalchemy.engine import make_url
         from sqlalchemy.exc import ArgumentError
 
@@ -187,7 +187,7 @@ class Deployment(BaseSettings):
 
     @cached_property
     def database_url(self) -> "URL | None":
-        """Address of the database for SQLAlchemy; None if none is configured. One `PG_*` variable will do."""
+        """Address of the database for SQLAlchemy; None if none is set. One `PG_*` variable is enough."""
         from sqlalchemy.engine import URL, make_url
 
         if self.database_dsn:

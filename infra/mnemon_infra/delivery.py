@@ -9,8 +9,8 @@ class Delivery(NamedTuple):
     """One delivery of a stored message.
 
     Attributes:
-        deliveries: how often the message was delivered, this time included.
-        stored_at: when the log stored it, in seconds since 1970.
+        deliveries: number of deliveries of the message, this one included.
+        stored_at: the time at which the stream stored it, in seconds since 1970.
         traceparent: the trace that the message carries.
     """
 
@@ -27,7 +27,7 @@ class Delivery(NamedTuple):
     def from_message(cls, message: Msg) -> Self:
         """Parse the reply subject that the server wrote.
 
-        nats-py's `metadata` returns the same in five times the time; this is the hot path.
+        nats-py's `metadata` returns the same values in five times the time; this is the hot path.
         """
         fields = message.reply.split(".")
         # $JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer sequence>.<nanoseconds>.<pending>;

@@ -13,7 +13,7 @@ STATEMENT_TIMEOUT: Final = 10.0
 """Seconds after which the database cancels a statement."""
 
 GRACEFUL_TIMEOUT: Final = 15.0
-"""Seconds a consumer has to finish its current batch: longer than a statement may take."""
+"""Seconds for a consumer to finish its current batch: longer than a statement may take."""
 
 ACK_WAIT: Final = 20.0
 """Seconds after which the server redelivers an unacknowledged message: longer than `GRACEFUL_TIMEOUT`."""
@@ -28,7 +28,7 @@ BATCHES: Final = "work.batches"
 """Prefix of the subjects of scheduled triggers for batches that a provider has."""
 
 MAX_COMPACTIONS: Final = 16
-"""Conversations that a process compacts at once. Each holds a database connection while the model works."""
+"""Maximum number of conversations that a process compacts at once. Each holds a database connection."""
 
 DEFERRING: Final = 1_000_000
 """`max_ack_pending` of consumers that delay messages of some users: these must not block those of others."""
@@ -38,8 +38,8 @@ class BatchPolicy(NamedTuple):
     """How a process reads a durable.
 
     Attributes:
-        size: messages per batch, at most.
-        linger: seconds a batch may collect.
+        size: maximum number of messages per batch.
+        linger: maximum seconds for which a batch collects messages.
         overlap: batches in work at the same time, so that one is fetched while another is written.
     """
 
@@ -59,7 +59,7 @@ class DurableConsumer:
         batches: how a process reads it; a function where settings of the deployment decide.
         filters: subjects that it reads; all of the stream if empty, which is twice as fast as a filter.
         ack_wait: seconds after which the server redelivers an unacknowledged message.
-        max_ack_pending: unacknowledged messages, at most; None takes the server's default.
+        max_ack_pending: maximum number of unacknowledged messages; None takes the server's default.
     """
 
     name: str

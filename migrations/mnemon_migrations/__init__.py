@@ -1,1 +1,1 @@
-"""Alembic migrations. They run in whichever schema the connection's search_path names."""
+"""Alembic migrations. They run in the schema that the connection's search_path names."""

@@ -30,9 +30,9 @@ class GenerationRow(NamedTuple):
 
     Attributes:
         listed: the generation.
-        goal: log position to which it is being filled; None if it is complete.
+        goal: log position to which the generation is being filled; None if the generation is complete.
         note: its state and use, for a person.
-        points: number of its points; None if it is not live, or no process can count them.
+        points: number of its points; None if the generation is not live, or no process can count the points.
     """
 
     listed: ListedGeneration
@@ -90,9 +90,10 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
 
 
 async def _count_points(place: Site, live: ListedGeneration) -> int | None:
-    """Return the number of live points as the process that holds them reports it.
+    """Return the number of live points, as the Edge owner reports it.
 
-    Return None if no process holds them: opening them here would be in the way of one that starts.
+    Return None without an Edge owner: this process must not open the folder, which an owner may be about to
+    open.
     """
     if not is_folder_open(live.vectors):
         return None

@@ -53,7 +53,7 @@ class LaunchOptions:
 
     @classmethod
     def from_line(cls, text: str | bytes) -> Self:
-        """Parse the JSON of a deployment."""
+        """Parse the output of `to_line`."""
         said = json.loads(text)
         deployment = Deployment.from_json(said["deployment"])
         return cls(deployment, Path(said["data"]), said["token"], said["links"])

@@ -26,7 +26,7 @@ from mnemon_infra.process.cancellation import suppress_task_error
 log = structlog.get_logger("admin")
 
 PAGE_TIMEOUT: Final = 20.0
-"""Seconds that a page may take. Its requests to servers time out earlier, unless a server hangs."""
+"""Maximum seconds for a page. Its requests to servers time out earlier, unless a server hangs."""
 
 PROOF: Final = "proof"
 """Field of every form with a value that other sites cannot know."""
@@ -93,7 +93,7 @@ class Visit:
         return response
 
     def render_error(self, why: PageError) -> Response:
-        """Render a page that tells why the requested one cannot be shown."""
+        """Render a page with the reason why the requested page cannot be shown."""
         return self.render("trouble.html", status=why.status, trouble=why)
 
 

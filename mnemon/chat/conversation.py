@@ -47,7 +47,7 @@ class ChatConversation:
         user: the user who talks.
         model: the model that answers; None shows the context that a model would get.
         screen: the output.
-        budget: tokens of a context at most; None takes the budget of the settings.
+        budget: maximum tokens of a context; None takes the budget of the settings.
 
     Attributes:
         failed: whether a message or a command has failed.
@@ -193,7 +193,7 @@ class ChatConversation:
             )
         except AskFailed as failed:
             return SearchReplyV2(degraded=(failed.code,))
-        # Leave out the message that was just published: it is a hit for its own text.
+        # Leave out the message that was just published, which is a hit for its own text.
         return found.model_copy(update={"hits": tuple(hit for hit in found.hits if hit.text != text)})
 
     async def _list_facts(self, _: str) -> None:

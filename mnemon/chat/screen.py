@@ -62,7 +62,7 @@ class ChatScreen:
         self._show_missing(reply.degraded)
 
     def show_facts(self, facts: Sequence[StoredFact]) -> None:
-        """Show facts as a table, or how facts come about if there are none."""
+        """Show facts as a table; without facts, explain where facts come from."""
         if not facts:
             self.show_note(
                 "No facts yet. They are extracted from messages once you pause; /save TEXT saves one."

@@ -35,7 +35,7 @@ async def run_stack(data: Path, output: BinaryIO) -> AsyncIterator[None]:
     """Run `mnemon up` on the folder, in a separate process, until the end of the block.
 
     Raises:
-        NotStarted: the stack did not start; the message has the end of its output.
+        StackNotStarted: the stack did not start; the message has the end of its output.
     """
     with output as log:
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Servers that a command works on: those of a folder, or the configured ones."""
+"""Servers that a command works on: the servers of a folder, or the configured servers."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -51,7 +51,7 @@ async def derive_memory(
     """Let the consumers read all messages with a model; with rules if `model` is None.
 
     Raises:
-        NotLearned: the consumers do not finish within `LEARNING_TIMEOUT`.
+        NotDerived: the consumers do not finish within `LEARNING_TIMEOUT`.
     """
     provider: Provider = "offline" if model is None else "openai"
     settings = SettingsV1(

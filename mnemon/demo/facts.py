@@ -55,11 +55,11 @@ SEARCHES: Final[Sequence[tuple[str, str, Scope]]] = (
 )
 
 MAX_HITS: Final = 2
-"""Hits of each search that the demo shows."""
+"""Maximum number of hits of each search that the demo shows."""
 
 CONTEXT_QUERY: Final = "Что мне съесть?"
 CONTEXT_BUDGET: Final = 450
-"""Tokens of the context that is rendered as XML."""
+"""Maximum number of tokens of the context that is rendered as XML."""
 
 
 async def collect_facts(memory: MemoryClient, jetstream: JetStreamContext) -> DemoFacts:

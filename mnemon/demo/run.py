@@ -36,7 +36,7 @@ FIRST_CONSUMERS: Final = tuple(name for name in CONSUMERS if name not in MODEL_C
 """Consumers that run from the start; those that ask a model run in a later part."""
 
 MAX_RUN: Final = 20
-"""Messages published together, at most."""
+"""Maximum number of messages published together."""
 
 LOG_TIMEOUT: Final = 30.0
 """Seconds for a consumer to reach the end of the log after the last event is published."""
@@ -53,7 +53,7 @@ class DemoProgress(Protocol):
         """Report that servers or consumers answer, and the seconds of their start."""
 
     def report_published(self, events: int, of: int) -> None:
-        """Report the number of events that were sent, and that of all events of the sample."""
+        """Report the number of events that were sent, and the number of all events of the sample."""
 
     def report_persisted(self, position: int, of: int) -> None:
         """Report the number of persisted events; the log has an event that was sent twice only once."""
@@ -69,7 +69,7 @@ async def run_demo(watcher: DemoProgress, model: str | None = None) -> DemoRepor
     Raises:
         ServerFailed, NoAccount: a server does not start.
         PublishFailed, AskFailed: mnemon does not answer.
-        NotDone, NotLearned: a consumer does not finish in time.
+        LogNotReached, NotDerived: a consumer does not finish in time.
     """
     report = DemoReport()
     with _measure_seconds(report, "total"):
@@ -218,7 +218,7 @@ def _parse_dead_letter(headers: Mapping[str, str], body: bytes) -> DeadLetter:
 
 
 def split_into_runs(lines: Iterable[SampleLine]) -> Iterator[list[SampleLine]]:
-    """Split lines into runs of at most `RUN` consecutive messages; any other line is a run of its own.
+    """Split lines into runs of at most `MAX_RUN` consecutive messages; any other line is a run of its own.
 
     A message that repeats the id of an earlier one is also a run of its own: the server refuses a batch that
     has one.

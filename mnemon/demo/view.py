@@ -286,10 +286,10 @@ def render_call(expression: str, meaning: str, content: RenderableType) -> Rende
 
 
 MAX_FACTS: Final = 6
-"""Facts of each user that the demo shows."""
+"""Maximum number of facts of each user that the demo shows."""
 
 MAX_SUMMARIES: Final = 3
-"""Newest summaries of each user that the demo shows: as many as a context has."""
+"""Maximum number of newest summaries of each user that the demo shows: as many as a context has."""
 
 _PURPOSES: Final = {"compact": "for summaries", "extract": "for facts"}
 

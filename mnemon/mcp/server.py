@@ -160,7 +160,7 @@ class _MemoryHandlers:
         changed = self._changed.get(user)
         if tool == CONTEXT.name:
             wanted = CONTEXT.build_request(arguments).model_dump(exclude_unset=True)
-            # `memory.context` never fails, but the model has to know that it did not get the context.
+            # `memory.context` never raises, but the model has to know that it did not get the context.
             return await self._memory.ask(user, "context", **wanted, min_seq=changed)
         if tool == NEW_CONVERSATION.name:
             NEW_CONVERSATION.build_request(arguments)

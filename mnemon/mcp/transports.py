@@ -19,7 +19,7 @@ USER_HEADER: Final = "Mnemon-User"
 
 
 async def serve_stdio(server: Server[Any]) -> None:
-    """Serve the process that started this one, until it closes the standard input."""
+    """Serve the parent process until it closes the standard input."""
     async with stdio_server() as (requests, replies):
         await server.run(requests, replies, server.create_initialization_options())
 

@@ -18,7 +18,7 @@ class RedriveAssessment:
     """Whether the redrive of a letter can succeed.
 
     Attributes:
-        redrive: when a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
+        redrive: the time at which a redrive can succeed: `now`, `after a fix` of the cause, or `never`.
         said: the reason, for a person.
     """
 

@@ -1,4 +1,4 @@
-"""Admission of requests: limits per user and per tenant, so that one does not delay the others."""
+"""Admission of requests: limits per user and per tenant, so that no user or tenant delays the others."""
 
 import asyncio
 import time
@@ -9,22 +9,24 @@ from typing import Final, NamedTuple
 from mnemon_contracts.subjects import Address, Owner
 
 AT_ONCE: Final = 8
-"""Requests of one user that are worked on at the same time. Further requests of the user wait for these;
-requests of other users do not."""
+"""Maximum number of requests of one user that are in work at the same time.
+
+Further requests of the user wait for these; requests of other users do not.
+"""
 
 BURST: Final = 1.0
-"""Seconds of its rate that a tenant may ask at once after a silence."""
+"""Burst of a tenant after a pause: as many requests at once as its rate allows in these seconds."""
 
 TENANTS: Final = 100_000
-"""Tenants whose rate is remembered. When so many are, all are forgotten, and every tenant may ask again."""
+"""Maximum number of tenants whose rate is counted. Beyond it, all counts start again at 0."""
 
 
 class RequestLimits(NamedTuple):
     """Limits of the requests of one tenant that a process answers.
 
     Attributes:
-        per_second: requests per second of all its users; None for any number.
-        per_user: requests of one user that are unanswered, including those that wait for their turn.
+        per_second: maximum requests per second of all its users; None sets no limit.
+        per_user: maximum number of unanswered requests of one user, including waiting ones.
     """
 
     per_second: float | None
@@ -59,7 +61,7 @@ class Admission:
         self._buckets: dict[str, _Bucket] = {}
 
     def refusal(self, address: Address) -> str | None:
-        """Return why a request is refused now; None if it is admitted, and then it counts for the rate."""
+        """Return the reason for a refusal; None admits the request, which then counts for the rate."""
         bounds = self._bounds(address.tenant)
         in_hand = self._in_hand.get((address.tenant, address.user))
         if in_hand and in_hand.number >= bounds.per_user:

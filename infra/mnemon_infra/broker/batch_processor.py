@@ -1,4 +1,4 @@
-"""Way of a durable's batch: handled, settled, counted and traced."""
+"""Processing of a durable's batches: handling, settling, counting and tracing."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,4 +1,4 @@
-"""Connection of one process role to NATS: built, connected and run by FastStream, with mnemon's options."""
+"""Connection of one process role to NATS, which FastStream builds and runs with mnemon's options."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -48,7 +48,7 @@ class Broker:
     Subscribe first, then enter `connect`, and `run` inside it.
 
     Args:
-        deployment: where the servers are.
+        deployment: the servers to connect to.
         name: name of the connection on the server, after `mnemon-`.
         on_gap: called when core messages may have been missed: after a reconnect, or when this process was
             too slow to take them.
@@ -93,7 +93,7 @@ class Broker:
         )
 
     def subscribe_durable(self, durable: DurableConsumer, handle: HandleBatch) -> None:
-        """Have a durable's batches handled.
+        """Subscribe to a durable, whose batches `handle` gets.
 
         Args:
             durable: the durable, which must exist on the server.
@@ -118,7 +118,7 @@ class Broker:
             )(process)
 
     def subscribe_subject(self, subject: str, queue: str, handle: Callable[[Msg], Awaitable[None]]) -> None:
-        """Have the messages of a subject handled. Processes with the same queue share them."""
+        """Subscribe to a subject. Processes with the same queue share its messages."""
 
         async def process(message: NatsMessage) -> None:
             await handle(message.raw_message)
@@ -176,7 +176,8 @@ class Broker:
             self._report_gap()
 
     async def _end_process(self) -> None:
-        # After some server errors nats-py gives up for good: no process is better than one that seems alive.
+        # After some server errors nats-py gives up for good. A process without a connection would only seem
+        # alive.
         if not self._is_ending:
             log.critical("connection closed by the server, ending this process", connection=self._name)
             end_process(f"the NATS server closed the connection {self._name} for good; the log says why")
@@ -187,7 +188,7 @@ class Broker:
 
 
 async def confirm_subscriptions(connection: Client) -> None:
-    """Return when the server has read all subscriptions; before that it answers callers with "no responders".
+    """Wait until the server has read all subscriptions; until then it answers callers "no responders".
 
     Raises:
         nats.errors.Error: the server does not answer.

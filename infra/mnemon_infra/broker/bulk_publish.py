@@ -19,7 +19,7 @@ async def publish_all(connection: Client, messages: Sequence[tuple[str, bytes]])
         return
     if not connection.is_connected:
         for subject, body in messages:
-            await connection.publish(subject, body)  # nats-py buffers it until it has reconnected
+            await connection.publish(subject, body)  # nats-py sends it after the reconnect
         return
     await connection._send_command(
         b"".join(b"PUB %b %d\r\n%b\r\n" % (subject.encode(), len(body), body) for subject, body in messages)

@@ -31,7 +31,7 @@ class BrokerRefused(BrokerUnreachable):
 
 
 class BrokerTooOld(BrokerUnreachable):
-    """The server's version is below `OLDEST`."""
+    """The server's version is below `MINIMUM_VERSION`."""
 
 
 async def report_error(error: Exception) -> None:
@@ -104,12 +104,12 @@ def watch_reconnects(connection: Client) -> Iterator[asyncio.Event]:
 
 
 async def check_server(url: str) -> None:
-    """Check that a server answers: a connection that reconnects for ever would wait for one for ever.
+    """Check that a server answers: a connection that reconnects for ever would wait for an absent server.
 
     Raises:
         BrokerUnreachable: no server answers.
         BrokerRefused: a server answers, and rejects the credentials.
-        BrokerTooOld: the server's version is below `OLDEST`.
+        BrokerTooOld: the server's version is below `MINIMUM_VERSION`.
     """
     failures: list[Exception] = []
 
@@ -141,7 +141,7 @@ async def check_server(url: str) -> None:
 
 
 def is_too_old(version: str) -> bool:
-    """Return whether a version such as `2.12.1` is below `OLDEST`; False for a text that is no version."""
+    """Return whether a version such as `2.12.1` is too old; False for a text that is no version."""
     numbers = re.match(r"v?(\d+)\.(\d+)", version)
     return numbers is not None and (int(numbers[1]), int(numbers[2])) < MINIMUM_VERSION
 
@@ -152,7 +152,7 @@ def redact_address(url: str) -> str:
 
 
 def _explain_failure(url: str, failures: Sequence[Exception]) -> BrokerUnreachable:
-    """Return the error for a failed first attempt. The first failure says most: nats-py raises later ones."""
+    """Return the error for a failed first attempt, by its first failure: nats-py raises a later one."""
     said = str(failures[0]) or type(failures[0]).__name__
     refused = any(re.search("authorization|authentication", str(each), re.IGNORECASE) for each in failures)
     if refused or any(isinstance(each, ConnectionResetError) for each in failures):

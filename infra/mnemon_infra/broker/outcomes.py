@@ -24,29 +24,29 @@ DELAYS = (0.1, 0.5, 2.0, 5.0, 15.0, 30.0)
 """Seconds before the next delivery, by number of deliveries; the last value holds for all later ones."""
 
 LONGEST_SUBJECT = 3000
-"""Bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a whole command."""
+"""Maximum bytes of a subject that its dead letter's subject repeats; a server takes 4096 for a command."""
 
 HEADROOM = 1024
-"""Bytes that nats-py adds to the headers of a message, at most."""
+"""Maximum bytes that nats-py adds to the headers of a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The effect of the message is durable, or it has none. `reason` says why it has none."""
+    """Outcome: the effect of the message is durable, or the message has none; `reason` says why not."""
 
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """The message is delivered again after `delay` seconds; None takes the delay by number of deliveries."""
+    """Outcome: the message is delivered again after `delay` seconds; None: by number of deliveries."""
 
     delay: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """The message is kept as a dead letter. `reason` is for programs, `error` for operators.
+    """Outcome: the message is kept as a dead letter. `reason` is for programs, `error` for operators.
 
     If `is_confidential`, the letter leaves out headers and body, which the message's stream has.
     """

@@ -18,7 +18,7 @@ PAUSE = 0.5
 """Seconds before a fetch is retried after a closed connection or an unavailable service."""
 
 IDLE_WAIT = 1.0
-"""Seconds that an idle consumer waits for a message; also how late it may notice a change of its server."""
+"""Seconds that an idle consumer waits for a message; it notices a change of its server as late."""
 
 _fetch = JetStreamContext.PullSubscription.fetch
 _next_msg = Subscription.next_msg
@@ -32,14 +32,15 @@ async def fetch(
     timeout: float | None = 5,  # noqa: ASYNC109 - the signature is nats-py's
     heartbeat: float | None = None,
 ) -> list[Msg]:
-    """Raise the error that FastStream expects, and wait longer while no messages come.
+    """Fetch a batch with the errors that FastStream expects, and wait longer while no messages come.
 
-    FastStream catches nats-py's own TimeoutError only. At the builtin one it drops the messages that the
-    batch has collected so far, and they come back after `ack_wait`: 1 to 8 % of all messages were that late.
+    FastStream catches nats-py's own TimeoutError only. At the builtin TimeoutError it drops the messages that
+    the batch has collected so far, and the server redelivers them after `ack_wait`: 1 to 8 % of all messages
+    were that late.
 
-    FastStream's `timeout` is how long a batch may collect. An idle consumer would also ask the server that
-    often: fifty times a second, for a tenth of a core. So a fetch that follows one without messages waits up
-    to `IDLE_WAIT` for the first message, and returns with it at once.
+    FastStream's `timeout` is the time in which a batch collects messages. An idle consumer would also ask the
+    server at this interval: fifty times a second, for a tenth of a core. So a fetch that follows one without
+    messages waits up to `IDLE_WAIT` for the first message, and returns with it at once.
 
     If the connection is closed or the service unavailable, FastStream retries at once, and no other task gets
     a turn. So the fetch pauses before it raises.
@@ -73,7 +74,8 @@ async def _patient_fetch(
 async def next_msg(self: Subscription, timeout: float | None = 1.0) -> Msg:  # noqa: ASYNC109
     """Take a message that has arrived already straight from the queue.
 
-    nats-py spends a uuid4, a task and a `wait_for` on each: fetching is 2.3 times as fast without them.
+    nats-py spends a uuid4, a task and a `wait_for` on each message: without them a fetch is 2.3 times as
+    fast.
     """
     queue: asyncio.Queue[Msg] = self._pending_queue
     if queue.empty() or self._conn.is_closed or self._cb:
@@ -109,9 +111,9 @@ def parse_header_lines(raw: bytes) -> dict[str, str]:
 def build_message(
     self: Client, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
 ) -> Msg:
-    """Build a message, whatever bytes its subject has.
+    """Build a message whose subject may have any bytes.
 
-    Servers take any bytes in a subject. nats-py stops reading for good at one that is not UTF-8.
+    Servers take any bytes in a subject. nats-py stops reading for good at a subject that is not UTF-8.
     """
     return self.msg_class(
         _client=self, _sid=sid, subject=_text(subject), reply=_text(reply), data=data, headers=headers

@@ -32,13 +32,13 @@ log = structlog.get_logger("service")
 _ALL_REQUESTS: Final = "ask.>"
 
 _WARNINGS: Final = 10
-"""Unknown fields of a request that a warning names, at most."""
+"""Maximum number of a request's unknown fields that a warning names."""
 
 _MAX_NAME_LENGTH: Final = 64
-"""Characters of an unknown field's name that a warning repeats, at most."""
+"""Maximum number of characters of an unknown field's name that a warning repeats."""
 
 MAX_WAITING = 512
-"""Requests that may wait for something at the same time; beyond it, further requests wait in line."""
+"""Maximum number of requests that wait for a server at the same time; further requests queue."""
 
 
 class Refusal(Exception):
@@ -99,8 +99,8 @@ class AskService:
     _waiting: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        # In the queue group of the endpoints, so that a request is delivered once: here or to its endpoint. A
-        # second copy would use up the one reply that a login may send.
+        # Subscribe in the queue group of the endpoints, so that the server delivers a request once: here or
+        # to its endpoint. A second copy would use up the one reply that a login may send.
         self.broker.subscribe_subject(_ALL_REQUESTS, self.name, self._dispatch)
 
     def add_endpoint(self, verb: str, answer: VerbHandler) -> None:
@@ -126,7 +126,7 @@ class AskService:
 
     @asynccontextmanager
     async def complete_requests(self) -> AsyncIterator[None]:
-        """Wait on exit until pending requests are answered. Leave it after the subscribers have stopped."""
+        """Wait on exit until pending requests are answered. Exit after the subscribers have stopped."""
         try:
             yield
         finally:
@@ -134,7 +134,7 @@ class AskService:
                 await asyncio.wait(self._waiting, timeout=GRACEFUL_TIMEOUT)
 
     async def _dispatch(self, message: Msg) -> None:
-        """Hand a request to its endpoint, or answer that there is none."""
+        """Hand a request to its endpoint, or answer that no such endpoint exists."""
         try:
             address = parse_subject(message.subject)
         except InvalidSubject as invalid:

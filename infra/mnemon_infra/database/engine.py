@@ -44,7 +44,7 @@ _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]
 
 
 class DatabaseUnavailable(Exception):
-    """The database cannot do it now; a later attempt may succeed.
+    """The database cannot answer now; a later attempt may succeed.
 
     Reasons are a missing connection, a deadlock, a time-out, or a server that restarts.
     """
@@ -108,7 +108,7 @@ async def answer_in_time(answer: Coroutine[Any, Any, QueryResult]) -> QueryResul
     stop without waiting for the database to confirm it.
 
     Raises:
-        DatabaseUnavailable: it takes too long.
+        DatabaseUnavailable: the answer takes too long.
     """
     asked = asyncio.ensure_future(answer)
     asked.add_done_callback(suppress_task_error)
@@ -289,7 +289,7 @@ class Database:
         )
 
     async def __aenter__(self) -> Self:
-        """Open the pool; raises what `open` raises."""
+        """Open the pool. It raises the same errors as `open`."""
         await self.open()
         return self
 
@@ -330,8 +330,8 @@ class Database:
             keep: False rolls the transaction back in any case.
 
         Raises:
-            DatabaseUnavailable: the database cannot do it now.
-            DatabaseRefused: the database will never take these values.
+            DatabaseUnavailable: the database cannot answer now.
+            DatabaseRefused: the database rejects the values for good.
         """
         async with self._connection() as connection, connection.transaction(force_rollback=not keep):
             yield connection
@@ -339,7 +339,7 @@ class Database:
     async def run_query(self, query: Query[QueryResult]) -> QueryResult:
         """Run a query and return its result.
 
-        It is run a second time if the connection is lost.
+        The query runs a second time if the connection is lost.
         """
         try:
             async with self._connection() as connection:

@@ -17,8 +17,8 @@ _LOCK_IF_FREE = Lookup(select(func.pg_try_advisory_xact_lock(_KEY)))
 async def hold_lock(database: Database, *of: str) -> AsyncIterator[Connection]:
     """Hold a lock for the duration of the block.
 
-    The lock ends with its transaction, so also when the process or the database stops. Yields the connection
-    that holds it.
+    The lock ends with its transaction, and therefore when the process or the database stops. Yields the
+    connection that holds it.
 
     Args:
         database: the database that all contenders use.
@@ -44,7 +44,7 @@ async def try_lock(database: Database, *of: str) -> AsyncIterator[bool]:
 
 
 async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> list[bool]:
-    """Take those of several locks that are free, until the end of the connection's transaction.
+    """Take the free ones among several locks, until the end of the connection's transaction.
 
     Returns:
         For each lock whether it was taken.
@@ -56,7 +56,7 @@ async def try_locks(connection: Connection, all_of: Sequence[Sequence[str]]) -> 
 async def is_locked(database: Database, *of: str) -> bool:
     """Return whether any process holds a lock now.
 
-    Unlike an attempt to take the lock, this never blocks others.
+    Unlike an attempt to take the lock, this check never blocks other processes.
     """
     key = _hash_name(of)
 

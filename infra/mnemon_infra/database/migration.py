@@ -31,7 +31,7 @@ _CONNECT = {"connect_timeout": 5, "client_encoding": "utf8"}
 
 
 class SchemaTooNew(Exception):
-    """A newer mnemon prepared the schema. This version would misread it, and does not touch it."""
+    """A newer version of mnemon migrated the schema, which this version cannot read."""
 
     def __init__(self, schema: str, revision: str) -> None:
         super().__init__(

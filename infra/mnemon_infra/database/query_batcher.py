@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 from mnemon_infra.database.engine import ANSWER_WAIT, Database, Query, make_timeout_error
 
 AT_ONCE = 64
-"""Most lookups in one round trip: with that many, each one's share of starting a query is next to nothing."""
+"""Maximum number of lookups in one round trip: with so many, the start of the query costs little for each."""
 
 ROUND_TRIPS = 2
-"""Most round trips at the same time.
+"""Maximum number of round trips at the same time.
 
 While the database answers one, the process parses the answers of the other.
 """
@@ -39,7 +39,7 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
         """Return the answer to one lookup.
 
         Raises:
-            DatabaseUnavailable: the database cannot answer now, or not soon.
+            DatabaseUnavailable: the database cannot answer now, or not within `ANSWER_WAIT` seconds.
         """
         answer: asyncio.Future[LookupResult] = asyncio.get_running_loop().create_future()
         self._waiting.append((keys, answer))
@@ -51,7 +51,8 @@ class QueryBatcher(Generic[LookupKey, LookupResult]):
             async with asyncio.timeout(ANSWER_WAIT):
                 return await answer
         except TimeoutError as error:
-            # Drop lookups whose callers have given up, so that a database that is back does not run them.
+            # Drop lookups whose callers have given up, so that a database that answers again does not run
+            # them.
             while self._waiting and self._waiting[0][1].done():
                 self._waiting.popleft()
             raise make_timeout_error() from error

@@ -1,9 +1,9 @@
 """Tables of one generation of the projections, in a schema of its own that search_path selects.
 
-Every event is a row, keyed by its id. Of several copies of an event the lowest log position counts.
-Nothing that depends on the order of events is stored: readers derive from these rows which conversation is
-current, what lies below a watermark, and what a user's data are.
-So rows may be written in any order, by any number of writers, any number of times.
+Every event is a row, keyed by its id. If an event has several copies, the lowest log position counts. Nothing
+that depends on the order of events is stored: readers derive from these rows which conversation is current,
+what lies below a watermark, and what a user's data are. So rows may be written in any order, by any number of
+writers, any number of times.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Watch on the disk: a process that writes to a mapped file without room is killed without a message."""
+"""Watch on free disk space: the system kills a process that writes to a mapped file without room."""
 
 import asyncio
 import errno
@@ -47,15 +47,16 @@ def require_room(folder: Path) -> None:
 
 
 async def watch_disk(folder: Path, broker: ServerProcess | None, room_again: Callable[[], None]) -> None:
-    """Log when the disk becomes full, and when there is room again. It never returns.
+    """Log when the disk becomes full, and when it has room again. The function never returns.
 
     Once nats-server could not write to a stream, it stores nothing in the stream and answers no publisher
-    until it is restarted. So this ends the server once there is room, and the server's keeper restarts it.
+    until it is restarted. So this function ends the server once the disk has room, and the stack restarts the
+    server.
 
     Args:
         folder: a folder on the disk.
         broker: the nats-server, if this stack runs one.
-        room_again: called when there is room after there was none.
+        room_again: called when a full disk has room again.
     """
     is_full = is_stuck = False
     seen = broker.log_path.stat().st_size if broker else 0

@@ -1,7 +1,7 @@
 """Record of the key that encrypts a folder's log, so that nats-server starts with no other key.
 
-A nats-server that is started with another key, or with none, says so in its own log only, and answers as if
-there were no streams. New streams would then replace the encrypted ones.
+A nats-server that is started with another key, or with none, reports that in its log file only, and answers
+as if no streams existed. New streams would then replace the encrypted ones.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ def check_log_key(home: Path, key: str | None) -> None:
         key: the key to start with; None leaves the log unencrypted.
 
     Raises:
-        LogKeyRefused: the streams are encrypted otherwise, or not encrypted.
+        LogKeyRefused: the key does not match the streams.
     """
     record = _read_record(home / RECORD)
     encrypted = record is not None or any(home.glob("jetstream/*/streams/*/meta.key"))

@@ -15,7 +15,7 @@ def edit_authorization(path: Path) -> Iterator[Authorization]:
     """Yield the users in a file for a change. The file is written at the end of a block that does not raise.
 
     Raises:
-        NotOurs: the file holds something else.
+        NotOurs: `mnemon auth` did not write the file.
         OSError: the file cannot be written.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

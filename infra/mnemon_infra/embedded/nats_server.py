@@ -17,7 +17,7 @@ from mnemon_infra.embedded.process import ServerFailed, ServerProcess
 from mnemon_infra.process.data_folder import replace_file
 
 MAX_PAYLOAD = 8 * 1024 * 1024
-"""Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused one."""
+"""Largest message in bytes: above the limit of a body, so that a dead letter can hold a refused body."""
 
 _ANY_PORT = -1
 
@@ -46,7 +46,7 @@ _ENCRYPTION = f"""\
 
 
 class NatsServer(ServerProcess):
-    """The broker. Without a fixed port it keeps its former one, as long as that is free.
+    """The broker. Without a fixed port it keeps its former port, as long as that port is free.
 
     With a key, all that it writes to the disk is encrypted. A folder keeps its key, or stays without one:
     otherwise `start` raises `LogKeyRefused`. If the folder has logins, the broker accepts these only.

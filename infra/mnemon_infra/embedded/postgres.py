@@ -25,7 +25,7 @@ USER = "postgres"
 
 _SOCKET_PORT = 5432
 _SOCKET_PATH_LIMIT = 103
-"""Bytes of a socket's path, on the operating system that allows the fewest."""
+"""Maximum bytes of a socket's path, on the operating system that allows the fewest."""
 
 
 class Postgres(ServerProcess):
@@ -61,7 +61,7 @@ class Postgres(ServerProcess):
             "port": str(self._port or _SOCKET_PORT),
             "unix_socket_directories": str(self._sockets),
             "unix_socket_permissions": "0700",
-            # Stated, so that no setting in the folder can disable durability.
+            # Set explicitly, so that no setting in the folder can disable durability.
             "fsync": "on",
             "full_page_writes": "on",
             "synchronous_commit": "on",

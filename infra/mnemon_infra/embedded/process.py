@@ -85,7 +85,8 @@ class ServerProcess(ABC):
         for orphan in self.list_orphans():
             log.warning("orphaned server found, stopping it", server=self.name, pid=orphan.pid)
             await self._end(orphan)
-        # The server gets the log opened, so no other account needs access to it: PostgreSQL may log rows.
+        # The server gets its log file already open, so no other account needs access: PostgreSQL may log
+        # rows.
         self.log_path.parent.mkdir(mode=0o700, exist_ok=True)
         self.pid_path.parent.mkdir(exist_ok=True)
         await self.prepare()
@@ -115,7 +116,7 @@ class ServerProcess(ABC):
         return await self._process.wait()
 
     def ask_to_end(self) -> None:
-        """Send the gentlest signal without waiting. The keeper of the server starts it again."""
+        """Send the gentlest signal without waiting. The stack restarts the server."""
         if self._process and self._process.returncode is None:
             self._process.send_signal(self.ending[0][0])
 
@@ -175,7 +176,7 @@ class ServerProcess(ABC):
             raise cancelled
 
     def _last_words(self) -> str:
-        """Return the server's reason for a failure from its log: the last line may only say that it ends."""
+        """Return the reason for a failure from the server's log file: its last line may lack the reason."""
         with self.log_path.open("rb") as log_file:
             log_file.seek(self._log_begin)
             lines = log_file.read().decode(errors="replace").strip().splitlines()

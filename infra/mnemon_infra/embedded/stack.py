@@ -50,7 +50,7 @@ _RELEASE = 5.0
 class Stack:
     """A running stack: `deployment` has the addresses of its servers, `servers` those that run in `data`.
 
-    If the broker needs logins, the deployment has that of a worker; the announced endpoints have none.
+    If the broker needs logins, the deployment has the worker's login; the announced endpoints have none.
     """
 
     def __init__(
@@ -170,12 +170,12 @@ async def run_stack(
 
     Raises:
         FolderInUse: another process holds the folder.
-        ServerFailed: a server does not start, or is not installed; or, a `NoRoom`, the disk is full.
-        LogKeyRefused: the folder's log is encrypted otherwise than the deployment says.
+        ServerFailed: a server does not start or is not installed, or the disk is full (`NoRoom`).
+        LogKeyRefused: the deployment's key does not match the folder's log.
         NoAccount: this process runs as root, without an account for PostgreSQL and unable to create it.
         BrokerUnreachable: the configured broker does not answer.
         DatabaseUnavailable: the configured database does not answer.
-        SchemaTooNew: the schema is that of a newer version.
+        SchemaTooNew: the schema belongs to a newer version.
         LogLost: the database has an event beyond the end of the log.
     """
     data = data.resolve()  # noqa: ASYNC240 (once, at the start)
@@ -197,7 +197,7 @@ async def run_stack(
         if broker:
             located = located.model_copy(update={"nats_url": broker.url_as("worker")})
         stack = Stack(data, located, servers, endpoints)
-        # In this order: if the schema is that of a newer version, the streams do not change either.
+        # In this order: if the schema belongs to a newer version, the streams do not change either.
         await _migrate(located)
         await _provision(broker.url_as("operator") if broker else str(located.nats_url), located)
         await ends.enter_async_context(stack.keep_servers())

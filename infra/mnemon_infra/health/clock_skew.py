@@ -24,7 +24,7 @@ class Clocks(NamedTuple):
     Attributes:
         broker: the clock that stamps the events of the log.
         database: the clock of PostgreSQL.
-        log: seconds by which the newest event is ahead of the broker's clock; 0 if it is not.
+        log: seconds by which the newest event is ahead of the broker's clock; 0 if the event is behind.
     """
 
     broker: float
@@ -94,7 +94,7 @@ async def _load_database_time(connection: Connection) -> float:
 
 
 def _compute_lead(theirs: float, asked_at: float, answered: float) -> float:
-    """Return the least seconds by which a clock is ahead: the answer may be from any part of the wait."""
+    """Return the minimum seconds by which a clock is ahead, whenever the server read it during the wait."""
     return max(0.0, theirs - answered) - max(0.0, asked_at - theirs)
 
 

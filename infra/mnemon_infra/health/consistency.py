@@ -47,7 +47,7 @@ class LogLost(Exception):
 
 
 async def require_same_log(connection: Client, database: Database) -> None:
-    """Stop before the log assigns positions a second time: of two events at one position, readers lose one.
+    """Check that the log does not end before the newest row: it would assign the row's position again.
 
     Raises:
         LogLost: the database has an event beyond the end of the log.
@@ -62,16 +62,16 @@ async def require_same_log(connection: Client, database: Database) -> None:
 
 
 async def find_first_missing(connection: Client, database: Database) -> int | None:
-    """Return the first of the latest log positions that `persist` has ended and that has no row.
+    """Return the first recent log position whose event `persist` has ended without a row; None without one.
 
     It checks the events after the newest row, and the last `LOOKED_BACK` before the applied position; an
-    audit checks all. None if no row is missing.
+    audit checks all.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
         nats.errors.Error: the server does not answer.
     """
-    # In this order: an event that is ended later may get its row later.
+    # In this order: an event that `persist` ends later may get its row later.
     applied = await read_applied_position(connection.jetstream())
     newest = await database.run_query(find_newest_position())
     after = max(0, min(newest, applied - LOOKED_BACK))
@@ -88,7 +88,7 @@ async def find_first_missing(connection: Client, database: Database) -> int | No
 
 
 async def replay_missing_rows(connection: Client, database: Database) -> None:
-    """Have `persist` read the log from its start if rows are missing. Existing rows do not change.
+    """Reset `persist` to the start of the log if rows are missing. Existing rows do not change.
 
     Raises:
         DatabaseUnavailable: the database does not answer.
@@ -96,7 +96,7 @@ async def replay_missing_rows(connection: Client, database: Database) -> None:
     """
     if await find_first_missing(connection, database) is None:
         return
-    # Of several processes that start at the same time, one does it.
+    # If several processes start at the same time, one of them resets it.
     async with hold_lock(database, "persist", "replay"):
         position = await find_first_missing(connection, database)
         if position is not None:

@@ -46,7 +46,7 @@ class ProcessProbe:
 
     Args:
         names: the consumers that it runs.
-        deployment: where its servers are.
+        deployment: its servers.
         measure: updates the gauges of other modules.
     """
 
@@ -99,7 +99,7 @@ class ProcessProbe:
             async with asyncio.timeout(ANSWER_WAIT):
                 return await self._check_streams(connection.jetstream())
         except (nats.errors.Error, TimeoutError, OSError) as error:
-            for gauge in _BROKER_GAUGES:  # no values are better than old ones
+            for gauge in _BROKER_GAUGES:  # remove outdated values
                 gauge.replace({})
             return [f"the NATS server does not answer: {error!r}"]
 
@@ -208,7 +208,7 @@ async def _compute_oldest_age(stream_context: JetStreamContext, info: ConsumerIn
 async def _load_stored_time(
     stream_context: JetStreamContext, stream: str, position: int, pattern: str
 ) -> float | None:
-    """Return when the stream stored its first message on a pattern, from a position on; None without one."""
+    """Return the time of a stream's first message on a pattern, from a position on; None if absent."""
     try:
         found = await stream_context.get_msg(stream, position, pattern, next=True)
     except NotFoundError:

@@ -14,7 +14,7 @@ from qdrant_edge import Bm25, Bm25Config, DisabledStemmer, Language, SparseVecto
 from mnemon_infra.models.embedding import Sparse
 
 K = 0.9
-"""BM25's k: how soon repetitions of a word stop to count.
+"""BM25's k: the weight of repetitions of a word.
 
 It is low because messages are short and repeat little.
 """
@@ -79,7 +79,7 @@ def _build_encoder(
 
 
 _OTHERS = _build_encoder("english", ascii_folding=True)
-"""Encoder for Latin, numbers, and scripts without an entry below: English stems and stop words leave them."""
+"""Encoder for Latin, numbers, and scripts without an entry below, which English rules leave unchanged."""
 
 _LANGUAGES = (
     (

@@ -67,8 +67,8 @@ class Embedder(Protocol):
 
     Attributes:
         model: provider and model, such as `wordllama/l2_supercat_256`; recorded beside the vectors.
-        dimension: of its vectors.
-        thresholds: at which similarities decisions change.
+        dimension: dimension of its vectors.
+        thresholds: similarities at which decisions change.
     """
 
     @property
@@ -93,8 +93,8 @@ class Embedder(Protocol):
     async def statistics(self, texts: Sequence[str]) -> CorpusStatistics | None:
         """Return the rarity of tokens among a tenant's texts, for its queries.
 
-        It is None if the model does not use it. The call costs as much as `embed`: callers keep the result
-        and renew it now and then. Some thousand texts suffice.
+        Return None if the model does not use statistics. The call costs as much as `embed`: callers keep the
+        result and renew it at intervals. Some thousand texts suffice.
         """
 
     async def embed_query(self, text: str, statistics: CorpusStatistics | None = None) -> NDArray[np.float32]:

@@ -30,4 +30,4 @@ RUSSIAN: Final = (
     "ноября",
     "декабря",
 )
-"""In the genitive, as in `8 мая`."""
+"""Russian months in the genitive, as in `8 мая`."""

@@ -27,13 +27,13 @@ USUAL_MODEL = "text-embedding-3-small"
 OPENAI = "https://api.openai.com/v1"
 
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
-"""Dimensions of known models; other models are asked for theirs."""
+"""Dimensions of known models; for other models the first request tells the dimension."""
 
 TIMEOUT, RETRIES = 10.0, 3
 """Seconds for one attempt, and number of repetitions; between them the SDK waits as the server says."""
 
 REQUESTS = 4
-"""Most batches in flight. A query does not wait for them."""
+"""Maximum number of batches in flight. A query does not wait for them."""
 
 TEXT_BYTES, REQUEST_BYTES, REQUEST_TEXTS = 8_000, 250_000, 256
 """Limits of bytes and texts.
@@ -126,7 +126,7 @@ class _EmbeddingEndpoint:
 
 
 class OpenAIEmbeddings:
-    """A model behind an endpoint. Of a long text the first 8,000 bytes count.
+    """A model behind an endpoint. Only the first 8,000 bytes of a text count.
 
     Attributes:
         model, dimension, thresholds: see `Embedder`.
@@ -221,7 +221,7 @@ class _TextRefused(EmbeddingRefused):
 async def open_openai(
     model: str | None, deployment: Deployment, *, try_seconds: float = TIMEOUT, retries: int = RETRIES
 ) -> AsyncIterator[OpenAIEmbeddings]:
-    """Open the model for the duration of the block. A model with an unknown dimension is asked for it first.
+    """Open the model for the duration of the block. A first request finds an unknown dimension.
 
     Raises:
         EmbeddingNotConfigured: there is no key, or one that no request can carry.

@@ -13,7 +13,7 @@ from functools import lru_cache
 from mnemon_infra.models.llama_tokenizer import load_llama_tokenizer
 
 RECENT = 4096
-"""Texts whose counts are cached: the texts of one context recur in the next."""
+"""Maximum number of texts whose counts are cached: the texts of one context recur in the next."""
 
 _PIECE = re.compile(r"(?P<latin> ?[A-Za-z]+)|(?P<cyrillic> ?[А-Яа-яЁё]+)|.", re.DOTALL)
 _LETTERS = {"latin": 3, "cyrillic": 2}

@@ -25,18 +25,18 @@ MODEL = "l2_supercat_256"
 THRESHOLDS = Thresholds(update=0.72, duplicate=0.97, relevant=0.25, update_other=1.0)
 """Thresholds from `mnemon calibrate` on the labelled pairs of `bench`, for pairs that alignment leaves open.
 
-Of English pairs with a similarity of at least 0.66, 95 % are alike; no pair that differs reaches 0.72. Of
-Russian pairs, no similarity separates alike ones from others, so that it decides nothing there.
+95 % of the English pairs with a similarity of at least 0.66 are alike; no pair that differs reaches 0.72. No
+similarity separates Russian pairs that are alike from others, so similarity decides nothing there.
 """
 
 LONGEST = 8_000
-"""Characters of a text that are read: a mean of more tokens has no particular meaning."""
+"""Maximum characters of a text that are read: a mean of more tokens has no particular meaning."""
 
 AT_ONCE = 256
-"""Texts in one call of the tokenizer, which holds the interpreter lock while it takes them over."""
+"""Maximum number of texts in one call of the tokenizer, which copies them under the interpreter lock."""
 
 IN_PLACE = 8_000
-"""Most characters that are embedded in the caller's thread, in 2 ms; more go to another thread."""
+"""Maximum characters that are embedded in the caller's thread, in 2 ms; more go to another thread."""
 
 SIF_A = 1e-3
 """Smooth inverse frequency: a token with this share of all tokens has half the weight."""
@@ -66,7 +66,7 @@ class WordLlama:
     thresholds = THRESHOLDS
 
     def __init__(self, tokenizer: Tokenizer, table: NDArray[np.float32]) -> None:
-        """Keep a tokenizer and a table with a row for each token."""
+        """Create the embedder from a tokenizer and a table with a row for each token."""
         self._tokenizer = tokenizer
         self._table = table
         self._prior = _estimate_shares(len(table)) * PRIOR_TOKENS
@@ -80,8 +80,8 @@ class WordLlama:
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors to store, one row for each text, of length 1.
 
-        The same text gives the same vector, whatever texts it is embedded with. Of a long text the first
-        8,000 characters count. A text of nothing but white space gives zeros, which are similar to nothing.
+        The vector of a text does not depend on the other texts. Only the first 8,000 characters of a text
+        count. A text of nothing but white space gives zeros, which are similar to nothing.
         """
         return await _run_or_offload(self._embed, texts)
 
@@ -146,7 +146,7 @@ def load_wordllama() -> WordLlama:
 
 
 WORDS = 20_000
-"""Words whose vectors a process caches: 20 MB."""
+"""Maximum number of words whose vectors a process caches: 20 MB."""
 
 
 @cache

@@ -35,7 +35,7 @@ def _rate(metric: str, by: str, where: str = "") -> PanelQuery:
 
 
 def _seldom(metric: str, by: str, where: str = "") -> PanelQuery:
-    """Return the same for a counter that may have nothing to count for weeks."""
+    """Return the rate of a counter that may have nothing to count for weeks."""
     expression, called = _rate(metric, by, where)
     return f"{expression} or on() vector(0)", called
 

@@ -78,7 +78,7 @@ def remove_stale_endpoints(data: Path) -> None:
 
 
 def find_holder(data: Path) -> str | None:
-    """Return the process that runs a stack in the folder, in words; None without one. Write nothing."""
+    """Describe the process that runs a stack in the folder; None without such a process. Write nothing."""
     import psutil  # most commands find a stack that answers, and need no processes
 
     try:

@@ -16,7 +16,7 @@ def end_process(problem: str) -> None:
 
 
 def take_fault() -> str | None:
-    """Return the first fault since the last call; None if there was none."""
+    """Return the first fault since the last call; None without a fault."""
     problem = _reported[0] if _reported else None
     _reported.clear()
     return problem

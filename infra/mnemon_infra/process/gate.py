@@ -9,7 +9,8 @@ class Gate:
     """A gate, open at first.
 
     Attributes:
-        exchanges: how often the object of the work was exchanged for another, as far as this process knows.
+        exchanges: number of exchanges of the object of the work for another one, as far as this process
+            knows.
     """
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from weakref import WeakKeyDictionary
 
 LONGEST_WAIT = 0.02
-"""Seconds that a piece of background work waits at most, whatever the number of requests."""
+"""Maximum seconds that a piece of background work waits for requests."""
 
 REST = 0.003
 """Seconds after an answer in which no background work begins: the client may ask again at once."""
@@ -27,7 +27,7 @@ class _Front:
         return self.answered_at + REST - asyncio.get_running_loop().time()
 
     async def wait_until_idle(self) -> None:
-        """Wait until there have been no requests for `REST` seconds."""
+        """Wait until no request has been in work for `REST` seconds."""
         while (left := self.seconds_left()) > 0 or self.requests:
             await (self.quiet.wait() if self.requests else asyncio.sleep(left))
 
@@ -59,7 +59,7 @@ def prioritise_request() -> Iterator[None]:
 
 
 async def yield_to_requests() -> None:
-    """Wait while requests are answered, `LONGEST_WAIT` seconds at most. Call it before each piece of work.
+    """Wait at most `LONGEST_WAIT` seconds while requests are answered. Call it before each piece of work.
 
     It lets one piece of work begin at a time, and sees requests that arrive meanwhile before the next.
     Otherwise all waiting work would begin at once, and the next request would wait for all of it.

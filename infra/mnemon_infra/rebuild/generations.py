@@ -21,7 +21,7 @@ from mnemon_infra.generation_names import GenerationKind, name_of
 from mnemon_infra.rebuild.replay import Replay
 
 SWAP_DISTANCE: Final = 2000
-"""Events that may be left when the writers have to wait: they wait for tenths of a second."""
+"""Maximum number of events that are left when writers have to wait, for tenths of a second."""
 
 SWAP_WAIT: Final = 300.0
 """Seconds to wait for a moment without writers: work that asks a model locks tables that the swap moves."""
@@ -60,10 +60,10 @@ class Site(NamedTuple):
         return await self.database.run_query(generations.list_generations(self.live))
 
     async def find_generation(self, schema: str) -> Generation | None:
-        """Return the generation of this name; None if there is none.
+        """Return the generation of this name; None if no generation has it.
 
         Raises:
-            RebuildBlocked: the schema of this name is not of a rebuild.
+            RebuildBlocked: another program made the schema of this name.
             DatabaseUnavailable: the database cannot answer now.
         """
         found = next((each for each in await self.list_generations() if each.schema == schema), None)
@@ -87,7 +87,7 @@ async def open_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, for reading.
 
     Raises:
-        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+        BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
     """
     connection = await connect(str(deployment.nats_url), name="mnemon-rebuild")
     database = Database(deployment, name="mnemon-rebuild")
@@ -104,7 +104,7 @@ async def open_exclusive_site(deployment: Deployment) -> AsyncIterator[Site]:
     """Connect to the servers of a deployment, and lock out other rebuilds.
 
     Raises:
-        BrokerUnreachable, DatabaseUnavailable: one of them does not answer.
+        BrokerUnreachable, DatabaseUnavailable: one of the servers does not answer.
         RebuildBlocked: another rebuild runs on this database.
     """
     async with (
@@ -131,9 +131,9 @@ async def open_row_generation(
         up_to: log position of a snapshot; None for the other kinds.
 
     Raises:
-        RebuildBlocked: a schema of its name is not of a rebuild.
+        RebuildBlocked: another program made the schema of this name.
         NameTooLong: the name of the live generation leaves no room for a suffix.
-        DatabaseUnavailable: the database cannot do it now.
+        DatabaseUnavailable: the database cannot answer now.
     """
     schema = name_of(place.live, kind, up_to)
     left = await place.find_generation(schema)

@@ -20,10 +20,10 @@ from mnemon_infra.database.projections.writer import write_rows
 from mnemon_infra.delivery import Delivery
 
 EVENTS_PER_PAGE: Final = 2000
-"""Events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
+"""Maximum number of events of a transaction: with more, PostgreSQL is hardly faster, and memory use grows."""
 
 WRITERS: Final = 2
-"""Pages that are written at the same time: one is parsed while the other is stored."""
+"""Maximum number of pages that are written at the same time: one is parsed while another is stored."""
 
 SWEEPERS: Final = 2
 """Transactions that remove content at the same time."""
@@ -42,7 +42,7 @@ class Replay:
         database: the generation.
         schema: its name.
         reached: the position up to which the log is durably in it.
-        events: number of events that this object has read for it; erased events leave positions without one.
+        events: number of events that this object has read; erased events leave positions without an event.
     """
 
     def __init__(self, connection: Client, database: Database, schema: str, reached: int) -> None:
@@ -62,8 +62,8 @@ class Replay:
             at: called with each position that is reached.
 
         Raises:
-            nats.errors.Error: the server does not answer; the noted position stays valid.
-            DatabaseUnavailable: the database does not answer; the noted position stays valid.
+            nats.errors.Error: the server does not answer; `reached` stays valid.
+            DatabaseUnavailable: the database does not answer; `reached` stays valid.
         """
         page_writes: deque[_PageWrite] = deque()
         try:
@@ -89,10 +89,10 @@ class Replay:
         await self._sweep_owners()
 
     async def apply_later_erasures(self) -> None:
-        """Apply erasures beyond the position reached, which this generation would otherwise never learn of.
+        """Apply erasures beyond the position reached, which this generation would otherwise miss.
 
-        It is for a generation that goes no further. An erasure visits all generations, but finds no rows that
-        were read and not yet written.
+        Call this for a generation that replays no further. An erasure visits all generations, but finds no
+        rows that were read and not yet written.
 
         Raises:
             nats.errors.Error, DatabaseUnavailable: the call may be repeated.

@@ -14,10 +14,10 @@ from mnemon_infra.rebuild.generations import RebuildProgress, Site
 from mnemon_infra.rebuild.replay import Replay
 
 MOST_DIFFERENCES: Final = 20
-"""Differences that are kept to be shown; all are counted."""
+"""Maximum number of differences that are kept to be shown; all are counted."""
 
 MOST_COMPARISONS: Final = 10
-"""Comparisons of a page that differs, at most, while both generations change."""
+"""Maximum number of comparisons of a page that differs, while both generations change."""
 
 SETTLE_WAIT: Final = 20.0
 """Seconds for `persist` to reach the end of the log, and to sweep."""
@@ -52,7 +52,7 @@ class RowVerification:
 class RowVerifier:
     """Compares the live generation with a replay, which it brings to the same position.
 
-    Both may change meanwhile: rows that differ are compared again when the other side has caught up.
+    Both may change during the comparison: rows that differ are compared again when both have caught up.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class RowVerifier:
         self._verdict.is_settled = settled
 
     async def _replay_to_applied(self) -> None:
-        """Replay to the live generation's position and no further: it still has what later events remove."""
+        """Replay to the live generation's position and no further, because later events remove content."""
         applied = await self._place.load_applied_position()
         await self._replay.replay_until(applied, lambda reached: self._progress.at(reached, applied))
         self._verdict.position = min(applied, self._replay.reached)

@@ -44,7 +44,7 @@ class SettingsEntry(NamedTuple):
     document: Document
     """The settings that apply, which may be of an older entry if this one is not valid."""
     revision: int
-    """0 if the key was never written."""
+    """Revision of the entry; 0 if the key was never written."""
     body: bytes
     """The entry's bytes as stored."""
 
@@ -100,13 +100,13 @@ async def put_entry(connection: Client, key: str, body: bytes, last: int) -> int
         connection: to the server.
         key: the key.
         body: the entry's bytes.
-        last: the revision that the newest entry must have; 0 if there must be none.
+        last: the revision that the newest entry must have; 0 if no entry may exist.
 
     Returns:
         The entry's revision.
 
     Raises:
-        KeyWrongLastSequenceError: the newest entry is not `last` any more.
+        KeyWrongLastSequenceError: the newest entry has another revision than `last`.
         nats.errors.Error: it is unknown whether the entry is written.
     """
     headers = {
@@ -154,7 +154,7 @@ async def read_present_entries(watcher: KeyValue.KeyWatcher) -> list[KeyValue.En
     """Return the entries that exist when a watch begins.
 
     nats-py sets its end mark too early if the server has sent all entries and the last has not arrived yet.
-    So this passes over the marks, and uses the number of entries left that comes with each entry.
+    So this function ignores the marks, and reads the number of remaining entries from each entry.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -195,5 +195,5 @@ def parse_default(body: bytes | None) -> Document:
 
 
 def log_invalid(key: str, revision: int | None, error: ValueError) -> None:
-    """Log that an entry is ignored, and why."""
+    """Log the reason why an entry is ignored."""
     log.error("settings rejected as invalid, former ones stay", key=key, revision=revision, error=str(error))

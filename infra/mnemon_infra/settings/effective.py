@@ -20,7 +20,7 @@ class InForce(NamedTuple):
         values: value of every setting.
         below: values that would hold if this tenant, or the general settings, had set nothing.
         sources: source of every setting.
-        problem: why the tenant's own settings are ignored; None if they are not.
+        problem: the reason why the tenant's own settings are ignored; None if they are in force.
     """
 
     values: Mapping[str, Any]

@@ -18,7 +18,7 @@ from mnemon_infra.settings.store import change_settings
 
 
 class NoSuchRevision(Exception):
-    """There is no such revision to go back to: it is of another key, a deletion, or no longer kept."""
+    """The revision cannot be restored: it belongs to another key, is a deletion, or is no longer kept."""
 
 
 class SettingChange(NamedTuple):
@@ -39,7 +39,7 @@ class Revision:
     """Changes against the entry before; for the oldest kept entry, all settings in it."""
     deleted: bool = False
     problem: str | None = None
-    """Reason for which the entry could not be in force now; None if it could."""
+    """The reason why the entry is not valid now; None if the entry is valid."""
     by: str | None = None
     """Name of the connection that set it, such as `mnemon-admin`; None if the client gave none."""
 
@@ -108,7 +108,7 @@ async def roll_back_settings(connection: Client, revision: int, tenant: str | No
         The revision that is in force now.
 
     Raises:
-        NoSuchRevision: the history has no such entry.
+        NoSuchRevision: the revision cannot be restored.
         InvalidBody: the document is not valid now.
         SettingsNotProvisioned: the bucket is absent.
         SettingsContended: other writers change the same settings all the time.

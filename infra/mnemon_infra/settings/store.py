@@ -45,7 +45,7 @@ CHECK_INTERVAL = 5.0
 """Seconds between two checks that the bucket exists and that the watch on it is alive."""
 
 ATTEMPTS = 50
-"""Attempts at a change that other writers overtake."""
+"""Maximum number of attempts at a change, as other writers may change the same settings first."""
 
 BACK_OFF = 0.002
 """Seconds by which the wait grows with each attempt: a copy of the bucket may be behind."""
@@ -56,7 +56,7 @@ class SettingsContended(Exception):
 
 
 class LiveSettings:
-    """The present settings: `value` is the default, `get_settings` a tenant's.
+    """The present settings: `value` has the default, and `get_settings` returns the settings of a tenant.
 
     Both follow the bucket while `watched` is open. An invalid entry of the default is ignored. A tenant whose
     entry is invalid, or does not fit the default any more, has the default.
@@ -255,8 +255,8 @@ async def change_settings(
 
     Args:
         connection: to the server.
-        edit: makes the new document from the present one; called again if that has changed meanwhile.
-        tenant: whose settings; None: the default.
+        edit: makes the new document from the present one; called again if another writer has changed that.
+        tenant: the tenant whose settings change; None for the default.
 
     Returns:
         The revision that is in force now.
@@ -264,7 +264,7 @@ async def change_settings(
     Raises:
         InvalidBody: the outcome is not valid; nothing is changed.
         SettingsNotProvisioned: the bucket is absent.
-        SettingsContended: other writers were faster, every time.
+        SettingsContended: other writers changed the settings during every attempt.
         mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
     """
     key = settings_key(tenant)
@@ -288,7 +288,7 @@ async def change_settings(
 
 
 async def write_settings(connection: Client, settings: SettingsV1) -> int:
-    """Replace the default by these settings, whatever was set before. It raises as `change_settings` does.
+    """Replace the default by these settings. It raises the same errors as `change_settings`.
 
     Returns:
         Their revision.

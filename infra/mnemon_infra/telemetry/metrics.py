@@ -17,7 +17,7 @@ PROVIDERS: Final = get_args(Provider)
 PURPOSES: Final = "extract", "compact"
 
 OUTCOMES: Final = "applied", "nothing", "retried", "dead"
-"""Outcomes of a delivery: with an effect, without one for a reason, to be retried, or a dead letter."""
+"""Outcomes of a delivery: applied, without effect for a reason, to be retried, or a dead letter."""
 
 REASONS: Final = (
     *("invalid_subject", "unknown_event", "invalid_body", "refused_by_database", "invalid_trigger"),
@@ -176,7 +176,7 @@ def count_batch(
 
     Args:
         consumer: the durable.
-        ends: number of messages by outcome of `EVENTS`.
+        ends: number of messages by outcome, in the words of `OUTCOMES`.
         done: deliveries that will not be retried, in the order of the log.
         seconds: time that the batch was in work.
         now: seconds since 1970.

@@ -60,7 +60,7 @@ class Gauge(Metric):
         self.values[self.bounded(labels)] = value
 
     def replace(self, values: Mapping[str, float]) -> None:
-        """Set the present values by its one label. Series that are not among them are removed."""
+        """Set the present value for each value of the only label, and remove all other series."""
         self.values = {self.bounded((label,)): value for label, value in values.items()}
 
 

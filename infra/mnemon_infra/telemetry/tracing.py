@@ -35,7 +35,7 @@ _AT_A_TIME: Final = 25
 _ENDPOINTS: Final = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 
 _spans: "SpanFactory | None" = None
-"""None if tracing is off."""
+"""Factory of the spans of this process; None if tracing is off."""
 
 
 def is_configured(environment: Mapping[str, str]) -> bool:
@@ -116,7 +116,7 @@ def derive_traceparent(delivery: "Delivery") -> str | None:
         return delivery.traceparent
     if delivery.stream != LOG:
         return None
-    # The second is part of it, since two deployments have the same positions.
+    # The trace depends on the second of storage too, since two deployments have the same positions.
     place = f"{delivery.stream}:{delivery.sequence}:{int(delivery.stored_at)}"
     own = blake2b(place.encode(), digest_size=24).hexdigest()
     return f"00-{own[:32]}-{own[32:]}-{'01' if _spans.is_sampled(own[:32]) else '00'}"

@@ -97,7 +97,7 @@ async def swap_collections(client: AsyncQdrantClient, live: str, to: str, former
 
 
 async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) -> None:
-    """Give the collections of a schema to another one, which has none.
+    """Give the collections of a schema to another schema, which has none.
 
     Raises:
         VectorsUnavailable: the server does not answer.
@@ -114,7 +114,7 @@ async def rename_collections(client: AsyncQdrantClient, schema: str, to: str) ->
 
 
 async def read_model(client: AsyncQdrantClient, schema: str) -> EmbeddingMetadata | None:
-    """Return the model that made the vectors of a schema; None if it is not recorded, or there are none.
+    """Return the model that made the vectors of a schema; None without a record or without vectors.
 
     Raises:
         VectorsUnavailable: the server does not answer.

@@ -162,7 +162,7 @@ class _OpenFolder:
         self.vectors = Edge(shards)
 
     async def exchange(self, to: Path) -> None:
-        """Swap the folder for another one, and answer from that one."""
+        """Swap the folder for another one, and answer from the new one."""
         for shard in self._shards.values():
             await shard.rest()
         # No await from here on: readers see either the old shards or the new ones.
@@ -209,7 +209,7 @@ _opened: dict[Path, _OpenFolder] = {}
 
 @asynccontextmanager
 async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> AsyncIterator[Edge]:
-    """Open the vectors of a folder, and create it if absent. All who open it in one process share them.
+    """Open the vectors of a folder, and create it if absent. All callers in a process share them.
 
     Raises:
         VectorsInUse: another process has it open.
@@ -235,7 +235,7 @@ async def open_edge(folder: Path, embedding_metadata: EmbeddingMetadata) -> Asyn
 async def swap_open_folder(folder: Path, to: Path) -> None:
     """Replace a folder that this process has open by another one, while searches continue.
 
-    Writers must pause meanwhile. Afterwards the former folder is at the path of `folder_swap.former_path`.
+    Writers must pause during the swap. Then the former folder is at `folder_swap.former_path`.
 
     Raises:
         VectorsUnavailable: the swap failed; nothing has changed.
@@ -249,7 +249,7 @@ def reopen_folder(folder: Path) -> None:
     """Open a folder of this process again after it was deleted; missing collections are empty.
 
     Raises:
-        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: it cannot be opened now.
+        VectorsUnavailable, VectorsOutdated, VectorsInUse, OSError: the folder cannot be opened now.
     """
     _opened[folder.resolve()].renew()
 

@@ -27,7 +27,7 @@ _SUBJECT: Final = "changed.vectors.holder"
 _EXCHANGED: Final = "changed.vectors.all.exchanged"
 
 MOST: Final = 64
-"""Most points of a page: about a millisecond of the event loop, which also serves bots."""
+"""Maximum number of points of a page: about a millisecond of the event loop, which also serves bots."""
 
 _MOST_BYTES: Final = 400_000
 _TIMEOUT: Final = 20.0
@@ -134,7 +134,7 @@ async def serve_requests(
         connection: to NATS.
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: passed by all writers; it is told when a swap has replaced the points.
+        gate: the gate that all writers pass; it counts a swap that has replaced the points.
     """
     lease: asyncio.TimerHandle | None = None
 

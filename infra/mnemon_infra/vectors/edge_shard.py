@@ -2,7 +2,7 @@
 
 The engine is called on the event loop: no call of qdrant-edge-py 0.9.0 releases the interpreter's lock, so
 that a call in a thread would block the loop all the same, and wait for its turn besides. Calls are kept short
-instead, and long work (`organising`) is done by another process on a copy.
+instead, and another process does long work (`shard_optimizer`) on a copy.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _FLUSH_AFTER = 5.0  # seconds
 _ORGANISE_AFTER = 4_000  # points
 _MOST_MISSED = 10_000  # points; above this, writers that can wait do so
 WRITTEN_AT_ONCE = 128
-"""Points of one write: about two milliseconds of the event loop."""
+"""Maximum number of points of one write: about two milliseconds of the event loop."""
 
 
 def require_room(folder: Path, needed: int = 0) -> None:
@@ -63,7 +63,7 @@ def require_room(folder: Path, needed: int = 0) -> None:
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise `VectorsUnavailable` for errors of the engine that may pass."""
+    """Raise `VectorsUnavailable` for errors of the engine that may be temporary."""
     try:
         yield
     except Exception as error:
@@ -128,10 +128,10 @@ class Shard:
             return True
 
     async def write(self, points: Sequence[Point]) -> None:
-        """Add or replace a few points, after it has given way to other work on the event loop.
+        """Add or replace a few points, after other work on the event loop has had its turn.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         async with self._turn():
             self.engine.update(UpdateOperation.upsert_points(list(points)))
@@ -142,10 +142,10 @@ class Shard:
             self._organising = asyncio.create_task(self._keep_organised(), name="vectors-organising")
 
     async def remove(self, which: Filter) -> None:
-        """Remove points, after it has given way to other work on the event loop.
+        """Remove points, after other work on the event loop has had its turn.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         removal = UpdateOperation.delete_points_by_filter(which)
         async with self._turn():
@@ -162,7 +162,7 @@ class Shard:
         """Stop all background work and flush to disk; searches continue.
 
         Raises:
-            VectorsUnavailable: the engine cannot do it now.
+            VectorsUnavailable: the engine fails now; a later attempt may succeed.
         """
         if self._organising:
             self._organising.cancel()

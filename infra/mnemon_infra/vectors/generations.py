@@ -47,8 +47,8 @@ async def open_as_of(
         dimension: dimension of its vectors; None without an embedder.
 
     Raises:
-        VectorsNotMade: there are none.
-        VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as of `open_vectors`.
+        VectorsNotMade: that generation has no vectors.
+        VectorsInUse, VectorsOutdated, VectorsUnavailable, VectorsNotConfigured: as in `open_vectors`.
     """
     generation = locate_generation(deployment, "as of", position)
     if not await has_vectors(generation):

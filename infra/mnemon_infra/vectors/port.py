@@ -114,7 +114,7 @@ class VectorStore(Protocol):
     """
 
     async def upsert(self, collection: Collection, points: Sequence[Point]) -> None:
-        """Write points, each in place of the one with the same id."""
+        """Write points; each replaces the point with the same id."""
 
     async def search(
         self,
@@ -134,7 +134,7 @@ class VectorStore(Protocol):
             collection: the collection to search.
             owner: only points of this user.
             queries: dense or sparse vectors.
-            limit: most hits of each query.
+            limit: maximum number of hits of each query.
             where: values that payload fields must have.
             ids: only points with these ids, or all others.
         """
@@ -142,7 +142,7 @@ class VectorStore(Protocol):
     async def wait_until_optimised(self) -> None:
         """Wait until most writes are optimised; until then they take up memory.
 
-        For writers that write without pause and that no request waits for.
+        Call this in writers that write without pause and that no request waits for.
         """
 
     async def delete(self, collection: Collection, owner: Owner, ids: Sequence[UUID] | None = None) -> None:

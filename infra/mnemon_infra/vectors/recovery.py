@@ -36,7 +36,7 @@ async def recover_lost_vectors(
     Args:
         vectors: the vectors of the folder.
         folder: the live folder.
-        gate: passed by all writers; it is told when the points have been replaced.
+        gate: the gate that all writers pass; it counts each replacement of the points.
         refill: resets the index position to the start of the log, and returns the number of events to index.
     """
 

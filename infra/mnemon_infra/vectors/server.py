@@ -60,7 +60,7 @@ _BAD_REQUEST, CONFLICT, _UNPROCESSABLE = 400, 409, 422
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Raise `VectorsUnavailable` for errors of the server that may pass."""
+    """Raise `VectorsUnavailable` for errors of the server that may be temporary."""
     try:
         yield
     except grpc.RpcError as error:

@@ -22,12 +22,12 @@ from mnemon_infra.vectors.generations import open_as_of
 from mnemon_infra.vectors.port import Point, VectorStore
 
 IN_PLACE = 20
-"""Texts whose words are weighed in the caller's thread, in half a millisecond; more go to another thread."""
+"""Maximum number of texts whose words are weighed in the caller's thread, in half a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """Vector store and embedder, which is None for words only. All writers pass the `gate`."""
+    """Vector store and embedder; the embedder is None for words only. All writers pass the `gate`."""
 
     vectors: VectorStore
     embedder: Embedder | None

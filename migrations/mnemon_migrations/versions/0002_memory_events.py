@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("proposal_id", sa.Text, comment="The event id of the proposal that it decides"),
         sa.Column("conversation", sa.Text, comment="Of a summary"),
         sa.Column("body", JSONB, comment="Null once the content is gone: the row stays"),
-        # Led by the id: else PostgreSQL, before it has statistics, reads all of a user by it to find one item.
+        # The id comes first: without statistics PostgreSQL would read all rows of a user to find one item.
         sa.PrimaryKeyConstraint("event_id", "user_id", "tenant"),
     )
     op.create_index("memory_events_reading", "memory_events", ["tenant", "user_id", "event", "item", "seq"])

@@ -1,4 +1,4 @@
-"""No statistics of columns with content: PostgreSQL keeps samples of values there, also of deleted rows."""
+"""End of statistics of columns with content: PostgreSQL keeps values in them, even of deleted rows."""
 
 from alembic import op
 
@@ -17,7 +17,7 @@ CONTENT = {
 
 def upgrade() -> None:
     for table, columns in CONTENT.items():
-        # The type stays as it is: to name it again removes the statistics that are there.
+        # The type stays the same: setting it again removes the existing statistics.
         changes = (
             change
             for name, type_ in columns.items()

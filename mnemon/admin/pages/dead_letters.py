@@ -30,7 +30,7 @@ from mnemon_infra.durables import DURABLES
 pages = PageSection("Dead letters", "/dead")
 
 PAGE_SIZE: Final = 50
-"""Letters on a page."""
+"""Maximum number of letters on a page."""
 
 MAX_BODY_CHARACTERS: Final = 20_000
 """Maximum number of characters of a body on the page; the command line shows all of it."""

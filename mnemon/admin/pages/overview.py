@@ -30,7 +30,7 @@ class ConsumerRow(NamedTuple):
 
 @pages.get("/")
 async def show_overview(visit: Visit) -> Response:
-    """Show the first page."""
+    """Show the overview."""
     return visit.render("overview.html", **await _collect_values(visit))
 
 

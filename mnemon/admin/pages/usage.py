@@ -25,7 +25,7 @@ _SPANS: Final = (7, 30, 90)
 _GROUPINGS: Final[tuple[UsageGrouping, ...]] = ("purpose", "tenant", "model")
 _MAX_TENANTS: Final = 500
 _PAGE_SIZE: Final = 50
-"""Batches on a page."""
+"""Maximum number of batches on a page."""
 
 
 @pages.get("/usage")

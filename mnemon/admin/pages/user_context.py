@@ -69,7 +69,7 @@ async def _request_context(visit: Visit, page_user: PageUser, form: Mapping[str,
     if (budget := parse_whole_number(form["budget"])) is not None:
         fields["budget"] = budget
     memory = await page_user.connect_memory(visit)
-    # `memory.context` never fails, and would hide an error.
+    # `memory.context` never raises, and would hide an error.
     reply = await memory.ask(page_user.user, "context", **fields)
     assert isinstance(reply, ContextReplyV1)
     return reply

@@ -13,7 +13,7 @@ from mnemon_infra.database.memory.users import list_conversations
 pages = PageSection("Users", "/users")
 
 _PAGE_SIZE: Final = 50
-"""Messages that the page shows at first."""
+"""Maximum number of messages that the page shows at first."""
 
 
 @pages.get("/user/conversations")

@@ -12,7 +12,7 @@ from mnemon_infra.database.memory.user_memory import load_user_counts
 pages = PageSection("Users", "/users")
 
 PAGE_SIZE: Final = 25
-"""Users on a page."""
+"""Maximum number of users on a page."""
 
 _MAX_TENANTS: Final = 500
 

@@ -58,7 +58,7 @@ class Access:
         return self._attempts.get_wait(address)
 
     def log_in(self, token: str, address: str) -> str | None:
-        """Return the cookie of a new session; None if `token` is not the token."""
+        """Return the cookie of a new session; None if `token` is wrong."""
         if not hmac.compare_digest(token.strip().encode(), self._token):
             self._attempts.record_failure(address)
             return None
@@ -95,7 +95,7 @@ class Access:
         return str(self._notices.dumps(notice))
 
     def read_notice(self, cookie: str | None) -> str | None:
-        """Return the notice of a cookie from `seal`; None if it is invalid or too old."""
+        """Return the notice of a cookie from `sign_notice`; None if the cookie is invalid or too old."""
         try:
             return str(self._notices.loads(cookie or "", max_age=_NOTICE_SECONDS))
         except BadSignature:

@@ -12,11 +12,11 @@ from mnemon.operations.dead_letters import assess_redrive, get_body
 from mnemon_infra.broker.dead_letters.listing import Letter
 
 CELL_CHARACTERS = 80
-"""Characters of a cell of the table; `show` has all of them."""
+"""Maximum number of characters of a cell of the table; `show` has all of them."""
 
 
 def summarize_letter(letter: Letter) -> dict[str, Any]:
-    """A letter for a program, without its text."""
+    """Return a letter as JSON values for a program, without its text."""
     tenant, user = letter.owner or (None, None)
     return {
         "id": letter.id,
@@ -35,7 +35,7 @@ def summarize_letter(letter: Letter) -> dict[str, Any]:
 
 
 def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) -> None:
-    """Show the newest letters, each as its `summarize_letter`, of `count` in all."""
+    """Show the newest letters, each as `summarize_letter` returns it; `count` is the number of all."""
     if as_json:
         typer.echo(json.dumps({"count": count, "letters": list(newest)}))
         return
@@ -55,7 +55,7 @@ def show_letters(newest: Sequence[dict[str, Any]], count: int, as_json: bool) ->
 
 
 def show_letter(letter: Letter, original: Msg | None, as_json: bool) -> None:
-    """Show all of a letter. `original` is the event that it is about, as far as it is in the log."""
+    """Show a letter in full. `original` is the event that it is about; None if the log does not have it."""
     found = summarize_letter(letter) | {
         "headers": dict(letter.headers),
         "left_out": letter.left_out,

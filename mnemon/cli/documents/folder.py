@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon_producers.client import MemoryClient
 
 CONCURRENCY: Final = 4
-"""Documents that are on their way at the same time."""
+"""Maximum number of documents that are on their way at the same time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class _FolderReading:
 
 
 async def add_folder(deployment: "Deployment", request: FolderRequest) -> ExitCode:
-    """Index the files of a folder that are new or changed, and remove what is gone from it."""
+    """Index the new and changed files of a folder, and remove the documents of missing files."""
     from mnemon.operations.folder_index.changes import compare_files
     from mnemon_contracts.base import InvalidBody
     from mnemon_contracts.subjects import InvalidId

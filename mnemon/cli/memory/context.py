@@ -53,7 +53,7 @@ def context(
         "as_of": parse_as_of(as_of_),
     }
     request.send(
-        # `memory.context` never fails, and would hide an error.
+        # `memory.context` never raises, and would hide an error.
         lambda memory: memory.ask(request.user, "context", **wanted),
         _show_context,
     )

@@ -238,7 +238,7 @@ _AGAIN = "Then run the command again: it continues where it stopped"
 def follow_memory(
     folder: Path, filters: tuple[str | None, str | None], data: Path | None, as_json: bool
 ) -> NoReturn:
-    """Keep a folder of Markdown files as memory is, until Ctrl-C. Ends the command."""
+    """Keep a folder of Markdown files equal to memory until Ctrl-C, then end the command."""
     if folder == Path("-"):
         refuse(ExitCode.USAGE_ERROR, "--follow writes a file per user", "Name a folder: -o DIR")
     perform_command(_follow_into(require_deployment(data, "broker", "database"), folder, filters, as_json))

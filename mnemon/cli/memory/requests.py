@@ -104,7 +104,7 @@ class MemoryRequest:
 
 @asynccontextmanager
 async def connect_memory(deployment: "Deployment", tenant: str) -> AsyncIterator["MemoryClient"]:
-    """Connect to the memory of a tenant until the end of the block; end the command without an answer."""
+    """Connect to a tenant's memory until the end of the block; end the command if no server answers."""
     from mnemon_contracts.subjects import InvalidId
     from mnemon_producers.client import MemoryClient
     from mnemon_producers.errors import NotConnected

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mnemon_infra.rebuild.verification import RowVerification
 
 _LONGEST_VALUE = 60
-"""Characters of a value that are shown in a table."""
+"""Maximum number of characters of a value that are shown in a table."""
 
 
 def verdict_to_json(verdict: "RowVerification", kept: str | None) -> dict[str, Any]:

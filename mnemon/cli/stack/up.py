@@ -103,7 +103,7 @@ def up(
 def _prepare_folder(data: Path) -> None:
     """Remove what a killed run left in the folder, and check the room on the disk; end the command on errors.
 
-    This comes before the imports, which take seconds: no command may take the remains for a running stack.
+    Call this before the imports, which take seconds: no command must take the remains for a running stack.
     """
     from mnemon_infra.embedded.disk_space import FULL, NoRoom, require_room
     from mnemon_infra.process.data_folder import FolderInUse, remove_stale_endpoints
@@ -182,7 +182,7 @@ async def _reset_unembedded(deployment: "Deployment", names: tuple[str, ...]) ->
 
 
 def _serve_page(stack: "Stack", port: int | None) -> "AbstractAsyncContextManager[PageAddress]":
-    """Serve the admin page with the operator's login: that of consumers may not ask or change settings."""
+    """Serve the admin page as operator: the consumers' login permits neither requests nor new settings."""
     from mnemon.admin.launcher import serve_admin_page
     from mnemon_infra.embedded.logins import FolderLogins
 

@@ -33,7 +33,7 @@ class StopSignals:
             asyncio.get_running_loop().remove_signal_handler(number)
 
     async def wait(self) -> None:
-        """Wait for the first signal; return at once if the start was cancelled and a library hid it."""
+        """Wait for the first signal; return at once if a library hid the cancellation of the start."""
         if self._task and self._task.cancelling():
             raise asyncio.CancelledError
         self._waiting = True

@@ -107,7 +107,7 @@ class LogAudit:
 
 
 def _has_no_row(row: Row, remark: RowDeviation) -> bool:
-    """Return whether the event has no row: there is none, or it is that of a later copy."""
+    """Return whether the event has no row of its own: a later copy may have one."""
     return remark.stored is None or remark.stored > row.seq
 
 

@@ -22,7 +22,7 @@ from mnemon_infra.database.engine import Database
 from mnemon_infra.database.projections.sweep import load_last_watermark
 
 EXAMINATIONS: Final = 3
-"""Times that a user is examined before a finding is a fault: sweeps run meanwhile."""
+"""Number of times that a user is examined before a deviation is a fault: sweeps run during an audit."""
 
 
 async def examine_summaries(
@@ -35,16 +35,16 @@ async def examine_summaries(
 
 
 async def examine_content(connection: Client, database: Database, up_to: int, faults: AuditFaults) -> int:
-    """Compare removed content with watermarks and endings, for every user who has some.
+    """Compare removed content with watermarks and endings, for every user with removed content.
 
     Args:
-        connection: of the broker.
-        database: where the projections are.
+        connection: to the broker.
+        database: the database with the projections.
         up_to: last log position to examine; later events may not be handled yet.
         faults: receives the faults.
 
     Returns:
-        How many events wait for a sweep.
+        The number of events that wait for a sweep.
     """
     waiting = 0
     async with aclosing(stream_watermarked_owners(database)) as users:

@@ -1,4 +1,4 @@
-"""Check that `dedupe` has decided every proposal, and none twice."""
+"""Check that `dedupe` has decided every proposal exactly once."""
 
 from collections.abc import Sequence
 from contextlib import aclosing

@@ -29,7 +29,7 @@ AuditProgress = Callable[[int, int], None]
 
 
 SUMMARY_BATCH: Final = 1000
-"""Summaries without content that the audit examines together."""
+"""Maximum number of summaries without content that the audit examines together."""
 
 
 class NotProvisioned(Exception):
@@ -46,8 +46,8 @@ async def run_audit(
     """Account for every event that `persist` has handled by now.
 
     Args:
-        connection: of the broker.
-        database: where the projections are.
+        connection: to the broker.
+        database: the database with the projections.
         sample: users whose content is compared; the existence of rows is checked for all users.
         progress: receives the progress.
         pages: the points in use; None to leave out the comparison of points.

@@ -38,8 +38,8 @@ class VectorAudit:
     """Compares points with rows.
 
     Args:
-        connection: of the broker.
-        database: where the rows are.
+        connection: to the broker.
+        database: the database with the rows.
         pages: the points in use.
         dead: log positions that `persist` gave up; a message there may have a point nevertheless.
         faults: receives the faults.
@@ -97,7 +97,7 @@ class VectorAudit:
         return found
 
     async def _judge_point(self, collection: Collection, point: Point, audit: CollectionAudit) -> None:
-        """Judge a point without a row. Look up both once more: sweeps run meanwhile."""
+        """Judge a point without a row. Look up point and row once more: sweeps run meanwhile."""
         seq = int(str(point.payload.get("seq", 0)))
         if seq in self._dead:
             audit.dead += 1
@@ -122,7 +122,7 @@ class VectorAudit:
             self._faults.add("no_point", item.seq, "index", f"vectors of {collection}", item.item)
 
     async def _is_shown(self, collection: Collection, item: IndexableItem) -> bool:
-        """Return whether a row is still visible; below a watermark it is not, though it may have content."""
+        """Return whether a row is still visible; a row below a watermark is not, even if it has content."""
         match collection:
             case Collection.MESSAGES:
                 (seen,) = await self._database.run_query(

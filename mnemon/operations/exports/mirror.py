@@ -189,7 +189,7 @@ def _find_changed(subjects: Iterable[str]) -> Iterable[Owner]:
         try:
             address = parse_subject(subject)
         except InvalidSubject:
-            continue  # the event of a dead letter: it has no row
+            continue  # the event of a dead letter has no row
         if address.name in SHOWN_EVENTS:
             yield address.tenant, address.user
 

@@ -27,7 +27,7 @@ _VERSION: Final = 1
 
 _PLAIN: Final = set(f"{ascii_lowercase}{digits}-_.@+=".encode())
 _NAME_LIMIT: Final = 200
-"""Characters of a name without its ending; file systems take 255."""
+"""Maximum number of characters of a name without its ending; file systems take 255."""
 _DIGEST_LENGTH: Final = 32
 
 
@@ -93,7 +93,7 @@ class MirrorFolder:
             yield
 
     def load_state(self) -> MirrorState | None:
-        """Return how far the folder is written; None if all of it has to be written."""
+        """Return the saved progress; None if the whole folder has to be written."""
         try:
             kept = json.loads((self.path / STATE).read_text(encoding="utf-8"))
             if kept["version"] != _VERSION:
@@ -108,7 +108,7 @@ class MirrorFolder:
         self._replace(self.path / STATE, json.dumps({"version": _VERSION, **asdict(state)}))
 
     def write_memory(self, owner: Owner, text: str) -> bool:
-        """Write a user's file; return False if it has that text already."""
+        """Write a user's file; return False if the file has this text already."""
         path = self.get_path(owner)
         with suppress(FileNotFoundError):
             if path.read_bytes() == text.encode():
@@ -118,7 +118,7 @@ class MirrorFolder:
         return True
 
     def remove_memory(self, path: Path) -> bool:
-        """Remove a user's file; return False if there is none."""
+        """Remove a user's file; return False if the user has no file."""
         try:
             path.unlink()
         except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""Export of many users' memory: which users, as of which log position, and the progress."""
+"""Export of many users' memory as of one log position, with its progress."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
@@ -42,7 +42,7 @@ class ExportCounts:
 
 
 async def wait_until_projected(connection: Client) -> int:
-    """Wait until the rows have all events that the log has now; return the log position of the last one.
+    """Wait until the rows have all events of the log as of now; return the last log position.
 
     Raises:
         NotProjected: the rows do not have them within `PROJECTION_TIMEOUT`.
@@ -72,10 +72,10 @@ async def write_memories(
     written: ExportCounts,
     progress: Callable[[ExportCounts], None],
 ) -> ExportCounts:
-    """Write the memory of users, one after another. Users who were erased meanwhile have no lines.
+    """Write the memory of users, one after another. Users who are erased during the export have no lines.
 
     Args:
-        database: where the projections are.
+        database: the database with the projections.
         owners: the users.
         form: writes the lines of one user.
         put: takes each line.

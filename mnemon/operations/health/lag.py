@@ -1,4 +1,4 @@
-"""State of the streams, and lag of the consumers: how far they are behind and how fast they are."""
+"""State of the streams, and lag of the consumers with their rates."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ UNREAD_SECONDS: Final = 2.0
 """Seconds for which pending messages may have no reader before the consumer counts as not read."""
 
 MANY_MESSAGES: Final = 1000
-"""Pending messages below which a growing lag is not reported."""
+"""Number of pending messages below which a growing lag is not reported."""
 
 
 class Lag(BaseModel):
@@ -35,11 +35,11 @@ class Lag(BaseModel):
     redelivered: int
     """Messages in work that were delivered more than once."""
     readers: int
-    """Requests for messages that are open at the server."""
+    """Number of open requests for messages at the server."""
     is_read: bool = True
     """Whether messages were requested or in work in any of several samples."""
     paused_until: str | None = None
-    """End of the pause of the durable; None if it is not paused."""
+    """End of the pause of the durable; None without a pause."""
     is_paused_by_dead_letters: bool = False
     """Whether too many dead letters caused the pause; if not, an operator did."""
     per_second: float | None = None

@@ -42,7 +42,7 @@ class WindowsState(_FrozenModelState):
 
 
 class BatchesState(_FrozenModelState):
-    """Unfinished batches in one state; the age is that of the oldest."""
+    """Unfinished batches in one state, with the age of the oldest."""
 
     state: str
     batches: int

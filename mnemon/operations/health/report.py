@@ -100,9 +100,9 @@ class Health(_FrozenState):
     database: DatabaseState
     vectors: VectorsState
     folder: FolderState | None = None
-    """None if the servers are not those of `mnemon up`."""
+    """None if `mnemon up` does not run the servers."""
     models: ModelsState | None = None
-    """None if it cannot be read: a server does not answer, or the schema is not of this version."""
+    """None if a server does not answer, or the schema is not of this version."""
     reachable: bool
     healthy: bool
     problems: tuple[str, ...]

@@ -32,7 +32,7 @@ class ExistingEvents:
     def has_foreign_fact(self, event: Event) -> bool:
         """Return whether an event is about a fact whose id another fact of the user has in the log.
 
-        Also notes the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
+        Also note the fact of a `FactSavedV1` as known, and as one of the source if the log has no other.
         """
         fact_id = getattr(event, "fact_id", None)
         if fact_id is None:
@@ -44,7 +44,7 @@ class ExistingEvents:
     def has_room_for(self, event: Event) -> bool:
         """Return whether a fact may keep its id.
 
-        It may if no other fact has the id, and all facts of the user come from the same kind of source.
+        That is so if no other fact has the id, and all facts of the user come from the same kind of source.
         """
         fact_id, kind = getattr(event, "fact_id", None), str(event.id).partition(":")[0]
         is_taken = self.facts.get(str(fact_id), event.id) != event.id

@@ -11,11 +11,11 @@ import ijson
 from mnemon.operations.imports.records import NotReadable
 
 MAX_DEPTH: Final = 200
-"""Lists and objects nested in each other, at most; an export of a chat has a dozen."""
+"""Maximum depth of nested lists and objects; an export of a chat has a dozen."""
 
 
 def parse_json(file: BinaryIO) -> Iterator[tuple[str, str, Any]]:
-    """Yield what `ijson.parse` yields: prefix, event and value.
+    """Yield prefix, event and value of each token, as `ijson.parse` does.
 
     Raises:
         NotReadable: the file is nested too deeply.

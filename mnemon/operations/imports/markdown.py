@@ -158,8 +158,8 @@ def parse_path(path: Path) -> tuple[Tier | None, str | None]:
 def _create_saved(read: MarkdownLine, proposed: FactProposedV1) -> FactSavedV1 | None:
     """Return the fact under its own id.
 
-    Return None if it lacks an id, a tier or an importance, or if the default policy refuses it: then `dedupe`
-    decides, which knows the policy of the tenant.
+    Return None if the fact lacks an id, a tier or an importance, or if the default policy refuses it: then
+    `dedupe` decides by the policy of the tenant.
     """
     settings = SettingsV1()
     if read.id is None or read.tier is None or read.importance is None:

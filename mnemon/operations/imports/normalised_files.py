@@ -1,4 +1,4 @@
-"""Rewrites imported Markdown files in the form of an export, and keeps the old content as a backup."""
+"""Rewrite of imported Markdown files in the form of an export, with the old content as a backup."""
 
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -27,8 +27,8 @@ async def rewrite_files(connection: Client, database: Database, files: Mapping[P
     """Replace each file with the memory of its user, and keep the old content as a backup.
 
     Args:
-        connection: of the broker.
-        database: where the rows are.
+        connection: to the broker.
+        database: the database with the rows.
         files: the files, each with its owner.
 
     Raises:

@@ -51,7 +51,7 @@ class RowReader:
     async def read_conversations(
         self, rows: AsyncGenerator[ExternalMessageRow, None]
     ) -> AsyncIterator[ImportRecord]:
-        """Yield messages; before those of each conversation, an event that starts it."""
+        """Yield messages, and before the first message of each conversation an event that starts it."""
         last = None
         async with aclosing(rows):
             async for row in rows:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from mnemon.operations.imports.records import ImportDoubt, Incoming, LeftOutRecord, RefusedRecord
 
 MAX_FIRST: Final = 10
-"""Refusals and doubts that the report names, at most of each."""
+"""Maximum number of refusals, and of doubts, that the report names."""
 
 
 @dataclass(slots=True)
@@ -24,9 +24,9 @@ class ImportReport:
         already_there: events that the log had before.
         left: number of records that are no memory, by reason.
         refused: number of records that cannot be imported.
-        first: the first of them, `MAX_FIRST` at most.
+        first: the first refused records, at most `MAX_FIRST`.
         doubts: number of guesses and possible mistakes.
-        first_doubts: the first of them, `MAX_FIRST` at most.
+        first_doubts: the first doubts, at most `MAX_FIRST`.
         last_seq: log position of the last event; 0 if none was imported.
     """
 

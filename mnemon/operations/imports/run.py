@@ -74,7 +74,7 @@ ImportProgress = Callable[[ImportReport], None]
 async def count_records(
     records: AsyncIterator[ImportRecord], tenant: str | None, report: ImportReport, progress: ImportProgress
 ) -> ImportReport:
-    """Count what an import would do, without importing anything.
+    """Count the records as an import would, without importing them.
 
     Args:
         records: the records.
@@ -133,7 +133,7 @@ class RecordImporter:
     In a batch, chat events go first: other events name the log positions of messages.
 
     Args:
-        connection: of the broker.
+        connection: to the broker.
         tenant: the tenant of events that name none.
         report: receives the counts.
         progress: receives the report after each batch.
@@ -229,7 +229,7 @@ class RecordImporter:
     async def _load_known(self, owner: Owner) -> ExistingEvents:
         """Return the existing events of a user.
 
-        Keep those of the users in the current batch: sources list users one after another.
+        Keep the events of the users in the current batch: sources list users one after another.
         """
         if owner not in self._users:
             tenant, _ = owner

@@ -30,7 +30,7 @@ from mnemon.operations.imports.records import (
 _SINGLE_USER_CHATS: Final = {"bot_chat", "personal_chat", "saved_messages"}
 _MEDIA: Final = ("media_type", "photo", "file", "location_information", "contact_information", "poll")
 _MAX_HELD_BACK: Final = 50
-"""Messages that the reader holds back, at most, until both sides of a chat have spoken."""
+"""Maximum number of messages that the reader holds back until both sides of a chat have spoken."""
 
 
 @dataclass(slots=True)
@@ -250,7 +250,7 @@ def _get_text(written: Any) -> str:
 
 
 def _describe_media(message: dict[str, Any]) -> str | None:
-    """Return a short description of the media in a message; None if there is none."""
+    """Return a short description of the media in a message; None without media."""
     for name in _MEDIA:
         if name not in message:
             continue

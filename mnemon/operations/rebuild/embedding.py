@@ -1,4 +1,4 @@
-"""Embedding model of a generation: the one that made its first vectors, whatever the settings name now."""
+"""Embedding model of a generation: the model that made its first vectors, not the one of the settings."""
 
 from mnemon_contracts.settings.groups import Embedding
 from mnemon_contracts.streams import LOG

@@ -44,10 +44,10 @@ class GenerationReplay(NamedTuple):
             await self.vectors.replay_to(position, lambda reached: progress.report_vectors(reached, position))
 
     async def replay_to_end(self, place: Site, progress: GenerationProgress) -> None:
-        """Replay to the end of the log, again and again until a pass has at most `NEAR` events to replay.
+        """Replay to the end of the log, until a pass has at most `SWAP_DISTANCE` events to replay.
 
         Raises:
-            Exception: the errors of `replay_until`.
+            Exception: the errors of `replay_to`.
         """
         while True:
             end = await place.load_log_end()
@@ -72,7 +72,7 @@ async def open_generation(
         kind: the kind of the generation.
         progress: receives the progress.
         up_to: last log position of the generation; None for the end of the log.
-        embedding: the model that makes its vectors; None takes that of the live vectors.
+        embedding: the model that makes its vectors; None takes the model of the live vectors.
 
     Raises:
         RebuildBlocked: another generation or schema has its name.

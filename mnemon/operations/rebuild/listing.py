@@ -39,7 +39,7 @@ async def list_generations(place: Site) -> list[ListedGeneration]:
 
 
 async def remove_generation(place: Site, name: str) -> str:
-    """Remove a generation that is not live, rows and vectors. No other process may use it meanwhile.
+    """Remove rows and vectors of a generation that is not live and that no other process uses.
 
     Args:
         place: the deployment and its connections.

@@ -1,4 +1,4 @@
-"""Access of a rebuild to the live vectors and to those of other generations."""
+"""Access of a rebuild to the live vectors and to the vectors of other generations."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ from mnemon_infra.vectors.port import Collection, PointPages, VectorsInUse, Vect
 
 @asynccontextmanager
 async def open_live_pages(place: Site) -> AsyncIterator[PointPages | None]:
-    """Open the live points: through the process that has them open, or directly. Yield None without any.
+    """Open the live points, through the Edge owner or directly. Yield None if no vectors exist.
 
     Raises:
         VectorsUnavailable: the engine does not answer.

@@ -30,13 +30,13 @@ class RebuildResult(NamedTuple):
 async def rebuild_generation(place: Site, progress: GenerationProgress) -> RebuildResult:
     """Replay the log into a new generation, and swap it with the live one.
 
-    The new generation goes live when it has reached the end of the log while writers wait. It is not compared
-    with the live one: `GenerationVerification` does that.
+    The new generation becomes live when it has reached the end of the log while writers wait.
+    `GenerationVerification` compares generations; this function does not.
 
     Raises:
         RebuildBlocked: a former generation exists.
-        nats.errors.Error, DatabaseUnavailable: a server does not answer; the next call goes on where this one
-            ended.
+        nats.errors.Error, DatabaseUnavailable: a server does not answer; the next call continues from the
+            position reached.
     """
     await require_no_former(place)
     async with open_generation(place, "next", progress) as generation:

@@ -59,7 +59,7 @@ async def swap_rows(place: Site, replay: GenerationReplay, progress: GenerationP
     owed = await list_unswept(place.connection)
 
     async def also(connection: Connection, former: str) -> None:
-        # Record with the former rows how far the vectors are that stay live until `swap_vectors`.
+        # Record with the former rows the position of the vectors that stay live until `swap_vectors`.
         await VECTORS.create(connection, former, indexed, owners=owed)
 
     await generations.swap_row_generations(place, replay.rows, progress, also)
@@ -95,7 +95,7 @@ async def swap_vectors(place: Site, progress: GenerationProgress) -> bool:
 
 @asynccontextmanager
 async def open_former(place: Site, progress: GenerationProgress) -> AsyncIterator[GenerationReplay]:
-    """Open the generation that was live before the last swap; give its vectors the name of the next ones.
+    """Open the generation that was live before the last swap; name its vectors as the next generation's.
 
     Raises:
         RebuildBlocked: no former generation can take over.

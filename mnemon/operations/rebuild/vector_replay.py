@@ -17,10 +17,10 @@ from mnemon_infra.database.generations.progress import VECTORS
 from mnemon_infra.vectors.vector_index import VectorIndex
 
 PAGE_SIZE: Final = 1000
-"""Events that are indexed together."""
+"""Maximum number of events that are indexed together."""
 
 SWEEP_CONCURRENCY: Final = 4
-"""Users whose points are swept at the same time: a sweep mostly waits for the rows."""
+"""Maximum number of users whose points are swept at the same time: a sweep mostly waits for the rows."""
 
 SWEEP_PAGES: Final = 50
 """Pages after which users are swept before the end, so that the list of users does not grow with the log."""
@@ -40,7 +40,7 @@ class VectorReplay:
         """Create a replay.
 
         Args:
-            connection: of the broker.
+            connection: to the broker.
             database: has the rows that belong to the vectors.
             schema: keeps the progress of the vectors.
             vector_index: the vectors, and the model that makes them.

@@ -30,7 +30,7 @@ _PAUSE: Final = 0.1
 
 
 class GenerationVerification:
-    """Compares rows, then vectors. Both sides may change meanwhile: differences are compared again."""
+    """Compares rows, then vectors. Differences are compared again: both sides may change meanwhile."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class GenerationVerification:
         Args:
             place: the deployment and its connections.
             replay: the generation to compare with.
-            live: the vectors in use; None if there are none.
+            live: the vectors in use; None without vectors.
             progress: receives the progress.
             timeout_seconds: seconds to wait for the consumers that write rows and vectors.
         """

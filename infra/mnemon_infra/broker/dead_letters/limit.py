@@ -1,4 +1,4 @@
-"""Limit of dead letters: too many within a minute are hardly the messages' fault, so the consumer pauses."""
+"""Limit of dead letters: many within a minute point to a fault of the consumer, which then pauses."""
 
 import asyncio
 from collections import Counter, deque
@@ -89,7 +89,7 @@ class DeadLimit:
 
 
 async def is_paused_by_dead_letters(connection: Client, consumer: str, until: datetime) -> bool:
-    """Return whether a paused consumer made a dead letter when such a pause would have begun.
+    """Return whether a paused consumer made a dead letter about `PAUSE` seconds before the end of its pause.
 
     Raises:
         nats.errors.Error: the server does not answer.

@@ -18,7 +18,7 @@ from mnemon_contracts.subjects import InvalidSubject, dead_filter, decode_token,
 from mnemon_infra.broker.streams.log_reader import TIMEOUT, read_stored
 
 LetterKind = Literal["event", "trigger", "answer"]
-"""An event of the log; a trigger; or something outside the streams, such as a model's answer."""
+"""Kind of an original: an event of the log, a trigger, or an answer of a model, which is in no stream."""
 
 _SPAN: Final = 64
 """Positions of the first range that `read_newest_letters` reads. Each range before it has twice as many."""
@@ -55,7 +55,7 @@ class Letter:
 
     @property
     def is_given_up(self) -> bool:
-        """Whether it is about a window that no model could read; else the window's facts were proposed."""
+        """Whether the letter is about a window that no model could read; else its facts were proposed."""
         return self.kind == "answer" and self.reason != "too_many_facts"
 
     @property
@@ -74,7 +74,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True)
 class LetterFilter:
-    """Conditions on dead letters. A field that is None is no condition."""
+    """Conditions on dead letters. A field of None sets no condition."""
 
     consumer: str | None = None
     reason: str | None = None
@@ -96,7 +96,7 @@ class LetterFilter:
 async def read_letters(
     connection: Client, letter_filter: LetterFilter, after: int = 0
 ) -> AsyncGenerator[Letter, None]:
-    """Yield the letters beyond a position that the filter covers, oldest first.
+    """Yield the letters beyond a position that match the filter, oldest first.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
@@ -131,13 +131,13 @@ async def read_letter_subjects(connection: Client) -> AsyncGenerator[str, None]:
 async def read_newest_letters(
     connection: Client, letter_filter: LetterFilter, before: int | None, most: int
 ) -> list[Letter]:
-    """Return the newest letters that the filter covers, newest first. It reads little more than those.
+    """Return the newest letters that match the filter, newest first. It reads few others.
 
     Args:
         connection: to the server.
         letter_filter: the filter.
-        before: only letters older than the one of this id; None: all.
-        most: how many at most.
+        before: id of a letter; only older letters are returned. None takes all letters.
+        most: maximum number of letters.
 
     Raises:
         nats.errors.Error: the server does not answer, or the stream of dead letters is absent.
@@ -218,7 +218,7 @@ async def remove_message(connection: Client, stream: str, sequence: int) -> None
 
 
 def parse_letter(message: Msg) -> Letter:
-    """Return a message that `read_stored` yielded as a letter."""
+    """Convert a message that `read_stored` yielded to a letter."""
     headers = message.headers or {}
     subject = headers["Nats-Subject"]
     _, consumer, *original = subject.split(".")

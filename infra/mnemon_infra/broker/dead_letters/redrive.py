@@ -20,7 +20,7 @@ from mnemon_infra.broker.streams.triggers import decode_given_up, given_up_subje
 from mnemon_infra.delivery import Delivery
 
 IsApplied = Callable[[Delivery], Awaitable[bool | None]]
-"""Returns whether the projections have something of an event, for example after a later replay of the log;
+"""Returns whether the projections contain an event, for example after a later replay of the log;
 None if that is unknown."""
 
 TIMEOUT: Final = 5.0
@@ -32,19 +32,19 @@ can move to another position in the log."""
 
 @dataclass(frozen=True, slots=True)
 class GivenBack:
-    """The original will be handled again. `sequence` is its new position, in the stream that it came from."""
+    """Result of a redrive: the original will be handled again; `sequence` is its new position."""
 
     sequence: int
 
 
 @dataclass(frozen=True, slots=True)
 class AlreadyApplied:
-    """A newer version had handled the event already, at its position in the log: only the letter was left."""
+    """Result of a redrive: a newer mnemon had applied the event already, so only the letter was removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The letter is still there. `why` is a sentence for an operator."""
+    """Result of a redrive that left the letter in place. `why` is a sentence for an operator."""
 
     why: str
 
@@ -55,7 +55,7 @@ async def find_original(connection: Client, letter: Letter) -> Msg | None:
     Raises:
         nats.errors.Error: the server does not answer.
     """
-    # By position alone: the subject of a dead letter may be one that no request can name.
+    # Find the event by its position alone: no request can name the subjects of some dead letters.
     message = await find_message(connection, LOG, ">", letter.sequence)
     # Clients strip headers, so the letter lacks white space at the end of a subject.
     if message is None or (message.headers or {})["Nats-Subject"].strip() != letter.subject:
@@ -103,8 +103,8 @@ async def _redrive_event(
 ) -> GivenBack | AlreadyApplied | Kept:
     """Move the event to the end of the log.
 
-    It does not stay at its former position as well: a replay of the log after the fix would find it there,
-    and put it before the events that users have been shown until now.
+    The event leaves its former position. There, a replay of the log after the fix would put it before the
+    events that users have been shown until now.
     """
     original = await find_original(connection, letter)
     if original is None:
@@ -164,7 +164,7 @@ def _build_headers(original: Msg, letter: Letter) -> dict[str, str]:
 
 
 def _find_own_id(subject: str, body: bytes) -> object:
-    """Return the id in the body, as far as the body can be read."""
+    """Return the id in the body; None if the body has no readable id."""
     try:
         return decode_event(parse_subject(subject), body).id
     except (InvalidSubject, UnknownEvent, InvalidBody):

@@ -1,4 +1,4 @@
-"""Writer of dead letters without a message, such as an unreadable answer. `outcomes` writes the others."""
+"""Writer of dead letters about things other than messages, such as a model's unreadable answer."""
 
 import json
 from typing import Any
@@ -27,13 +27,13 @@ async def store_letter(
     """Store a letter. The same letter within the stream's duplicate window makes no second one.
 
     Args:
-        connection: where the stream is.
+        connection: to the server.
         consumer: the consumer that gives up.
         subject: subject of the event that reports it in the log.
         dead: the reason and the error.
         letter: the body, JSON; if it is too large for the server, its longest text is cut.
         letter_id: identity of the letter.
-        model: provider and model whose answer it is about.
+        model: provider and model that gave the answer.
 
     Raises:
         nats.errors.Error: it is unknown whether the letter is stored.
@@ -51,7 +51,7 @@ async def store_letter(
     size = len(body) + sum(len(name) + len(value.encode()) + 4 for name, value in headers.items())
     if size + HEADROOM > connection.max_payload:
         longest = max(letter, key=lambda name: len(str(letter[name])))
-        # A character takes eight bytes at most in JSON.
+        # A character takes at most eight bytes in JSON.
         beginning = str(letter[longest])[: (connection.max_payload - HEADROOM) // 16]
         body = json.dumps({**letter, longest: beginning}, ensure_ascii=False).encode(errors="replace")
         headers["Mnemon-Left-Out"] = f"the end of {longest}"

@@ -1,8 +1,8 @@
 """Users of NATS and their permissions: a file that the server's configuration includes.
 
 Every tenant has an account of its own. Two things cross its border: the events that a bot publishes and the
-requests that it sends, each with the tenant in the subject. Permissions within one account would not do: the
-server acknowledges a publish to whatever subject the bot names for the reply, so a bot could make the
+requests that it sends, each with the tenant in the subject. Permissions within one account would not suffice:
+the server acknowledges a publish to whatever subject the bot names for the reply, so a bot could make the
 acknowledgement an event of another tenant.
 """
 
@@ -32,7 +32,7 @@ _WORKER: Final = {
             "_R_.>",  # replies across the border of an account
             *("$JS.API.STREAM.INFO.*", "$JS.API.STREAM.LIST", "$JS.API.STREAM.MSG.GET.*"),
             *("$JS.API.DIRECT.GET.>", "$JS.API.CONSUMER.>"),
-            # For erasures; and to create streams again that were deleted and can be derived.
+            # For erasures, and to create deleted streams again whose content can be derived.
             *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in (LOG, DEAD)),
             f"$JS.API.STREAM.PURGE.{WORK}",
             *(f"$JS.API.STREAM.CREATE.{stream}" for stream in (WORK, DEAD)),
@@ -104,7 +104,7 @@ class Authorization:
             raise NotOurs(f"{path} was not written by `mnemon auth`: name another file") from error
 
         for user in authorization._main["users"]:
-            if user["user"] == "worker":  # earlier versions allowed it more
+            if user["user"] == "worker":  # earlier versions gave workers more permissions
                 user["permissions"] = _WORKER
         return authorization
 
@@ -162,7 +162,7 @@ class Authorization:
         return True
 
     def revoke(self, tenant: str) -> bool:
-        """Remove a tenant's login. Return False if it has none.
+        """Remove a tenant's login. Return False if the tenant has none.
 
         Raises:
             mnemon_contracts.subjects.InvalidId: the id cannot be a tenant's.
@@ -201,7 +201,7 @@ def anybody() -> str:
 
 
 def quoted(text: str) -> str:
-    """Quote a text for the server's configuration: JSON without escapes of letters, unknown to it."""
+    """Quote a text for the server's configuration: JSON without escaped letters, which it cannot read."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -58,10 +58,10 @@ async def require_streams(connection: Client) -> None:
 async def watch_durables(connection: Client, durables: Sequence[DurableConsumer]) -> None:
     """Check every `CHECK_INTERVAL` seconds that the consumers exist.
 
-    It creates a deleted consumer again: a subscriber that pulls from an absent one spins in silence, and
-    never recovers. It also creates the streams of triggers and of dead letters again, but not the log:
-    positions would start at 1 again, and rows have those positions already. If anyone else deleted the log
-    and created it again, this process ends.
+    It creates a deleted consumer again: a subscriber that pulls from an absent consumer retries without an
+    error, and never recovers. It also creates the streams of triggers and of dead letters again, but not the
+    log: positions would start at 1 again, and rows have those positions already. If another program deletes
+    the log and creates it again, this process ends.
 
     Args:
         connection: an open connection.

@@ -23,7 +23,7 @@ from mnemon_contracts.streams import DEAD, LOG, SETTINGS, WORK
 from mnemon_infra.durables import DURABLES, DurableConsumer
 
 SETTINGS_KEPT = 64
-"""Revisions that the bucket keeps of the general settings, and of each tenant's settings."""
+"""Maximum number of revisions that the bucket keeps of the general settings, and of each tenant's."""
 
 STREAMS = (
     StreamConfig(
@@ -42,7 +42,8 @@ STREAMS = (
         subjects=["work.>", "schedule.>"],
         retention=RetentionPolicy.WORK_QUEUE,
         storage=StorageType.FILE,
-        # One trigger per user and consumer waits at a time: a newer one says all that the older one said.
+        # At most one trigger per user and consumer waits: a newer trigger replaces the older one without
+        # loss.
         max_msgs_per_subject=1,
         discard=DiscardPolicy.OLD,
         allow_msg_schedules=True,
@@ -63,7 +64,7 @@ BUCKETS = (KeyValueConfig(bucket=SETTINGS, description="Run-time settings", hist
 
 
 _TOO_FEW = frozenset({10005, 10074})
-"""Errors of a server: too few servers for the copies of a stream, or no cluster at all."""
+"""Error codes of nats-server: too few servers for the copies of a stream, or no cluster at all."""
 
 
 class TooFewServers(Exception):
@@ -100,8 +101,8 @@ async def provision(connection: Client, replicas: int | None = None) -> list[Pro
 
     Args:
         connection: to any server of a cluster.
-        replicas: how many servers keep a copy of each stream and bucket; a consumer has those of its stream.
-            None keeps the number that exists, for callers that only create absent objects.
+        replicas: number of servers that keep a copy of each stream and bucket; a consumer has as many as its
+            stream. None keeps the existing number, for callers that only create absent objects.
 
     Raises:
         TooFewServers: there are fewer servers than copies.
@@ -122,7 +123,7 @@ async def list_drift(connection: Client, replicas: int | None = None) -> list[Pr
 
 
 async def reset_consumer(connection: Client, stream: str, name: str) -> int:
-    """Have a consumer read its stream from the start. Return the number of messages that it will read.
+    """Reset a consumer to the start of its stream. Return the number of messages that it will read.
 
     Raises:
         nats.errors.Error: the server does not answer, or refuses.

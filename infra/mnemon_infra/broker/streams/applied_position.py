@@ -88,7 +88,7 @@ class AppliedPosition:
         return self._noticed > self.value
 
     def notice(self, seq: int) -> None:
-        """Note that something at this position was written."""
+        """Note that an event at this position was written."""
         self._noticed = max(self._noticed, seq)
         self._change.set()
 

@@ -87,9 +87,9 @@ class ErasedConversation:
     """Erasure of a conversation: all of it below a log position, and all that was derived from it alone.
 
     Attributes:
-        spans: ranges of positions in which it was the current one; the second of each is beyond the last.
+        spans: ranges of positions in which the conversation was the current one; each excludes its end.
         derived: positions of the facts and proposals that were derived from it alone.
-        event_id: id of the event of the erasure; `seq` is that event's position.
+        event_id: id of the erasure event; `seq` is that event's position.
     """
 
     owner: Owner
@@ -103,7 +103,7 @@ class ErasedConversation:
 
     @classmethod
     def from_event(cls, owner: Owner, event: UserErasedV1, event_id: str, seq: int, at: datetime) -> Self:
-        """Build it from an event that names a conversation."""
+        """Build the erasure from an event that names a conversation."""
         return cls(
             owner,
             event.conversation or "",
@@ -180,13 +180,13 @@ class ErasedConversation:
 
 
 class Erasures(NamedTuple):
-    """Erasures of a user, purged already or not: all below a position, and conversations."""
+    """Erasures of a user, purged yet or not: of everything below a position, and of conversations."""
 
     below: int = 0
     conversations: tuple[ErasedConversation, ...] = ()
 
     def removes_message(self, conversation: str | None, seq: int) -> bool:
-        """Return whether a message is erased; arguments as of `ErasedConversation.removes_message`."""
+        """Return whether a message is erased, as `ErasedConversation.removes_message` does."""
         return seq < self.below or any(each.removes_message(conversation, seq) for each in self.conversations)
 
     def removes_window(self, conversation: str, from_seq: int) -> bool:

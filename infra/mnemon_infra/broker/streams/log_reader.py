@@ -1,4 +1,4 @@
-"""Reader of a stream by subject, many messages with one request: the events of one user, for example."""
+"""Reader of a stream by subject, such as the events of one user: many messages for each request."""
 
 import asyncio
 import json
@@ -22,14 +22,14 @@ from mnemon_infra.broker.patches import parse_header_lines
 from mnemon_infra.delivery import Delivery
 
 TAIL_LIMIT = 500
-"""Events of one user that are read beyond the projections, at most."""
+"""Maximum number of a user's events that are read beyond the projections."""
 
 PAGE = 256
-"""Events of one answer, at most."""
+"""Maximum number of events in one answer."""
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT = 5.0
-"""Seconds between two messages of an answer, at most."""
+"""Maximum seconds between two messages of an answer."""
 
 _UNAVAILABLE = "503"
 
@@ -57,7 +57,7 @@ async def _read_first(connection: Client, pattern: str, after: int) -> list[Deli
 
 
 async def read_last_position(connection: Client, pattern: str) -> int:
-    """Return the log position of the last event of a subject pattern; 0 when there is none.
+    """Return the log position of the last event of a subject pattern; 0 without such an event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -113,7 +113,7 @@ async def read_delivery(connection: Client, position: int) -> Delivery:
 
 
 async def _ask_leader(connection: Client, request: Mapping[str, object]) -> Delivery:
-    """Ask the leader without nats-py's own function, which cuts the time to microseconds."""
+    """Ask the leader without nats-py's own function, which truncates the time to microseconds."""
     subject = f"$JS.API.STREAM.MSG.GET.{LOG}"
     reply = await connection.request(subject, json.dumps(request).encode(), timeout=TIMEOUT)
     answer = json.loads(reply.data)

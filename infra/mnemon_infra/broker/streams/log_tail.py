@@ -21,7 +21,7 @@ from mnemon_infra.broker.streams.stream_reader import consumer_count, open_consu
 from mnemon_infra.delivery import Delivery
 
 PAGE: Final = 1000
-"""Events of a page, at most."""
+"""Maximum number of events of a page."""
 
 REQUEST_SECONDS: Final = 30.0
 """Seconds for which the server keeps one request for events open."""
@@ -44,7 +44,7 @@ async def log_tail(connection: Client, pattern: str, after: int) -> AsyncGenerat
     subject names the user and the event.
 
     Raises:
-        nats.errors.Error: the server has not answered for `PAGE_TIMEOUT` seconds, or there is no log.
+        nats.errors.Error: the server has not answered for `TAIL_TIMEOUT` seconds, or the log is absent.
     """
     while True:
         consumer = await _open(connection, pattern, after)
@@ -125,7 +125,7 @@ class _Arrivals:
         return page
 
     def _events(self, message: Msg) -> list[Delivery]:
-        """Return the event in a message; empty for a status."""
+        """Return the event in a message as a list, which is empty for a status."""
         if not message.reply:
             status = (message.headers or {}).get(Header.STATUS)
             if status != _HEARTBEAT:

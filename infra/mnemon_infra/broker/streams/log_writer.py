@@ -24,7 +24,7 @@ TRIES: Final = 5
 
 TIMEOUT: Final = 5.0
 BATCH = 1000
-"""Events that the server takes in one atomic batch, at most."""
+"""Maximum number of events that the server takes in one atomic batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """Position of an event in the log. `known`: it was there before, with the content of that time."""
+    """Position of an event in the log; `known` if the log had the event before, with its content of then."""
 
     seq: int
     known: bool = False
@@ -88,7 +88,7 @@ async def append_events(connection: Client, events: Sequence[LogEvent]) -> list[
         try:
             appended += await _append_atomically(connection, batch)
         except APIError:
-            # Usually the log has one of them already, which makes the server refuse the whole batch.
+            # Usually the log has one of the events already, so the server refuses the whole batch.
             appended += await asyncio.gather(*(_append_event(connection, event) for event in batch))
     return appended
 
@@ -117,7 +117,7 @@ async def _append_groups_atomically(connection: Client, groups: Sequence[Sequenc
         try:
             await _append_atomically(connection, events)
         except APIError:
-            # Usually the log has one of them already, which makes the server refuse all, of other groups too.
+            # Usually the log has one of the events already, so the server refuses the events of all groups.
             for group in groups:
                 await append_events(connection, group)
         return

@@ -35,7 +35,7 @@ from mnemon_infra.broker.streams.triggers import list_waiting
 from mnemon_infra.delivery import Delivery
 
 AT_ONCE: Final = 50
-"""Messages that one call of `purge_messages` overwrites, so that other work proceeds; also of a page."""
+"""Messages that one call of `purge_messages` overwrites, and of a page: other work proceeds in between."""
 
 
 async def read_erasures(connection: Client, owner: Owner) -> Erasures:
@@ -75,11 +75,11 @@ async def purge_messages(connection: Client, erased: ErasureScope) -> bool:
     stays on the disk.
 
     Returns:
-        Whether all is removed. After `AT_ONCE` messages it returns False, and the caller has to call again:
-        other work waits, too.
+        True if all is removed. After `AT_ONCE` messages it returns False, so that other work proceeds, and
+        the caller has to call again.
 
     Raises:
-        nats.errors.Error: not all of it is removed; the call may be repeated.
+        nats.errors.Error: some messages are left; the call can be repeated.
     """
     for pattern in erased.triggers():
         await connection.jetstream().purge_stream(WORK, subject=pattern)
@@ -187,7 +187,7 @@ def _contains_words(body: bytes, words: str) -> bool:
 
 
 async def _count_triggers(connection: Client, pattern: str, before: datetime) -> int:
-    """Count the triggers of a pattern that were stored before a time. Each subject has one at most."""
+    """Count the triggers of a pattern that were stored before a time. Each subject has at most one."""
     count = 0
     for subject in await list_waiting(connection, pattern):
         with suppress(NotFoundError):  # a consumer has taken it meanwhile

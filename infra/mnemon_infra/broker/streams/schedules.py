@@ -12,7 +12,7 @@ TARGET: Final = "Nats-Schedule-Target"
 
 
 async def schedule_every(connection: Client, subject: str, seconds: float, target: str) -> None:
-    """Have the server send an empty message to `target` every so many seconds.
+    """Schedule an empty message to `target` every `seconds` seconds.
 
     A schedule with the same `subject` replaces this one.
 
@@ -24,7 +24,7 @@ async def schedule_every(connection: Client, subject: str, seconds: float, targe
 
 
 async def schedule_once(connection: Client, subject: str, at: datetime, target: str) -> None:
-    """Have the server send an empty message to `target` at a time.
+    """Schedule one empty message to `target` at a time.
 
     A schedule with the same `subject` replaces this one.
 

@@ -19,10 +19,10 @@ StreamMessage = tuple[Msg, Delivery]
 """A message as it was sent, and its delivery."""
 
 PAGE: Final = 1000
-"""Messages of a page, at most, unless the caller names another number."""
+"""Maximum number of messages of a page, unless the caller names another one."""
 
 PAGE_BYTES: Final = 16 * 1024 * 1024
-"""Bytes of a page, at most: more than the largest message that a server takes here."""
+"""Maximum bytes of a page: more than the largest message that a server takes here."""
 
 PAGE_TIMEOUT: Final = 10.0
 """Seconds that a page may take before the reader requests the rest of the stream again."""
@@ -44,16 +44,16 @@ async def read_stream(
     headers_only: bool = False,
     subject: str | None = None,
 ) -> AsyncGenerator[list[StreamMessage], None]:
-    """Yield all messages of a stream up to a position, in its order, page by page; none twice, none left out.
+    """Yield all messages of a stream up to a position, each once and in stream order, page by page.
 
     The next page arrives while one is in use; at most these two are held.
 
     Args:
-        connection: where the stream is.
+        connection: to the server.
         stream: its name.
         up_to: the last position to read.
         after: the position before the first one to read.
-        page: messages of a page, at most.
+        page: maximum number of messages of a page.
         headers_only: leave the bodies out.
         subject: read only messages that match it.
 
@@ -89,7 +89,7 @@ async def read_stream(
 
 
 async def find_position(connection: Client, moment: datetime) -> int:
-    """Return the log position of the last event before a moment; 0 if there is none.
+    """Return the log position of the last event before a moment; 0 without such an event.
 
     Raises:
         nats.errors.Error: the server does not answer.
@@ -180,7 +180,7 @@ class _Pages:
 
 
 def consumer_count(message: Msg) -> tuple[int, int]:
-    """Return the number of a message among those sent to its consumer, and how many are still to come."""
+    """Return the number of a message among all of its consumer, and the number of messages after it."""
     fields = message.reply.split(".")
     if len(fields) > 9:  # with a domain, as in `Delivery.of`
         fields = fields[2:]

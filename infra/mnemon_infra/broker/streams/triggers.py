@@ -26,7 +26,7 @@ class GivenUp(msgspec.Struct, frozen=True):
 
 
 USERS: Final = 1000
-"""Users that one trigger names, at most: all users of a usual batch of messages."""
+"""Maximum number of users that one trigger names: all users of a usual batch of messages."""
 
 KEPT: Final = "24h"
 """Lifetime of a trigger, so that triggers which no consumer takes do not pile up. A user's next message names
@@ -36,12 +36,12 @@ the user again."""
 async def publish_user_triggers(
     connection: Client, consumers: Iterable[str], users: Mapping[tuple[str, str], int]
 ) -> None:
-    """Tell consumers which users, by tenant and user, said something, and up to which log position each.
+    """Publish a trigger that names users, by tenant and user, each with the position of the last message.
 
-    It does not wait until the trigger is stored: the server handles the messages of a connection in order, so
-    it handles the trigger before the acknowledgements that follow. Only a server that dies at this moment
-    loses the trigger; then the user's next message names the user again, or the next round of consumers that
-    work in rounds finds the user.
+    The function does not wait until the trigger is stored: the server handles the messages of a connection in
+    order, so it handles the trigger before the acknowledgements that follow. Only a server that dies at this
+    moment loses the trigger; then the user's next message names the user again, or the next round of
+    consumers that work in rounds finds the user.
 
     Raises:
         nats.errors.Error: the connection is closed, or its buffer of messages to send is full.

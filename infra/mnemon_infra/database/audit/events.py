@@ -28,7 +28,7 @@ class RowDeviation(NamedTuple):
 
     Attributes:
         seq: the log position of the event.
-        stored: the log position that its row names; None if there is no row.
+        stored: the log position that its row names; None without a row.
         differs: the columns whose values differ from the event.
         is_gone: the content is removed.
     """

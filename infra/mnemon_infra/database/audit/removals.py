@@ -20,7 +20,7 @@ from mnemon_infra.database.projections.sweep import (
 from mnemon_infra.database.tables import memory_events, messages
 
 OWNERS_PER_QUERY: Final = 16
-"""Users that one query checks."""
+"""Maximum number of users that one query checks."""
 
 _OWNERS: Final = """
     SELECT tenant, user_id FROM clears
@@ -104,7 +104,7 @@ async def find_wrong_removals(
 async def find_wrong_summary_removals(
     database: Database, summaries: Sequence[GoneSummary], *, up_to: int
 ) -> list[WrongRemoval]:
-    """Return those of the summaries that no floor covers."""
+    """Return the summaries that no floor covers."""
     found: list[WrongRemoval] = []
     for start in range(0, len(summaries), OWNERS_PER_QUERY):
         some = summaries[start : start + OWNERS_PER_QUERY]

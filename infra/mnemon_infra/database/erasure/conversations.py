@@ -80,7 +80,7 @@ _STORED: Final = Lookup(select(*erasures.c[_COLUMNS]).where(is_owned(erasures)))
 
 
 def _collect(column: ColumnElement[Any], kind: str) -> ColumnElement[Any]:
-    """Return an array of the values of a column; it is empty, not null, without any."""
+    """Return an array of the values of a column; without values, an empty array in place of null."""
     return func.coalesce(func.array_agg(column), text(f"ARRAY[]::{kind}[]"))
 
 

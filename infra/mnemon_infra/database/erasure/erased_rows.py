@@ -65,8 +65,8 @@ class _ErasureStatements:
     """Statements for erasures of one kind: of users or of conversations.
 
     Attributes:
-        deletions: by table.
-        counts: by table, with that of windows.
+        deletions: deletions by table.
+        counts: counts by table, windows included.
         release: deletes the windows that are not locked. A locked one waits for a model now.
     """
 
@@ -203,7 +203,7 @@ async def _open_schemas(connection: Connection) -> AsyncIterator[list[str]]:
 async def _choose_existing(
     connection: Connection, schema: str, statements: Mapping[str, Statement]
 ) -> list[Statement]:
-    """Return the statements on projections that exist in a generation: an older one lacks some of them."""
+    """Return the statements on projections that exist in a generation: an older generation lacks some."""
     await _set_search_path(connection, schema)
     cursor = await connection.execute(
         "SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = %s::regnamespace",

@@ -103,7 +103,7 @@ def _upsert_erasure() -> Any:
     insertion = insert(erasures).values({column.name: bindparam(column.name) for column in erasures.c})
     new = insertion.excluded
     changed = {name: new[name] for name in ("seq", "at", "is_settled")}
-    # Of two erasures at the same position the earlier one counts, whichever is written first.
+    # The earlier of two erasures at the same position counts, in any order of writing.
     is_it = or_(new.seq > erasures.c.seq, and_(new.seq == erasures.c.seq, new.at < erasures.c.at))
     return insertion.on_conflict_do_update(index_elements=["tenant", "user_id"], set_=changed, where=is_it)
 
@@ -182,7 +182,7 @@ async def lock_for_writing(
 
 @query
 async def load_erasure(connection: Connection, tenant: str, user: str) -> Erasure | None:
-    """Return how a user was erased; None if never."""
+    """Return the stored erasure of a user; None if the user was never erased."""
     seq, at, is_settled = await _ERASURE.fetch_row(connection, bind_owner(tenant, user))
     return None if seq is None else Erasure(seq, at, is_settled)
 
@@ -219,7 +219,7 @@ async def count_statistics_with(connection: Connection, words: str) -> int:
 async def find_known_events(
     connection: Connection, tenant: str, user: str, event_ids: Sequence[str]
 ) -> set[str]:
-    """Return those of some events of a user that have rows."""
+    """Return which of these event ids of a user have rows."""
     found = await _KNOWN.fetch_value(
         connection, bind_owner(tenant, user) | {"event_ids": [*filter(is_storable, event_ids)]}
     )

@@ -26,11 +26,11 @@ FACT_EVENTS: Final = (
 )
 
 MOST_VERSIONS: Final = 100
-"""Number of versions of a fact that are read, newest first."""
+"""Maximum number of versions of a fact that are read, newest first."""
 
 
 OWNERS_PER_PAGE: Final = 500
-"""Number of users that `list_fact_owners` returns at most."""
+"""Maximum number of users that `list_fact_owners` returns."""
 
 
 class FactRecord(NamedTuple):
@@ -42,9 +42,9 @@ class FactRecord(NamedTuple):
         kind: the sort of fact.
         tier: where the fact belongs.
         importance: 1 to 10.
-        expires_at: from then on readers leave it out; None is never.
-        saved_at: when the log took its first version.
-        changed_at: when the log took its current version.
+        expires_at: the time from which on readers leave the fact out; None for never.
+        saved_at: the time at which the log stored its first version.
+        changed_at: the time at which the log stored its current version.
         seq: the log position of the event that wrote its current version.
         event_id: that event's id.
         unsupported: names and numbers of the text that its source messages do not contain.
@@ -71,7 +71,7 @@ class FactHistory(NamedTuple):
 
 
 class FactEventRecord(NamedTuple):
-    """An event about a fact; they sort by log position. `body` is None once the fact has ended."""
+    """An event about a fact; instances sort by log position. `body` is None once the fact has ended."""
 
     seq: int
     event_id: str
@@ -111,7 +111,7 @@ def _select_events() -> Select[Any]:
 
 
 def _select_versions() -> Select[Any]:
-    # Read the recorded versions instead of an update's account: two updates at once would say the same.
+    # Read the recorded versions, not the former text in an update: two updates at once name the same one.
     return (
         select(events.c.seq, events.c.body["fact"].astext)
         .where(is_owned(events), has_name(VERSIONS), IS_WANTED, events.c.body.isnot(None))
@@ -174,7 +174,7 @@ async def list_fact_owners(connection: Connection, after: Owner | None) -> list[
     """Return the next page of users with a saved fact, sorted by owner.
 
     Args:
-        connection: reads the generation.
+        connection: to the generation.
         after: the last owner of the page before; None starts with the first user.
     """
     cursor = await connection.execute(

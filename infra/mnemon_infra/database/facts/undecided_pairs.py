@@ -24,7 +24,7 @@ PairsByLine = Mapping[tuple[Owner, int], Sequence[FactPair]]
 
 
 class OpenedPairs(NamedTuple):
-    """Pairs that dedupe left undecided when it wrote a fact; they sort by log position."""
+    """Pairs that dedupe left undecided when it wrote a fact; instances sort by log position."""
 
     seq: int
     fact_id: str
@@ -103,7 +103,7 @@ async def load_pair_records(
     """Load the undecided pairs of users; a user without any has no record.
 
     Args:
-        connection: reads the generation.
+        connection: to the generation.
         owners: the users.
         batch_id: the batch that is about to ask: questions that it recorded before a crash do not count.
     """

@@ -10,7 +10,7 @@ from mnemon_infra.database.engine import Connection, query
 from mnemon_infra.database.generations.generation_repository import UNDERIVED_COLUMNS
 
 PAGE: Final = 5000
-"""Rows of each generation that one query compares."""
+"""Maximum number of rows of each generation that one query compares."""
 
 RowKey = tuple[str, ...]
 """The values of a table's primary key, in its order."""
@@ -53,7 +53,7 @@ async def compare_page(
     """Compare the next page of a table.
 
     Args:
-        connection: reads the generation.
+        connection: to the database of both generations.
         table: one of the projections.
         live: the schema of one generation.
         rebuilt: the schema of the other generation.

@@ -1,8 +1,8 @@
 """Progress of a replay into a generation, recorded in its schema so that a swap moves both together.
 
 Each generation but the live one has a record for its rows. The live generation has a record for its vectors
-only between the swap of its rows and the swap of its vectors: the record says that the latter is still to be
-done.
+only between the swap of its rows and the swap of its vectors: the record says that the swap of the vectors is
+still due.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from mnemon_contracts.subjects import Owner
 from mnemon_infra.database.engine import Connection, Database, query
 
 OWNERS_PER_SWEEP: Final = 200
-"""Most users in one sweep."""
+"""Maximum number of users in one sweep."""
 
 
 class ProgressRecord:

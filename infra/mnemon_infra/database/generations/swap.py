@@ -45,8 +45,8 @@ async def lock_out_writers(database: Database, live: str) -> AsyncIterator[Conne
     belongs to by then.
 
     Raises:
-        Busy: nothing is locked.
-        DatabaseUnavailable: the database cannot do it now.
+        TablesBusy: nothing is locked.
+        DatabaseUnavailable: the database cannot answer now.
     """
     async with database.transaction() as connection:
         await connection.execute(SQL("SET LOCAL lock_timeout = {}").format(f"{LOCK_TIMEOUT * 1000:.0f}"))
@@ -66,7 +66,7 @@ async def switch_generations(connection: Connection, live: str, to: str, applied
     """Put a generation in the place of the live one, which becomes the former one.
 
     Args:
-        connection: of `lock_out_writers`.
+        connection: the one that `lock_out_writers` yields.
         live: the schema name that all processes use.
         to: the schema of the generation that becomes live.
         applied: the applied position of the generation that is live now.

@@ -19,10 +19,10 @@ from mnemon_infra.database.projections.sweep import is_below_floor
 from mnemon_infra.database.tables import memory_events, messages
 
 PAGE: Final = 1000
-"""Rows that one fetch reads."""
+"""Maximum number of rows that one fetch reads."""
 
 USERS: Final = 500
-"""Users that one query lists."""
+"""Maximum number of users that one query lists."""
 
 _UP_TO: Final = parameter("up_to", int)
 
@@ -49,7 +49,7 @@ class ConversationChange(NamedTuple):
         seq: the log position.
         event: `started`, `cleared`, or `named`: the conversation started with a message that names it.
         event_id: of the event; for `named`, of the message.
-        conversation: None is the current one at that position.
+        conversation: the conversation; None is the current one at that position.
         discard_previous: the start removes everything before it.
     """
 
@@ -186,7 +186,7 @@ async def list_owners(connection: Connection, after: Owner | None, tenant: str |
     """Return the next page of users with any rows, sorted by owner.
 
     Args:
-        connection: reads the generation.
+        connection: to the generation.
         after: the last owner of the page before; None starts with the first user.
         tenant: restricts the list to one tenant; None lists all tenants.
     """

@@ -21,8 +21,8 @@ class IndexableItem(NamedTuple):
         seq: the log position of the event that wrote its row.
         owner: the user.
         event_id: that event's id.
-        item: the id of the fact, document or summary; of a message the event id.
-        body: of a document the body of its event; else None.
+        item: the id of the fact, document or summary; the event id of a message.
+        body: the body of the event of a document; None for any other item.
     """
 
     seq: int
@@ -76,7 +76,7 @@ _SOURCES: Final = {
 async def find_indexable_events(
     database: Database, collection: Collection, keys: Sequence[tuple[Owner, str]]
 ) -> dict[tuple[Owner, str], int]:
-    """Return those of some events whose rows are searchable, each with its log position.
+    """Return the events that have searchable rows, each with its log position.
 
     Args:
         database: the generation to read.

@@ -15,8 +15,8 @@ class TenantScan(NamedTuple):
 
     Attributes:
         tenant: the tenant.
-        begun_at: when it began; None if there was none yet.
-        reached: the last user it has handled; None if it is complete.
+        begun_at: the time at which the scan began; None before the first scan.
+        reached: the last user that the scan has handled; None if the scan is complete.
     """
 
     tenant: str
@@ -85,5 +85,5 @@ async def list_users_after(connection: Connection, tenant: str, reached: str, at
 
 
 async def record_scan(connection: Connection, reached: TenantScan) -> None:
-    """Record how far a scan has come."""
+    """Record the last user that a scan has handled."""
     await _REACHED.execute_each(connection, [reached._asdict()])

@@ -19,7 +19,7 @@ SLACK: Final = 8
 
 
 class ConversationSummary(NamedTuple):
-    """A summary that was not merged into another one, with its conversation; they sort by log position."""
+    """A summary that was not merged into another, with its conversation; instances sort by log position."""
 
     seq: int
     id: str
@@ -32,7 +32,7 @@ class ConversationSummary(NamedTuple):
 
 
 class StoredSummary(NamedTuple):
-    """A summary that was not merged into another one; they sort by the range that they cover."""
+    """A summary that was not merged into another one; instances sort by the range that they cover."""
 
     from_seq: int
     to_seq: int

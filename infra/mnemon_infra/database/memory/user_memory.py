@@ -19,7 +19,7 @@ from mnemon_infra.database.tables import messages, profile_sets
 _AT_MOST = parameter("at_most", int)
 
 BEGINNING = 1000
-"""Characters of a tool's result that are read: callers only need to know what a result is about."""
+"""Maximum number of characters of a tool's result that are read: enough to show its topic."""
 
 
 class NewestMessagesQuery(NamedTuple):
@@ -41,7 +41,7 @@ class TaskResultsQuery(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A stored message; they sort by log position."""
+    """A stored message; instances sort by log position."""
 
     seq: int
     event_id: str
@@ -59,8 +59,8 @@ class ConversationView:
 
     Attributes:
         conversation: its id; it may have no messages.
-        messages: at most as many as were asked for.
-        complete: there are no older ones.
+        messages: the messages, at most as many as requested.
+        complete: whether no older messages exist.
     """
 
     conversation: str
@@ -88,7 +88,7 @@ def _select_newest_messages() -> Select[Any]:
     all_spans = func.range_agg(spans.c.span).label("spans")
     covered = select(all_spans).where(spans.c.conversation == conversation).cte("covered")
     lowest = parts.select_floor(timeline, spans, conversation)
-    # Materialized: otherwise each of the two scans would derive it again.
+    # Materialized: otherwise each of the two scans would derive the floor again.
     floor = select(lowest.label("seq")).select_from(chosen).cte("floor").prefix_with("MATERIALIZED")
 
     shown = and_(is_owned(messages), messages.c.seq > floor.c.seq, messages.c.role.isnot(None))

@@ -118,11 +118,11 @@ async def list_users(connection: Connection, tenant: str, begins: str, after: st
     """Return the users of a tenant whose id has a prefix, in order.
 
     Args:
-        connection: reads the generation.
+        connection: to the generation.
         tenant: the tenant.
         begins: the prefix.
         after: the last user of the page before; "" starts with the first user.
-        most: most users to return.
+        most: maximum number of users.
     """
     wanted = {"tenant": tenant, "begins": begins, "after": after, "most": most}
     cursor = await connection.execute(_USERS, wanted)
@@ -142,7 +142,7 @@ async def list_conversations(connection: Connection, owner: Owner) -> list[Conve
 
 @query
 async def load_fact_origin(connection: Connection, owner: Owner, fact_id: str) -> FactOrigin:
-    """Return the events of a fact, and those of its source messages that are visible."""
+    """Return the events of a fact, and its visible source messages."""
     rows = await _EVENTS.fetch(connection, **(bind_owner(*owner) | {"items": [fact_id]}))
     events = sorted(map(FactEventRecord._make, rows))
     bodies = [event.body or {} for event in events]

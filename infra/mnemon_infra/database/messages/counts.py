@@ -20,7 +20,8 @@ class CountedConversation(NamedTuple):
         tenant: the tenant.
         user: the user.
         conversation: its id.
-        edges: ascending log positions at which a new count begins; messages before the first have their own.
+        edges: ascending log positions at which a new count begins; messages before the first edge have a
+            count of their own.
         below: only messages before this log position are counted.
     """
 
@@ -44,7 +45,7 @@ def _select_counts() -> Select[Any]:
     spans = parts.select_spans(timeline)
     lowest = parts.select_floor(timeline, spans, conversation).label("seq")
     all_spans = func.range_agg(spans.c.span).label("spans")
-    # Materialized: otherwise each of the two scans would derive it again.
+    # Materialized: otherwise each of the two scans would derive floor and spans again.
     place = (
         select(lowest, select(all_spans).where(spans.c.conversation == conversation).scalar_subquery())
         .cte("place")

@@ -1,8 +1,8 @@
 """Chats in another program's PostgreSQL, read as a stream from one snapshot and never written.
 
-It knows two layouts. `conversations` has a row per message. `chat-logs` has a row per question with its
-answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns; those are
-found by their usual names.
+The readers know two layouts. `conversations` has a row per message. `chat-logs` has a row per question with
+its answer, and the memory of a bot in `chat_sessions.memory`. Bots choose the names of some columns; those
+are found by their usual names.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -16,7 +16,7 @@ from psycopg.sql import SQL, Composable, Composed, Identifier
 ExternalConnection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 PAGE: Final = 1000
-"""Rows that one fetch reads."""
+"""Maximum number of rows that one fetch reads."""
 
 _CONNECT_SECONDS: Final = 10
 
@@ -25,11 +25,11 @@ _SESSION: Final = ("session_id", "chat_session_id")
 
 
 class ExternalChatsUnavailable(Exception):
-    """The database does not answer, or lacks such tables; the message names what is missing."""
+    """The database does not answer, or lacks the tables; the message names what is missing."""
 
 
 class ExternalMessageRow(NamedTuple):
-    """A message of the layout `conversations`; a conversation without messages has one row without any."""
+    """A message of the layout `conversations`; an empty conversation has one row without a message."""
 
     user: str
     conversation: str
@@ -180,7 +180,7 @@ def _describe(error: Exception) -> str:
 
 
 def _format_column(table: str, columns: Sequence[str], names: Sequence[str]) -> Composable:
-    """Return the first of some columns that a table has, as text; NULL without any."""
+    """Return the first of these columns that a table has, as text; NULL if the table has none of them."""
     found = next((each for each in names if each in columns), None)
     return SQL("NULL::text") if found is None else SQL("{}::text").format(Identifier(table, found))
 

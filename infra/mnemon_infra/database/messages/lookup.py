@@ -56,7 +56,7 @@ _MESSAGE_COLUMNS: Final = "seq", "event_id", "role", "content", "name", "sent_at
 
 
 def _select_found() -> Select[Any]:
-    """Select the messages, each with its conversation's floor, and its span if that is the conversation's."""
+    """Select the messages with the floors of their conversations, and the spans that give a conversation."""
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     cleared = parts.select_clear_floors(spans)
@@ -127,14 +127,14 @@ _NEIGHBOURS = Lookup(_select_neighbours())
 async def load_visible_messages(
     connection: Connection, lookups: Sequence[MessageLookup]
 ) -> list[list[VisibleMessage]]:
-    """Return those of the messages that are visible, by log position."""
+    """Return the visible ones among the messages, by log position."""
     found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     return [sorted(_make_message(row) for row in rows) for rows in found]
 
 
 @query
 async def load_surroundings(connection: Connection, lookups: Sequence[MessageLookup]) -> list[Surroundings]:
-    """Return those of the messages that are visible, with the messages around them."""
+    """Return the visible ones among the messages, with the messages around them."""
     found = await _FOUND.fetch_each(connection, [_bind_lookup(each) for each in lookups])
     anchors = [
         {"of_tenant": each.tenant, "of_user": each.user}

@@ -44,7 +44,7 @@ class UncoveredQuery(NamedTuple):
     Attributes:
         tenant: the tenant of the user.
         user: the user.
-        at_most: most messages of each conversation.
+        at_most: maximum number of messages of each conversation.
         up_to: the last log position. Positions above the applied position of `persist` are not settled: an
             older message may still arrive before them.
         conversation: restricts the request to one conversation; None takes all of them.
@@ -163,7 +163,7 @@ def _select_uncovered_spans(by: CoveredBy) -> Select[Any]:
         .cte("places")
     )
     covered = func.coalesce(_select_covered(by, places), 0)
-    # Materialized: otherwise the joined spans would derive it again.
+    # Materialized: otherwise the joined spans would derive the position again.
     begun = (
         select(places.c.conversation, func.greatest(places.c.floor, covered).label("beyond"))
         .cte("begun")

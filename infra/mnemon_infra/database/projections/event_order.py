@@ -4,7 +4,7 @@ A user's *timeline* is every start of a conversation, in log order. It cuts the 
 on `-` belongs to the conversation in whose span it lies. A `cleared`, and a `started` that discards, is a
 *floor*: everything below it is gone, whenever it arrives.
 
-All parts take the bind parameters that `owner` returns.
+All parts take the bind parameters that `bind_owner` returns.
 """
 
 from typing import Any

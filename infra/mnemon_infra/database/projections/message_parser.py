@@ -39,7 +39,7 @@ class ParsedMessage(msgspec.Struct):
 
 
 MOST_BRACKETS = 100
-"""Most opening brackets in a body that is parsed without a check of its nesting.
+"""Maximum number of opening brackets in a body that is parsed without a check of its nesting.
 
 The limit exists because the contract's parser limits the depth.
 """

@@ -26,10 +26,10 @@ EventKey = tuple[str, str, str]
 """Identity of an event: tenant, user and event id."""
 
 ENDINGS: Final = ("fact.forgotten", "fact.expired", "fact.evicted")
-"""Events that end a fact for good, whatever comes later."""
+"""Events that end a fact for good, even if later events name the fact."""
 
 REMOVALS: Final = ("task.removed", "document.removed")
-"""Events that end what was added before them; it can be added again."""
+"""Events that remove an item, which a later event can add again."""
 
 SWEPT_AFTER: Final = {
     *ENDINGS,

@@ -90,6 +90,6 @@ async def list_owners_of_expired_facts(connection: Connection, now: datetime) ->
 
 @query
 async def count_excess_facts(connection: Connection, than: int) -> list[FactCounts]:
-    """Return the users with more than so many facts, and their counts."""
+    """Return the users with more than `than` facts, and their counts."""
     found = await _CROWDED.fetch(connection, more_than=than)
     return [FactCounts(*row) for row in found]

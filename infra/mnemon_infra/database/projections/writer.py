@@ -128,7 +128,7 @@ async def simulate_rows(database: Database, rows: Rows, query: Query[QueryResult
     """Run a query as if these rows were written, then roll them back; no other transaction sees them.
 
     Raises:
-        DatabaseUnavailable: the database cannot do it now.
+        DatabaseUnavailable: the database cannot answer now.
         DatabaseRefused: the database rejects one of the rows.
     """
     async with database.transaction(keep=False) as connection:

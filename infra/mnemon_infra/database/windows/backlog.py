@@ -27,7 +27,7 @@ class OpenBatches(NamedTuple):
 
 
 class Backlog(NamedTuple):
-    """Counts of the windows that are cut, by what they wait for.
+    """Counts of the windows that are cut, by state.
 
     Attributes:
         due: windows that wait for a batch or an online request.

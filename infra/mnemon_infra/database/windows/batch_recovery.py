@@ -1,4 +1,4 @@
-"""Recovery of batches that the log knows and the tables do not, as after a rebuild.
+"""Recovery of batches that are in the log and not in the tables, as after a rebuild.
 
 A submitted batch is paid for, and an intended one may be: neither may be requested a second time.
 """
@@ -102,7 +102,7 @@ async def recover_batches(database: Database, deadline_of: Callable[[str], timed
 
     Args:
         database: the live generation; the log must be projected.
-        deadline_of: returns for a tenant how long a batch may take.
+        deadline_of: returns the maximum duration of a batch of a tenant.
 
     Returns:
         The number of batches inserted.
@@ -177,7 +177,8 @@ async def _drop_erased(connection: Connection, windows: Sequence[Window]) -> lis
 def _make_row(window: Window, batch_id: str, at: datetime, over: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the row of a window.
 
-    It has no batch if that is over for the user, or if the line is impossible: then it waits for another one.
+    The row names no batch if the batch is over for the user, or if the line is impossible: then the window
+    waits for another batch.
     """
     is_held = (window.tenant, window.user) not in over and _has_line(window)
     return {

@@ -1,4 +1,4 @@
-"""Repository of batches that a provider has or is about to have."""
+"""Repository of batches, from the claim of their windows to their end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from mnemon_infra.database.tables import IS_OPEN, batches
 BatchState = Literal["claimed", "intended", "submitted", "completed", "failed"]
 """State of a batch.
 
-`claimed`: the submission has not begun. `intended`: it has begun, and the provider may have the batch.
-`submitted`: the provider has it. `completed` and `failed`: it is over.
+`claimed`: the submission has not begun. `intended`: the submission has begun, and the provider may have the
+batch. `submitted`: the provider has it. `completed` and `failed`: the batch is over.
 """
 
 STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
@@ -26,7 +26,7 @@ STATES: Final[Mapping[str, tuple[BatchState, ...]]] = {
     "completed": ("completed",),
     "failed": ("failed",),
 }
-"""States by the word of a person's filter."""
+"""States that each word of a filter selects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +34,16 @@ class StoredBatch:
     """A batch.
 
     Attributes:
-        batch_id: mnemon's id of it.
+        batch_id: mnemon's id of the batch.
         provider: the provider.
         model: the provider's name of the model.
         state: see `BatchState`.
         provider_batch_id: the provider's id; None until it is known.
         lines: number of its lines.
-        created_at: when it was created.
-        changed_at: since when it is in its state; of an intended one, when the provider was last asked.
-        deadline_at: from then on unfinished windows are requested online.
+        created_at: the time of its creation.
+        changed_at: the time of its last change of state; for an intended batch, of the last request to the
+            provider.
+        deadline_at: the time from which on unfinished windows are requested online.
         error: the reason for its failure, or for a refused submission.
     """
 
@@ -140,7 +141,7 @@ async def list_open_batches(connection: Connection) -> list[str]:
 
 @query
 async def load_batch(connection: Connection, batch_id: str) -> StoredBatch | None:
-    """Return the current row of a batch; None if there is none."""
+    """Return the current row of a batch; None if no batch has this id."""
     found = await _ONE.fetch(connection, of_batch=batch_id)
     return StoredBatch(*found[0]) if found else None
 

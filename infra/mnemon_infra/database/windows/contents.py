@@ -25,7 +25,7 @@ def _select_spoken() -> Select[Any]:
     timeline = parts.select_timeline()
     spans = parts.select_spans(timeline)
     lowest = parts.select_floor(timeline, spans, _CONVERSATION)
-    # Materialized: otherwise each of the scans would derive it again.
+    # Materialized: otherwise each of the scans would derive the floor again.
     floor = select(lowest.label("seq")).cte("floor").prefix_with("MATERIALIZED")
     stretch = func.int8range(_FROM, _TO, "[]", type_=INT8RANGE)
     its = (
@@ -83,8 +83,8 @@ async def load_window_messages(
 async def find_answered_windows(connection: Connection, windows: Sequence[StoredWindow]) -> set[StoredWindow]:
     """Return the windows that have a projected answer in the log.
 
-    A window that failed for good and was reopened is not one of them: it has one attempt more than its
-    answer.
+    The set leaves out a window that was reopened after its answer `dead`, because its attempts exceed those
+    of the answer.
     """
     places = [{**_bind_window(each), "attempts": each.attempts} for each in windows]
     found = await _NOTED.fetch_each(connection, places)

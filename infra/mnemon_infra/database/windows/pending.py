@@ -75,7 +75,7 @@ def _select_due(*only: ColumnElement[bool]) -> Select[Any]:
 def _select_of_user() -> Select[Any]:
     """Select the first waiting window of each conversation, if it is due.
 
-    Later windows wait for it, so that facts arrive in order.
+    Later windows wait for the first one, so that facts arrive in order.
     """
     earlier = windows.alias("earlier")
     waits_before = exists().where(
@@ -114,7 +114,7 @@ async def count_waiting_windows(connection: Connection, now: datetime, at_most: 
 async def lock_windows_for_batch(
     connection: Connection, tenant: str, now: datetime, at_most: int
 ) -> list[StoredWindow]:
-    """Lock and return the windows of a tenant that are due longest, until the end of the transaction."""
+    """Lock and return a tenant's windows that have been due longest, until the end of the transaction."""
     found = await _FOR_BATCH.fetch(connection, of_tenant=tenant, now=now, at_most=at_most)
     return sorted(map(make_window, found))
 
@@ -128,7 +128,7 @@ async def lock_windows_of_users(
         connection: its transaction holds the locks until it ends.
         users: each with True for all windows, or False for only those that are marked online.
         now: windows that are due by then count as due.
-        at_most: most windows of each user.
+        at_most: maximum number of windows of each user.
     """
     wanted = [
         {"of_tenant": tenant, "of_user": user, "every": every, "now": now, "at_most": at_most}

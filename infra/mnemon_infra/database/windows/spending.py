@@ -20,7 +20,7 @@ class CallTotals(NamedTuple):
         calls: number of calls.
         unpriced: number of those calls whose model had no price then; they are not in `usd`.
         input: tokens of the requests, cached ones included.
-        cached: those of the input tokens that the provider had cached.
+        cached: input tokens that the provider had cached.
         output: tokens of the answers.
         usd: US dollars.
     """
@@ -40,7 +40,7 @@ class CallTotals(NamedTuple):
 
 
 MOST_USD: Final = 1_000_000_000.0
-"""Most US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
+"""Maximum US dollars that one event counts for: PostgreSQL cannot add up some larger values."""
 
 _SINCE: Final = calls.c.at >= parameter("since", datetime)
 _OF_TENANT: Final = calls.c.tenant == parameter("of_tenant", str)

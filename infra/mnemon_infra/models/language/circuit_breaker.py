@@ -24,34 +24,34 @@ log = structlog.get_logger("models")
 REFUSAL_PAUSE: Final = 60.0
 """Seconds of pause after a refusal.
 
-It is short for a person who corrects a key, and long enough to keep the log short.
+It is short for a person who corrects a key, and long enough to limit the number of log messages.
 """
 
 PAUSES: Final = (0.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds of pause by the number of consecutive failures; the last value holds for all later ones.
 
-The first failure causes no pause: it may be the fault of the request, and others need not wait for that.
+The first failure causes no pause: its cause may be the request, and other requests need not wait.
 """
 
 LONGEST_PAUSE: Final = 300.0
-"""Longest pause in seconds, whatever the provider asks for."""
+"""Maximum pause in seconds, even if the provider requests a longer one."""
 
 REPORTED_FOR: Final = 600.0
-"""Seconds after which a failed model without requests is no longer reported: the settings name another."""
+"""Seconds after which a failed model without requests is no longer reported: no settings name it then."""
 
 _Key = tuple[Provider, str | None]
 
 
 class FailingModel(NamedTuple):
-    """A model that has not answered since a moment.
+    """A model whose requests have failed since a moment.
 
     Attributes:
         provider: its provider.
-        model: the provider's name of it, if that is known.
+        model: the provider's name of the model, if known.
         setting: the name in the settings; None for the provider's default.
         error: the reason, without key or content.
-        is_refused: True if it cannot answer before the cause is corrected; otherwise it may recover.
-        since: when the failures began.
+        is_refused: True if the model cannot answer before the cause is corrected; False if it may recover.
+        since: the time at which the failures began.
     """
 
     provider: str

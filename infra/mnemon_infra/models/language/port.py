@@ -14,7 +14,7 @@ NO_KEY: Final = "none"
 """Sent if no key is set: the SDKs require a key, but a private server may not."""
 
 MOST_TOKENS: Final = 10**9
-"""Most tokens of one call that are accepted as true."""
+"""Maximum number of tokens of one call that is accepted as true."""
 
 
 class PromptMessage(NamedTuple):
@@ -43,10 +43,10 @@ class ModelRequest:
         purpose: the work that the answer is for: `extract` or `compact`.
         instructions: identical for every request of a purpose, so that providers can cache them.
         text: the variable part; it contains `messages` and `known`, written for a model.
-        messages: the messages to read, oldest first; a merge by `compact` reads the earlier summaries.
+        messages: the messages to read, oldest first; if `compact` merges summaries, the earlier summaries.
         known: facts that are known already.
         schema: JSON Schema of the answer; None for plain text.
-        most_tokens: most tokens of the answer.
+        most_tokens: maximum number of tokens of the answer.
     """
 
     purpose: Purpose
@@ -85,9 +85,9 @@ class ModelAnswer:
     Attributes:
         text: as it came; with a schema, JSON most of the time.
         usage: tokens of the call, as far as the provider says.
-        is_cut: it ended because the tokens ran out.
-        problem: why it has no text, without any content of request or answer.
-        is_refused: the model, or a filter of the provider, refuses to answer.
+        is_cut: whether the answer ended because the tokens ran out.
+        problem: the reason why it has no text, without any content of request or answer.
+        is_refused: whether the model, or a filter of the provider, refuses to answer.
     """
 
     text: str
@@ -137,10 +137,10 @@ class BatchProgress:
     """State of a batch.
 
     Attributes:
-        state: `ended` has results, perhaps not for every line: cancelled and expired ones have those of the
-            lines that were done; `failed` has none.
+        state: an `ended` batch has results, perhaps not for every line: a cancelled or expired batch has
+            those of the finished lines. A `failed` batch has none.
         done: number of lines that are finished, with or without success.
-        error: the provider's reason for a failed one.
+        error: the provider's reason for a failed batch.
     """
 
     state: Literal["running", "ended", "failed"]
@@ -156,11 +156,11 @@ class BatchApi(Protocol):
 
     @property
     def most_lines(self) -> int:
-        """Most lines of one batch."""
+        """Maximum number of lines of one batch."""
 
     @property
     def most_bytes(self) -> int:
-        """Most bytes of one batch's requests."""
+        """Maximum bytes of one batch's requests."""
 
     async def submit(self, batch_id: str, lines: Sequence[BatchRequest]) -> str:
         """Submit a batch and return the provider's id.
@@ -172,7 +172,7 @@ class BatchApi(Protocol):
         """Return the provider's id of a batch that may have been submitted; None if there is no such batch.
 
         Args:
-            batch_id: mnemon's id of it; ids of its lines begin with it and `-`.
+            batch_id: mnemon's id of the batch; the ids of its lines begin with this id and `-`.
             lines: number of its lines.
             since: the earliest time at which it may have been submitted.
         """
@@ -191,9 +191,9 @@ class LanguageModel(Protocol):
     """A model of a provider. Its errors and logs never contain the key, the request or the answer.
 
     Attributes:
-        provider: `openai`, ...
-        model: the provider's name of it.
-        batches: None if the provider has none.
+        provider: the provider's name, such as `openai`.
+        model: the provider's name of the model.
+        batches: the provider's batches; None if it has none.
     """
 
     @property

@@ -8,7 +8,7 @@ WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Satu
 """English names, independent of the locale of the process."""
 
 NAME_BEGINNING: Final = 100
-"""Characters of a speaker's name that are shown; names have no limit."""
+"""Maximum number of characters of a speaker's name that are shown; names have no limit."""
 
 
 def join_instructions(instructions: str, own: str | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 LONGEST: Final = 300
-"""Most characters of a message that are shown."""
+"""Maximum characters of a message that are shown."""
 
 LEFT_OUT: Final = "..."
 
@@ -16,7 +16,7 @@ _ENCODED = re.compile(r"\S*(?:[\\%&*]|sk-|AIza|Bearer)\S*|\S{41,}")
 
 _GAPS = re.compile(r"\.\.\.(?:[^\w.]*\.\.\.)+")
 _IN_A_ROW: Final = 3
-"""Number of consecutive words: so many from the user's text count as its content and are left out."""
+"""Number of consecutive words of the user's text that count as its content and are removed."""
 
 _OF_ERRORS: Final = frozenset(
     _WORD.findall(
@@ -69,7 +69,8 @@ def remove_content(message: str, instructions: str, text: str) -> str:
     Args:
         message: the provider's message.
         instructions: mnemon's instructions, which the message may repeat.
-        text: a user's text, which it may not repeat; words that could come from it are removed too.
+        text: a user's text, which the result must not repeat; words that could come from the text are
+            removed.
     """
     message = _ENCODED.sub(LEFT_OUT, message[: 10 * LONGEST])
     words, asked = (_WORD.findall(each.casefold()) for each in (message, text))

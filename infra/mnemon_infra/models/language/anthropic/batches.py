@@ -33,7 +33,7 @@ SLACK = timedelta(minutes=10)
 """Tolerance for a provider's clock that is behind ours."""
 
 PAGE = 100
-"""Batches on one page of the list."""
+"""Maximum number of batches on one page of the list."""
 
 _ERRORS: tuple[str, ...] = get_args(ErrorType)
 _FAILURES = ("api_error", "overloaded_error", "timeout_error", "unknown")
@@ -89,14 +89,13 @@ class AnthropicBatches:
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
         """Return Anthropic's id of a batch that may have been submitted; None if there is no such batch.
 
-        Only batches since `since` with the same number of lines can be it. Those that this process submitted
-        are known, and an ended one is identified by the ids in its results. Any other may be this batch or
-        another one. It is not taken for this batch, for then the other one would be lost; nor is this batch
-        reported as missing, for then it would be paid for twice. The caller has to wait until it has ended, a
-        day at most: no batch takes longer.
+        Candidates are batches since `since` with the same number of lines. The ids in the results identify an
+        ended batch, and this process knows the batches that it submitted. Any other candidate may be this
+        batch or another one. To accept it could lose the other batch, and to report this batch as missing
+        could pay for it twice. So the caller has to wait until the candidate has ended, a day at most.
 
         Raises:
-            ModelUnavailable: it is not decided yet, or Anthropic does not answer.
+            ModelUnavailable: a candidate has not ended yet, or Anthropic does not answer.
             ModelRefused: Anthropic refuses the key.
         """
         is_open = False

@@ -32,7 +32,7 @@ from mnemon_infra.models.language.provider_error import ProviderError
 from mnemon_infra.models.language.retry_after import parse_retry_after
 
 LONGEST_WAIT = 60.0
-"""Most seconds between two attempts. The SDK would wait for weeks if the server asked for it."""
+"""Maximum seconds between two attempts. The SDK would wait for weeks if the server requested that."""
 
 BUSY = (429, 529)
 """HTTP statuses of overload, by this client or by all."""
@@ -178,10 +178,10 @@ def build_params(
 
 
 def parse_message(message: Message) -> ModelAnswer:
-    """Parse a message, which may have no text: it is paid for all the same.
+    """Parse a message, which may have no text: the call costs money even then.
 
     Raises:
-        AttributeError, TypeError: it is not a message.
+        AttributeError, TypeError: the value is not a message.
     """
     content, given = getattr(message, "content", None), getattr(message, "usage", None)
     if content is None and given is None:
@@ -209,7 +209,7 @@ def _parse_usage(given: object) -> Usage:
 
 
 async def reject_long_wait(request: APIRequest, call_next: AsyncCallNext) -> AsyncAPIResponse[Any]:
-    """Raise for a long wait, as middleware of the SDK, so that the caller decides about it.
+    """Reject a long wait that a server requests, as middleware of the SDK: the caller decides about it.
 
     Raises:
         ModelUnavailable, ModelBusy: the provider asks for a pause longer than `LONGEST_WAIT`.
@@ -230,6 +230,6 @@ def _parse_capabilities(info: ModelInfo) -> ModelCapabilities:
     schema = can.structured_outputs.supported
     if can.thinking.types.disabled.supported:
         return ModelCapabilities(schema, thinking={"type": "disabled"})
-    if can.thinking.types.between_tools.supported:  # requests have no tools, so it never thinks
+    if can.thinking.types.between_tools.supported:  # requests have no tools, so the model never thinks
         return ModelCapabilities(schema, thinking={"type": "between_tools"})
     return ModelCapabilities(schema, None, "low" if can.effort.low.supported else None, THINKING)

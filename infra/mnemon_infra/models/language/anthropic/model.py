@@ -44,7 +44,7 @@ class AnthropicModel:
     """A model of Anthropic; see `LanguageModel`.
 
     Attributes:
-        model: Anthropic's name of it.
+        model: Anthropic's name of the model.
     """
 
     provider = "anthropic"

@@ -12,19 +12,19 @@ ANSWERING = frozenset({"candidates", "promptFeedback", "usageMetadata"})
 """Fields of a response, each of which shows that a model has handled the request."""
 
 THOUGHTS = 8_000
-"""Most tokens that a model may think with; Google counts them among those of the answer."""
+"""Maximum number of tokens of thoughts; Google counts them among the tokens of the answer."""
 
 
 def limit_tokens(request: ModelRequest) -> int:
-    """Return the most tokens of thoughts and answer together."""
+    """Return the maximum number of tokens of thoughts and answer together."""
     return request.most_tokens + THOUGHTS
 
 
 def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a response, which may have no text: it is paid for all the same.
+    """Parse a response, which may have no text: the call costs money even then.
 
     Raises:
-        LookupError, AttributeError, TypeError: it is not an answer.
+        LookupError, AttributeError, TypeError: the response is not an answer.
     """
     if not ANSWERING & response.keys():
         raise LookupError("no field of an answer")
@@ -45,7 +45,7 @@ def parse_response(response: Mapping[str, Any]) -> ModelAnswer:
 
 
 def _parse_usage(given: object) -> Usage:
-    """Return the usage. Cached tokens are part of the input; thoughts are paid for like the answer."""
+    """Return the usage. Cached tokens are part of the input, and thoughts are part of the output."""
     if not isinstance(given, Mapping):
         return Usage()
     thoughts = Usage.from_counts(0, 0, given.get("thoughtsTokenCount")).output

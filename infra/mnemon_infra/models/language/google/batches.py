@@ -37,7 +37,7 @@ MOST_LINES, MOST_BYTES = 50_000, 100_000_000
 """Google takes files of 2 GB and states no limit of lines; the limit here is memory."""
 
 IN_MEMORY = 10_000_000
-"""Bytes of results that are kept in memory; larger results are kept on disk."""
+"""Maximum bytes of results that are kept in memory; larger results are kept on disk."""
 
 PAGE = 100
 
@@ -92,7 +92,7 @@ class GoogleBatches:
         return await self._ask(partial(self._read_progress, provider_batch_id))
 
     async def results(self, provider_batch_id: str) -> AsyncIterator[BatchResult]:
-        """Yield the results line by line after the download; an expired batch may have none."""
+        """Yield the results line by line after the download; an expired batch may have no results."""
         job = await self._ask(partial(self._read_job, provider_batch_id)) or {}
         name = job.get("output", {}).get("responsesFile")
         if name is None:

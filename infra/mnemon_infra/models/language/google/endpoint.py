@@ -25,7 +25,7 @@ from mnemon_infra.models.language.port import (
 from mnemon_infra.models.language.provider_error import ProviderError
 
 LONGEST_WAIT = 60.0
-"""Most seconds between two attempts; if the server asks for more, there is no further one."""
+"""Maximum seconds between two attempts; if the server requests a longer wait, the call fails."""
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ _BACK_OFF = wait_exponential_jitter(initial=0.5, max=8)
 class GoogleEndpoint:
     """The API at one address.
 
-    The SDK's own retries are off: they ignore how long the server asks to wait, and they log its words.
+    The SDK's own retries are off: they ignore the wait that the server requests, and they log its words.
     Messages of errors contain neither the key nor these words, because some servers repeat the key.
     """
 
@@ -56,7 +56,7 @@ class GoogleEndpoint:
 
         Args:
             call: sends the request by `client`; it is called again for each attempt.
-            tries: most attempts; None for the default.
+            tries: maximum number of attempts; None for the default.
 
         Raises:
             ModelUnavailable: the server does not answer.
@@ -77,14 +77,14 @@ class GoogleEndpoint:
             raise ModelUnavailable(f"{self._at} does not answer: {type(error).__name__}") from None
 
     async def fetch_resource(self, kind: str, name: str) -> Mapping[str, Any]:
-        """Return a resource with all its fields, of which the SDK drops unknown ones. A call for `ask`."""
+        """Return a resource with all its fields; the SDK drops unknown ones. Pass the call to `ask`."""
         response = await self._http.get(_build_path(kind, name))
         await APIError.raise_for_async_response(response)
         body: Mapping[str, Any] = response.json()
         return body
 
     async def download(self, name: str, file: IO[bytes]) -> None:
-        """Download into an empty file, chunk by chunk. A call for `ask`.
+        """Download into an empty file, chunk by chunk. Pass the call to `ask`.
 
         The SDK would drop up to a megabyte of a download that breaks off.
         """

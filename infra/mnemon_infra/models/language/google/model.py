@@ -43,7 +43,7 @@ class GoogleModel:
     """A model of Google; see `LanguageModel`.
 
     Attributes:
-        model: Google's name of it.
+        model: Google's name of the model.
     """
 
     provider = "google"

@@ -23,7 +23,7 @@ class _Kept(NamedTuple):
     """State of some instructions.
 
     Attributes:
-        name: name of the cached content; None without one.
+        name: name of the cached content; None if nothing is cached.
         until: before this time nothing has to be done.
         ends: from this time on the content is gone, or the instructions have not been used again in time.
     """
@@ -109,7 +109,7 @@ class CachedInstructions:
         return self._build_state(name, now)
 
     def _build_state(self, name: str | None, now: float) -> _Kept:
-        """Return the state of a content: it is renewed after half of its life and unused after 90 % of it."""
+        """Return the state of a content, which is renewed after 50 % of its life and unused after 90 %."""
         return _Kept(name, now + self._lifetime / 2, now + self._lifetime * 0.9)
 
     @property

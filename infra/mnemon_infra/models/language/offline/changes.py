@@ -83,7 +83,7 @@ def find_stems(text: str) -> frozenset[int]:
 
 @dataclass(frozen=True, slots=True)
 class KnownStatement:
-    """A known fact, with what the rules derive from its text."""
+    """A known fact, with the stems, slots and denial that the rules derive from its text."""
 
     id: str
     stems: frozenset[int]
@@ -121,8 +121,8 @@ def find_replaced(statement: UserStatement, known: Sequence[KnownStatement]) -> 
 def _find_ended(text: str, known: Sequence[KnownStatement]) -> str | None:
     """Return the id of the one fact that a statement ends.
 
-    It shares the most words with the text, and half of the text's words at least. Without such a fact, an
-    ended job ends the one fact about work.
+    The fact shares the most words with the text, and at least half of the text's words. Without such a fact,
+    an ended job ends the one fact about work.
     """
     said = find_stems(_OF_ENDING.sub(" ", text))
     standing = [fact for fact in known if fact.is_of_the_user and not fact.is_denial]

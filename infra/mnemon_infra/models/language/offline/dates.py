@@ -27,7 +27,7 @@ class DateSpan(NamedTuple):
 
 
 Direction = int
-"""1: the date lies ahead; -1: it lies behind; 0: unknown, so that "on Friday" stays as it is."""
+"""Direction of a date: 1 ahead, -1 behind, 0 unknown, so that "on Friday" stays unchanged."""
 
 Days = tuple[date, date, str]
 """First and last day, and how they are written."""

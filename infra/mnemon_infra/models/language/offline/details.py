@@ -5,13 +5,13 @@ from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 LONGEST_TOKEN: Final = 24
-"""Characters of the longest token.
+"""Maximum number of characters of a token.
 
 A longer one, such as a sentence in a language without spaces, is split.
 """
 
 _PART: Final = 12
-"""Characters of each part of a split token."""
+"""Maximum number of characters of each part of a split token."""
 
 _DETAIL_WEIGHT: Final = 4.0
 _CONTENT_WEIGHT: Final = 1.0
@@ -54,7 +54,7 @@ class TokenizedSentence(NamedTuple):
 
     @classmethod
     def from_text(cls, text: str, names: Collection[str] = ()) -> "TokenizedSentence":
-        """Split a sentence; `names` are known from elsewhere, and count at its beginning too."""
+        """Split a sentence; `names` are known from other texts, and count at its beginning too."""
         spans = _split_tokens(text)
         tokens = [text[start:end] for start, end in spans]
         found = _find_details(tokens, names)

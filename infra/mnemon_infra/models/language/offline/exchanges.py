@@ -20,7 +20,7 @@ _STATEMENT: Final = 2.0
 _DETAIL: Final = 1.2
 _WISH: Final = 1.3
 _OFFER: Final = 0.5
-"""Weights of questions: a user's question states a wish, an assistant's offers more."""
+"""Weights of questions: a user's question states a wish, and an assistant's question is an offer."""
 
 _NEW: Final = 0.5
 _ECHO: Final = 50
@@ -72,8 +72,8 @@ class Utterance(NamedTuple):
         place: its number among all of them.
         day: when it was said, if that is known.
         speaker: how a summary names its speaker, if that is known.
-        is_answer: it is the assistant's.
-        is_wish: it is a question that is not the assistant's.
+        is_answer: whether the assistant is the speaker.
+        is_wish: whether the sentence is a question of a speaker other than the assistant.
         sentence: its words.
         stems: the stems of its words, without stop words.
         worth: how informative it is.

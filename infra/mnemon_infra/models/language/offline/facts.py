@@ -29,7 +29,7 @@ def find_facts(messages: Sequence[PromptMessage], known: Sequence[PromptFact]) -
         earlier = [KnownStatement.from_fact(PromptFact("", other.statement.text)) for other in kept]
         if is_known(found.statement, facts_known) or is_known(found.statement, earlier):
             continue
-        # Of a slot with one value, the last statement counts.
+        # The last statement counts for a slot with one value.
         kept = [other for other in kept if other.place is None or other.place != found.place]
         kept.append(found)
     return [_build_fact(found, facts_known) for found in kept]

@@ -16,7 +16,7 @@ Slot = Literal["name", "home", "work", "age", "status"]
 
 
 class Rule(NamedTuple):
-    """A rule.
+    """A form of words, and the fact that it gives.
 
     Attributes:
         name: name of the form of words.
@@ -25,8 +25,8 @@ class Rule(NamedTuple):
         importance: importance of the fact, 1 to 10.
         tier: tier of the fact.
         slot: the property that the fact fills.
-        needs: a date that the sentence must name: 1 one that lies ahead, -1 one that lies behind.
-        ends: the statement says that something has ended.
+        needs: a date that the sentence must name: 1 a date ahead, -1 a date behind, 0 none.
+        ends: whether the words say that something has ended.
     """
 
     name: str

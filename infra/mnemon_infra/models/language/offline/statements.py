@@ -10,7 +10,7 @@ from mnemon_infra.models.language.port import PromptMessage
 
 SHORTEST: Final = 12
 LONGEST: Final = 240
-"""Most characters of a fact. A shorter statement may get the user's name in front, which makes it longer."""
+"""Maximum characters of a fact, without the user's name, which may be put in front of a statement."""
 
 _STRAIGHT: Final = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "«": '"', "»": '"', "„": '"'})
 _ENDING: Final = " .!…,;:–—-"
@@ -23,7 +23,7 @@ class UserStatement(NamedTuple):
         text: their own words, with dates in brackets after words that are relative to the day.
         user: the language's word for a user.
         rule: the rule that matched.
-        undated: the same without any dates.
+        undated: the text without any dates.
         ends_on: the first day on which it no longer holds, if it has an end.
     """
 

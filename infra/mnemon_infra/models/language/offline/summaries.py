@@ -17,20 +17,20 @@ USUAL_WORDS: Final = 60
 
 MOST_WORDS: Final = 95
 MOST_CHARACTERS: Final = 1000
-"""Words and characters of any summary, dates and speakers included."""
+"""Maximum words and characters of any summary, dates and speakers included."""
 
 _SHARES: Final = (60, 50, 42, 36, 31, 27, 24, 21, 18, 16, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
 """Words per exchange that are tried, largest first."""
 
 _OF_THE_USER: Final = 0.6
-"""The user's share of an exchange with an answer; all of it if it is too small for both."""
+"""The user's share of an exchange with an answer; the whole exchange if two shares have no room."""
 
 _LEAST_FOR_BOTH: Final = 10
 _LEAST_OF_A_SENTENCE: Final = 4
-"""Fewest words shown of a sentence that does not fit whole, unless nothing else is shown."""
+"""Minimum number of words shown of a sentence that does not fit whole, unless nothing else is shown."""
 
 _LEAST_STEMS: Final = 2
-"""Fewest stems of a sentence without names and numbers beside another one: "Do it" says nothing."""
+"""Minimum number of stems of a sentence without names and numbers, unless nothing else is shown."""
 
 _OLDER: Final = 0.75
 _OLDEST: Final = 0.35
@@ -41,7 +41,7 @@ The newest has a whole share, each older one `_OLDER` of its successor's, but at
 
 _MOST_DETAILS: Final = 6
 _MOST_OF_AN_ANSWER: Final = 3
-"""Most names and numbers of an answer that are added if no shown sentence has them."""
+"""Maximum number of names and numbers of an answer that are added if no shown sentence has them."""
 
 NOTHING_SAID: Final = "There were no words."
 

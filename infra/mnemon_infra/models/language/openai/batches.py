@@ -30,10 +30,10 @@ from mnemon_infra.models.language.port import (
 COMPLETIONS: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 
 OURS = "mnemon_batch"
-"""Key in a batch's metadata that holds mnemon's id of it."""
+"""Key in a batch's metadata that holds mnemon's id of the batch."""
 
 PAGE = 100
-"""Batches on one page of the list; OpenAI allows no more."""
+"""Maximum number of batches on one page of the list; OpenAI allows no more."""
 
 SLACK = timedelta(minutes=10)
 """Tolerance for a provider's clock that is behind ours."""
@@ -41,7 +41,7 @@ SLACK = timedelta(minutes=10)
 NO_SUCH_PATH = (404, 405, 501)
 
 _KEPT: OutputExpiresAfter = {"anchor": "created_at", "seconds": 30 * 86_400}
-"""Lifetime of results at OpenAI: the same as that of the requests."""
+"""Lifetime of results at OpenAI, equal to the lifetime of the requests."""
 
 _NOT_COME_TO = ("batch_expired", "batch_cancelled")
 _LINE_ID = re.compile(rb'"custom_id": ?"([A-Za-z0-9-]{1,64})"')
@@ -78,7 +78,7 @@ class OpenAIBatches:
             return batch.id
 
     async def find(self, batch_id: str, lines: int, since: datetime) -> str | None:
-        """Return the provider's id of a batch that may have been submitted; None if there is none."""
+        """Return the provider's id of a batch that may have been submitted; None if the provider has none."""
         earliest = (since - SLACK).timestamp()
         former: Batch | None = None
         seen: set[str] = set()

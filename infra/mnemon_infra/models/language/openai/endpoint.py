@@ -113,7 +113,7 @@ class OpenAIEndpoint:
             self.omit_parameter(parameter)
 
     def omit_parameter(self, parameter: str | None) -> bool:
-        """Stop sending a parameter; False if it was not sent, or cannot be left out."""
+        """Stop sending a parameter; return False if it was not sent, or cannot be left out."""
         if parameter not in _OPTIONAL or parameter in self._rejected:
             return False
         self._rejected.add(parameter)
@@ -195,8 +195,8 @@ def read_completion(body: bytes) -> ModelAnswer:
     """Parse the body of a completion.
 
     Raises:
-        LookupError, TypeError, ValueError: it is no completion, and nothing shows that a model has handled
-            it.
+        LookupError, TypeError, ValueError: the body is no completion, and nothing shows that a model has
+            handled the request.
     """
     try:
         completion = json.loads(body)
@@ -208,10 +208,10 @@ def read_completion(body: bytes) -> ModelAnswer:
 
 
 def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
-    """Parse a completion, which may have no text: it is paid for all the same.
+    """Parse a completion, which may have no text: the call costs money even then.
 
     Raises:
-        LookupError, TypeError: it is no completion.
+        LookupError, TypeError: the mapping is no completion.
     """
     if "choices" not in completion and "usage" not in completion:
         raise LookupError("neither choices nor usage")
@@ -226,7 +226,7 @@ def parse_completion(completion: Mapping[str, Any]) -> ModelAnswer:
         who = "a filter of the provider" if end == "content_filter" else "the model"
         return ModelAnswer("", usage, problem=f"{who} will not answer this", is_refused=True)
     is_cut = end == "length"
-    if not isinstance(text, str) or not text:  # a cut one consists of thoughts only
+    if not isinstance(text, str) or not text:  # a cut answer consists of thoughts only
         return ModelAnswer("", usage, is_cut, None if is_cut else "the answer has no text")
     thoughts = _THOUGHTS.match(text)
     return ModelAnswer(text[thoughts.end() :] if thoughts else text, usage, is_cut)

@@ -41,7 +41,7 @@ class OpenAIModel:
     """A model behind an endpoint; see `LanguageModel`.
 
     Attributes:
-        model: the server's name of it.
+        model: the server's name of the model.
     """
 
     provider = "openai"
