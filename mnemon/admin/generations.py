@@ -86,7 +86,7 @@ async def remove_unused_generation(parts: ServerConnections, name: str) -> str:
         try:
             return await remove_generation(place, name)
         except VectorsUnavailable as error:
-            raise RebuildBlocked(str(error), "Try again when the vectors' engine answers") from error
+            raise RebuildBlocked(str(error), "Try again when the vector engine answers") from error
 
 
 async def _count_points(place: Site, live: ListedGeneration) -> int | None:

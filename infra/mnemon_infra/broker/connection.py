@@ -136,7 +136,7 @@ async def check_server(url: str) -> None:
         needed = ".".join(map(str, MINIMUM_VERSION))
         raise BrokerTooOld(
             f"NATS server {version} is too old: mnemon needs {needed} or newer. "
-            f"Upgrade the one at {redact_address(url)}: its streams stay"
+            f"Upgrade the server at {redact_address(url)}; its streams stay"
         )
 
 

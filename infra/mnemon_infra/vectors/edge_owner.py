@@ -116,7 +116,7 @@ class EdgeOwner:
             )
         except nats.errors.Error as error:
             raise VectorsUnavailable(
-                f"the process that holds the vectors does not answer: {error!r}. Is it of this version?"
+                f"the Edge owner does not answer: {error!r}. Check that it runs this version of mnemon"
             ) from error
         answer = msgspec.msgpack.decode(reply.data, type=OwnerReply)
         if answer.error is not None:

@@ -61,7 +61,9 @@ async def redecide(
         async with open_embedder(embedding, place.deployment) as embedder:
             if embedder is None:
                 refuse(
-                    Ending.WRONG_USE, "the settings name no embedding model", "Set one: embedding.provider"
+                    Ending.WRONG_USE,
+                    "the settings name no embedding model",
+                    "Set a provider: mnemon settings set embedding.provider=NAME",
                 )
             redeciding = Redecision(place.connection, place.database, embedder, edit)
             if not is_confirmed:
