@@ -32,7 +32,7 @@ HEADROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """The effect of the message is durable, or it has none. `reason` says why it has none."""
+    """The effect of the message is durable, or the message has no effect for `reason`."""
 
     reason: str | None = None
 

@@ -218,7 +218,7 @@ def _build_handler(
             said = await answer(msgspec.msgpack.decode(message.data, type=OwnerRequest))
         except Exception as error:
             log.exception("vector request of another process failed")
-            said = OwnerReply(error=f"the process that holds the vectors: {error}")
+            said = OwnerReply(error=f"the Edge owner failed: {error}")
         await message.respond(msgspec.msgpack.encode(said))
 
     return handle

@@ -247,7 +247,7 @@ def _drop_empty_parts(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 def _format_setting(value: Any) -> str:
     match value:
         case None:
-            return "left out"
+            return "not set"
         case True:
             return "on"
         case False:
